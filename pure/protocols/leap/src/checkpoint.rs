@@ -18,7 +18,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::Key;
 use core::ops::Bound;
-use journal::{Away, Held as Claim, Holding, Otag, Ownership};
+use journal::{Away, Held as Claim, Holding, Ownership};
 
 /// What a former life has left of a shard's own slots, until all others have said what they have.
 #[derive(Debug, Default)]
@@ -61,7 +61,11 @@ impl Leap {
             };
             return (open, AwayCursor(Stage::Former(former, 0)));
         }
-        let settling = self.settling.iter().filter(|(_, s)| s.owner == self.shard);
+        let settling = self
+            .home
+            .settling
+            .iter()
+            .filter(|(_, s)| s.owner == self.shard);
         let held = settling.map(|(otag, settling)| Claim {
             key: settling.key.clone(),
             otag: *otag,
@@ -70,26 +74,11 @@ impl Leap {
         let open = Ownership {
             held: held.collect(),
             away: Vec::new(),
-            open: self.open_grants(),
-            next: Otag {
-                incarnation: self.incarnation,
-                grant: self.next_grant + 1,
-            },
+            open: self.home.open_grants(),
+            next: self.home.unused_otag(self.incarnation),
             shipped,
         };
         (open, AwayCursor(Stage::Held(None, true)))
-    }
-
-    fn open_grants(&self) -> Vec<Otag> {
-        let grants = self.grants.keys().chain(self.settling.keys());
-        let mut open: Vec<Otag> = grants.copied().collect();
-        open.extend(self.grants.values().flat_map(|grant| &grant.older));
-        open.extend(self.settling.values().flat_map(|settling| &settling.older));
-        let settling = self.settling.values();
-        open.extend(settling.map(|settling| settling.backup_since));
-        open.sort_unstable();
-        open.dedup();
-        open
     }
 
     /// See [`txn::Protocol::checkpoint_next`].
@@ -101,7 +90,10 @@ impl Leap {
                     Stage::Former(former.clone(), from + max),
                 ),
                 Stage::Held(from, table) => {
-                    let held = self.held.range((after(from.as_ref()), Bound::Unbounded));
+                    let held = self
+                        .owner
+                        .held
+                        .range((after(from.as_ref()), Bound::Unbounded));
                     let piece = Ownership {
                         held: held.take(max).map(claim_of).collect(),
                         ..Ownership::default()
@@ -130,7 +122,7 @@ impl Leap {
     fn table_piece(&self, from: Option<&Key>, max: usize) -> (Ownership, Option<Key>) {
         let mut piece = Ownership::default();
         let mut last = None;
-        let rows = self.table.range((after(from), Bound::Unbounded));
+        let rows = self.home.table.range((after(from), Bound::Unbounded));
         for (key, entry) in rows.take(max) {
             let (key, otag) = (key.clone(), entry.otag);
             last = Some(key.clone());
@@ -139,7 +131,7 @@ impl Leap {
                 None => piece.held.push(Claim {
                     key,
                     otag,
-                    holding: Holding::Released(self.grants[&otag].to),
+                    holding: Holding::Released(self.home.grants[otag].to),
                 }),
             }
         }
@@ -170,7 +162,7 @@ pub(crate) fn claim_of((key, held): (&Key, &Held)) -> Claim {
         otag: held.otag,
         holding: match held.tenure {
             Tenure::Owned { .. } => Holding::Owned,
-            Tenure::Released { to, .. } => Holding::Released(to),
+            Tenure::Released { to } => Holding::Released(to),
         },
     }
 }

@@ -1,15 +1,30 @@
 //! The end of a transaction: one local record, after the shards of other nodes that hold its read
 //! locks have confirmed that they still do.
 
-use crate::job::Origin;
 use crate::message::{Body, Confirm};
-use crate::timers::Timer;
 use crate::txns::Phase;
 use crate::{Context, Leap};
 use alloc::vec::Vec;
-use base::{ShardId, Ts, TxnId};
+use base::{NodeId, ShardId, Ts, TxnId};
 use journal::Writes;
-use txn::{AbortReason, OpId, OpReply, OpResult, Outcome, Submitted};
+use txn::{AbortReason, Asked, OpId, OpReply, OpResult, Outcome, Submitted};
+
+/// A shard that has not confirmed the locks that it gave in one of its lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unconfirmed {
+    shard: ShardId,
+    life: u32,
+}
+
+impl Asked for Unconfirmed {
+    fn receiver(&self) -> ShardId {
+        self.shard
+    }
+
+    fn life(&self) -> Option<u32> {
+        Some(self.life)
+    }
+}
 
 impl Leap {
     pub(crate) fn commit_txn(
@@ -87,6 +102,23 @@ impl Leap {
         if unconfirmed.is_empty() {
             return Submitted::Ready(self.finish(cx, txn, commit_ts, result));
         }
+        let phase = Phase::Confirming {
+            id,
+            commit_ts,
+            result,
+        };
+        self.confirm(cx, txn, commit_ts, phase, unconfirmed)
+    }
+
+    /// Asks shards of other nodes whether they still hold a transaction's locks of their lives.
+    fn confirm(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        phase: Phase,
+        unconfirmed: Vec<(ShardId, u32)>,
+    ) -> Submitted<OpReply> {
         let mut asked = unconfirmed.iter().map(|(shard, _)| *shard);
         if let Some(away) = asked.find(|shard| self.is_down(*shard)) {
             let reason = AbortReason::Unreachable(away);
@@ -94,33 +126,40 @@ impl Leap {
             return Submitted::Ready(OpReply::failed(reason));
         }
         let state = self.txns.get_mut(&txn).expect("looked up above");
-        state.unconfirmed = unconfirmed;
-        state.phase = Phase::Confirming {
-            id,
-            commit_ts,
-            result,
-        };
+        state.cost.messages_on_path += 2 * unconfirmed.len() as u32;
+        state.cost.delays += 2;
+        state.phase = phase;
         self.committing.insert(txn, commit_ts);
-        self.send_confirms(cx, txn, true);
+        for (shard, life) in unconfirmed {
+            let asked = Unconfirmed { shard, life };
+            self.confirms.begin((txn, shard), asked, cx.now, true);
+            self.send_confirm(cx, txn, shard);
+        }
         Submitted::Pending
     }
 
-    pub(crate) fn send_confirms(&mut self, cx: &mut Context<'_>, txn: TxnId, first: bool) {
-        let Some(state) = self.txns.get_mut(&txn) else {
-            return;
-        };
-        let unconfirmed = state.unconfirmed.clone();
-        let again_at = cx.now.after(self.settings.resend_us);
-        state.confirm_at = again_at;
-        if first {
-            state.cost.messages_on_path += 2 * unconfirmed.len() as u32;
-            state.cost.delays += 2;
-        }
-        for (shard, expected) in unconfirmed {
+    /// Asks a shard whether it still holds the locks of a transaction.
+    pub(crate) fn send_confirm(&mut self, cx: &mut Context<'_>, txn: TxnId, shard: ShardId) {
+        if let Some(asked) = self.confirms.get((txn, shard)) {
+            let expected = asked.life;
             let confirm = Confirm { txn, expected };
             self.post(cx, shard, Body::Confirm(confirm), Self::NOTHING);
         }
-        self.timers.insert((again_at, Timer::Confirm(txn)));
+    }
+
+    /// Shards that have not confirmed the locks of a transaction.
+    fn unconfirmed(&self, txn: TxnId) -> impl Iterator<Item = ShardId> {
+        let shards = (txn, ShardId(0))..=(txn, ShardId(u16::MAX));
+        let asked = self.confirms.range(shards);
+        asked.map(|((_, shard), _)| shard)
+    }
+
+    /// Transactions with locks that a former life of a node gave and cannot confirm any more, with
+    /// the first such shard of each.
+    pub(crate) fn lost_confirms(&self, node: NodeId, before: u32) -> Vec<(TxnId, ShardId)> {
+        let mut lost = self.confirms.lost(node, before);
+        lost.dedup_by_key(|(txn, _)| *txn);
+        lost
     }
 
     pub(crate) fn on_confirmed(
@@ -130,7 +169,7 @@ impl Leap {
         txn: TxnId,
         holds: bool,
     ) {
-        let Some(state) = self.txns.get_mut(&txn) else {
+        let Some(state) = self.txns.get(&txn) else {
             return;
         };
         let Phase::Confirming {
@@ -142,12 +181,10 @@ impl Leap {
             return;
         };
         if !holds {
-            let mut asked = state.unconfirmed.iter();
-            let life = asked
-                .find(|(shard, _)| *shard == from)
-                .map(|(_, life)| *life);
+            let asked = self.confirms.get((txn, from));
             // The same life of it has not heard from this shard for a while.
-            let reason = match life == self.peers.get(&from.node()).copied() {
+            let present = self.peers.life(from.node());
+            let reason = match asked.is_some_and(|asked| asked.life == present) {
                 true => AbortReason::Unreachable(from),
                 false => AbortReason::ParticipantLost(from),
             };
@@ -155,8 +192,8 @@ impl Leap {
             return;
         }
         let (id, commit_ts, result) = (*id, *commit_ts, result.clone());
-        state.unconfirmed.retain(|(shard, _)| *shard != from);
-        if state.unconfirmed.is_empty() {
+        self.confirms.end((txn, from));
+        if self.unconfirmed(txn).next().is_none() {
             let reply = self.finish(cx, txn, commit_ts, result);
             cx.out.complete(txn, id, reply);
         }
@@ -256,8 +293,10 @@ impl Leap {
         self.release_locks(txn);
         self.ask_again_for_recalls(cx, txn);
         if self.committing.remove(&txn).is_some() {
-            let confirm_at = self.txns[&txn].confirm_at;
-            self.timers.remove(&(confirm_at, Timer::Confirm(txn)));
+            let open: Vec<ShardId> = self.unconfirmed(txn).collect();
+            for shard in open {
+                self.confirms.end((txn, shard));
+            }
             self.wake_snapshots();
         }
         if let Phase::Confirming { id, .. } = phase
@@ -302,20 +341,14 @@ impl Leap {
 
     /// Drops what the transaction's scans elsewhere still fetch from here.
     fn drop_fetches(&mut self, txn: TxnId) {
-        let jobs = self.jobs.values();
-        let fetches =
-            jobs.filter(|job| job.txn == txn && !matches!(job.origin, Origin::Local { .. }));
-        let fetches: Vec<u64> = fetches.map(|job| job.id).collect();
-        for id in fetches {
+        for id in self.guests.jobs(txn) {
             self.drop_job(id);
         }
     }
 
     fn fail_reads(&mut self, cx: &mut Context<'_>, reads: Vec<u64>, reason: &AbortReason) {
         for number in reads {
-            if let Some(reading) = self.readings.remove(&number) {
-                self.timers
-                    .remove(&(reading.again_at, Timer::Reading(number)));
+            if let Some(reading) = self.readings.end(number) {
                 let reply = OpReply::failed(reason.clone());
                 cx.out.complete(reading.txn, reading.id, reply);
             }

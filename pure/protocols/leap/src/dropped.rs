@@ -11,7 +11,6 @@
 
 use crate::message::Body;
 use crate::owner::Tenure;
-use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -35,30 +34,30 @@ enum Turn {
 impl Leap {
     /// The catalog of this shard does not know the index any more, and its rows are removed.
     pub(crate) fn forget_rows(&mut self, cx: &mut Context<'_>, index: IndexId) {
-        self.dropped.insert(index, None);
+        self.home.dropped.insert(index, None);
         self.sharing.forget_index(index);
         self.forget_dropped(cx);
     }
 
     /// Forgets what can be forgotten, and comes back for the rest.
     pub(crate) fn forget_dropped(&mut self, cx: &mut Context<'_>) {
+        self.home.dropped_again.stop();
         let mut left = self.settings.slice_units;
         let mut in_us = self.settings.resend_us;
-        for (index, from) in core::mem::take(&mut self.dropped) {
+        for (index, from) in core::mem::take(&mut self.home.dropped) {
             match self.forget_entries(cx, index, from, &mut left) {
                 Turn::Done => {}
                 Turn::More(key) => {
-                    self.dropped.insert(index, Some(key));
+                    self.home.dropped.insert(index, Some(key));
                     in_us = 1;
                 }
-                Turn::Later => drop(self.dropped.insert(index, None)),
+                Turn::Later => drop(self.home.dropped.insert(index, None)),
             }
         }
-        let later = core::mem::take(&mut self.forgotten);
+        let later = core::mem::take(&mut self.owner.forgotten);
         self.on_forget(cx, later);
-        if !self.dropped.is_empty() || !self.forgotten.is_empty() {
-            let at = cx.now.after(in_us);
-            self.timers.insert((at, Timer::Dropped));
+        if !self.home.dropped.is_empty() || !self.owner.forgotten.is_empty() {
+            self.home.dropped_again.set_by(cx.now.after(in_us));
         }
     }
 
@@ -77,7 +76,11 @@ impl Leap {
         let mut quiet = from.is_none();
         let mut more = None;
         let mut by_owner: BTreeMap<ShardId, Vec<(Key, Otag)>> = BTreeMap::new();
-        for (key, entry) in self.table.range(from.unwrap_or_else(|| first_key(index))..) {
+        for (key, entry) in self
+            .home
+            .table
+            .range(from.unwrap_or_else(|| first_key(index))..)
+        {
             if key.index != index {
                 break;
             }
@@ -91,7 +94,7 @@ impl Leap {
                 Some(owner)
                     if entry.grant.is_none()
                         && !entry.lost
-                        && !self.settling_of.contains_key(key) =>
+                        && !self.home.settling_of.contains_key(key) =>
                 {
                     let keys = by_owner.entry(owner).or_default();
                     keys.push((key.clone(), entry.otag));
@@ -101,7 +104,7 @@ impl Leap {
         }
         for (owner, keys) in by_owner {
             for (key, _) in &keys {
-                self.table.remove(key);
+                self.home.table.remove(key);
             }
             self.post(cx, owner, Body::Forget(keys), Self::NOTHING);
         }
@@ -115,7 +118,7 @@ impl Leap {
     /// The home of these rows has forgotten them.
     pub(crate) fn on_forget(&mut self, cx: &mut Context<'_>, keys: Vec<(Key, Otag)>) {
         for (key, otag) in keys {
-            let owned = self.held.get(&key).is_some_and(|held| {
+            let owned = self.owner.held.get(&key).is_some_and(|held| {
                 held.otag == otag && matches!(held.tenure, Tenure::Owned { .. })
             });
             if !owned {
@@ -124,17 +127,18 @@ impl Leap {
             // A transaction that has written it cannot commit any more, but it is not over.
             let written = |txn: &crate::txns::Txn| txn.written.get(&key).is_some();
             let installed = self.bulks.awaits(Ts::MAX, Wanted::Row(&key));
-            let pending =
-                installed || self.pendings.has(&key) || self.release_of.contains_key(&key);
+            let pending = installed
+                || self.pendings.formulas.has(&key)
+                || self.owner.release_of(&key).is_some();
             if pending || self.txns.values().any(|txn| written(txn)) {
-                if self.forgotten.is_empty() && self.dropped.is_empty() {
+                if self.owner.forgotten.is_empty() && self.home.dropped.is_empty() {
                     let at = cx.now.after(self.settings.resend_us);
-                    self.timers.insert((at, Timer::Dropped));
+                    self.home.dropped_again.set_by(at);
                 }
-                self.forgotten.push((key, otag));
+                self.owner.forgotten.push((key, otag));
                 continue;
             }
-            self.held.remove(&key);
+            self.owner.held.remove(&key);
             cx.store.evict(&key);
         }
     }

@@ -20,15 +20,15 @@
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Entrust, Performance, Performed};
 use crate::request::Standing;
-use crate::timers::Timer;
 use crate::txns::Phase;
 use crate::{Context, Leap, Seen, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, NodeId, Position, ShardId, Time, TxnId};
+use base::{Key, NodeId, Position, ShardId, TxnId};
 use txn::{
-    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Read, Submitted,
+    AbortReason, Asked, Asks, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program,
+    Read, Submitted,
 };
 
 /// Changes of a row that one shard entrusts in a row, before it is told to take it.
@@ -51,20 +51,20 @@ pub(crate) struct Errand {
     hops: u32,
     /// Shards without the row that were asked in place of its home, which is away.
     tried: BTreeSet<ShardId>,
-    again_at: Time,
-    pause_us: u64,
-    heard: Time,
+}
+
+impl Asked for Errand {
+    fn receiver(&self) -> ShardId {
+        self.to
+    }
+
+    fn life(&self) -> Option<u32> {
+        Some(self.message.expected)
+    }
 }
 
 impl Errand {
-    pub(crate) fn new(
-        now: Time,
-        id: OpId,
-        last: bool,
-        to: ShardId,
-        message: Entrust,
-        pause_us: u64,
-    ) -> Errand {
+    pub(crate) fn new(id: OpId, last: bool, to: ShardId, message: Entrust) -> Errand {
         Errand {
             id,
             last,
@@ -72,9 +72,6 @@ impl Errand {
             message,
             hops: 0,
             tried: BTreeSet::new(),
-            again_at: now,
-            pause_us,
-            heard: now,
         }
     }
 }
@@ -83,7 +80,7 @@ impl Errand {
 #[derive(Debug, Default)]
 pub(crate) struct Errands {
     /// Those of this shard, by number.
-    pub(crate) out: BTreeMap<u64, Errand>,
+    pub(crate) out: Asks<u64, Errand>,
     /// Numbers that came here, per coordinator in its life.
     seen: BTreeMap<ShardId, (u32, Seen<u64>)>,
     /// Answers that may be asked for again, with the position of what they tell.
@@ -162,7 +159,7 @@ impl Leap {
         if !self.settings.entrusts || self.standing(key) != Standing::Elsewhere {
             return None;
         }
-        if self.sharing.has_copy(key) || self.wanted.contains_key(key) {
+        if self.sharing.has_copy(key) || self.requester.wants(key) {
             return None;
         }
         if !is_blind(op) && !self.goes_to_row(cx, op, key) {
@@ -181,7 +178,7 @@ impl Leap {
     }
 
     fn goes_to(&self, key: &Key) -> Option<ShardId> {
-        let to = match self.table.get(key) {
+        let to = match self.home.table.get(key) {
             Some(entry) => entry.owner?,
             None if self.is_down(self.home(key.slot)) => {
                 self.reader_of(key, &BTreeSet::new()).ok()?
@@ -203,14 +200,14 @@ impl Leap {
         // Without its home it cannot come here, nor without memory for it.
         let stays = self.is_down(self.home(key.slot)) || cx.journal.is_memory_full();
         let from = self.settings.contended_from;
-        one_row && (stays || self.heat.is_contended(key, from, cx.now))
+        one_row && (stays || self.owner.heat.is_contended(key, from, cx.now))
     }
 
     /// Two lives of a shard must not both run what it is entrusted with, so its life is known.
     fn is_acquainted(&self, to: ShardId) -> bool {
         to != self.shard
-            && !self.down.contains_key(&to.node())
-            && (!self.is_remote(to) || self.peers.contains_key(&to.node()))
+            && !self.peers.is_down(to)
+            && (!self.is_remote(to) || self.peers.knows(to.node()))
     }
 
     /// Hands a transaction of one operation over.
@@ -219,7 +216,7 @@ impl Leap {
             unreachable!("only coordinators entrust")
         };
         let message = self.errand_of(&mut job, to, false);
-        let errand = Errand::new(cx.now, id, true, to, message, self.settings.resend_us);
+        let errand = Errand::new(id, true, to, message);
         let state = self.txns.get_mut(&job.txn).expect("it runs");
         state.phase = Phase::Entrusted;
         self.begin_errand(cx, errand);
@@ -242,7 +239,7 @@ impl Leap {
 
     pub(crate) fn life_of(&self, shard: ShardId) -> u32 {
         match self.is_remote(shard) {
-            true => self.peers.get(&shard.node()).copied().unwrap_or(0),
+            true => self.peers.life(shard.node()),
             false => self.incarnation,
         }
     }
@@ -252,7 +249,6 @@ impl Leap {
         self.next_number += 1;
         let number = self.next_number;
         errand.message.number = number;
-        errand.again_at = cx.now.after(errand.pause_us);
         let state = self.txns.get_mut(&errand.message.txn).expect("it runs");
         if errand.message.holds {
             state.ships.push(number);
@@ -260,21 +256,18 @@ impl Leap {
             state.errand = Some(number);
         }
         state.note_node(errand.to);
-        if self.is_remote(errand.to) {
-            self.timers.insert((errand.again_at, Timer::Errand(number)));
-        }
-        self.errands.out.insert(number, errand);
+        let repeats = self.is_remote(errand.to);
+        self.errands.out.begin(number, errand, cx.now, repeats);
         self.send_errand(cx, number);
     }
 
     fn send_errand(&mut self, cx: &mut Context<'_>, number: u64) {
-        let Some(errand) = self.errands.out.get(&number) else {
+        let Some(errand) = self.errands.out.get(number) else {
             return;
         };
         let (to, txn) = (errand.to, errand.message.txn);
         let mut message = errand.message.clone();
-        let oldest = self.errands.out.iter().find(|(_, other)| other.to == to);
-        message.floor = oldest.map_or(number, |(oldest, _)| *oldest);
+        message.floor = self.errands.out.floor(to).unwrap_or(number);
         let body = Body::Entrust(Box::new(message));
         let remote = self.is_remote(to);
         if let Some(state) = self.txns.get_mut(&txn) {
@@ -285,36 +278,26 @@ impl Leap {
         self.post(cx, to, body, Self::NOTHING);
     }
 
-    pub(crate) fn on_errand_timer(&mut self, cx: &mut Context<'_>, number: u64) {
-        let settings = self.settings;
-        let Some(errand) = self.errands.out.get_mut(&number) else {
+    pub(crate) fn on_errand_timer(&mut self, cx: &mut Context<'_>) {
+        let Some(number) = self.errands.out.take_due(cx.now) else {
             return;
         };
-        if cx.now.since(errand.heard) >= settings.request_timeout_us {
-            let (txn, to, holds) = (errand.message.txn, errand.to, errand.message.holds);
-            if holds {
-                self.abort_txn(cx, txn, AbortReason::Unreachable(to));
-            } else {
-                self.lose_errand(cx, txn);
-            }
+        let timeout_us = self.settings.request_timeout_us;
+        if !self.errands.out.is_silent(number, cx.now, timeout_us) {
+            self.send_errand(cx, number);
             return;
         }
-        errand.pause_us = (errand.pause_us * 2).min(settings.resend_max_us);
-        errand.again_at = cx.now.after(errand.pause_us);
-        self.timers.insert((errand.again_at, Timer::Errand(number)));
-        self.send_errand(cx, number);
-    }
-
-    pub(crate) fn note_errand_heard(&mut self, now: Time, number: u64) {
-        if let Some(errand) = self.errands.out.get_mut(&number) {
-            errand.heard = now;
+        let errand = &self.errands.out[number];
+        let (txn, to) = (errand.message.txn, errand.to);
+        if errand.message.holds {
+            self.abort_txn(cx, txn, AbortReason::Unreachable(to));
+        } else {
+            self.lose_errand(cx, txn);
         }
     }
 
     pub(crate) fn take_errand(&mut self, number: u64) -> Option<Errand> {
-        let errand = self.errands.out.remove(&number)?;
-        self.timers
-            .remove(&(errand.again_at, Timer::Errand(number)));
+        let errand = self.errands.out.end(number)?;
         if let Some(state) = self.txns.get_mut(&errand.message.txn) {
             if errand.message.holds {
                 state.ships.retain(|other| *other != number);
@@ -348,17 +331,10 @@ impl Leap {
         if printed!(self, LeapErrandNextLife) {
             return;
         }
-        let lost = |errand: &&Errand| {
-            let message = &errand.message;
-            !message.holds && errand.to.node() == node && message.expected < before
-        };
-        let lost: Vec<TxnId> = self
-            .errands
-            .out
-            .values()
-            .filter(lost)
-            .map(|e| e.message.txn)
-            .collect();
+        let lost = self.errands.out.lost(node, before).into_iter();
+        let lost = lost.map(|number| &self.errands.out[number].message);
+        let lost = lost.filter(|message| !message.holds);
+        let lost: Vec<TxnId> = lost.map(|message| message.txn).collect();
         for txn in lost {
             self.lose_errand(cx, txn);
         }
@@ -384,7 +360,9 @@ impl Leap {
             if let Some((answer, position)) = self.errands.answers.get(&(from, number)) {
                 let (answer, position) = (answer.clone(), *position);
                 self.post(cx, from, Body::Performed(Box::new(answer)), position);
-            } else if self.txns.contains_key(&txn) || self.is_holding(from, number) {
+            } else if self.txns.contains_key(&txn)
+                || self.guests.has(txn, Origin::Held { from, number })
+            {
                 self.post(cx, from, Body::Reading(number), Self::NOTHING);
             }
             return;
@@ -420,11 +398,6 @@ impl Leap {
             Err(Stop::Wait(Wait::Elsewhere)) => self.decline(cx, &job, from, number),
             Err(stop) => self.park(cx, Box::new(job), &stop),
         }
-    }
-
-    fn is_holding(&self, from: ShardId, number: u64) -> bool {
-        let origin = Origin::Held { from, number };
-        self.jobs.values().any(|job| job.origin == origin)
     }
 
     /// A formula of another shard's transaction is to be held here.
@@ -490,7 +463,7 @@ impl Leap {
     pub(crate) fn decline(&mut self, cx: &mut Context<'_>, job: &Job, from: ShardId, number: u64) {
         let owner = job.op.as_ref().and_then(Op::key).and_then(|key| {
             let known = match self.is_home(key) {
-                true => self.table.get(key).and_then(|entry| entry.owner),
+                true => self.home.table.get(key).and_then(|entry| entry.owner),
                 false => Some(self.home(key.slot)),
             };
             known.filter(|owner| *owner != from && *owner != self.shard)
@@ -521,7 +494,7 @@ impl Leap {
     /// Frees the locks of a transaction that is over, unless increments of it wait for their turn.
     pub(crate) fn release_locks(&mut self, txn: TxnId) {
         let installs = self.bulks.has(txn) && !base::is_planted(base::Planted::LocksBetweenSlices);
-        if !self.pendings.lodges(txn) && !installs {
+        if !self.pendings.formulas.knows(txn) && !installs {
             self.locks.release(txn);
         }
     }
@@ -563,9 +536,7 @@ impl Leap {
         if !self.has_guest(txn) {
             return;
         }
-        let jobs = self.jobs.values().filter(|job| job.txn == txn);
-        let jobs: Vec<u64> = jobs.map(|job| job.id).collect();
-        for id in jobs {
+        for id in self.guests.jobs(txn) {
             self.drop_job(id);
         }
         self.dismiss(txn);

@@ -4,14 +4,13 @@ use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fetch, Fetched, FetchedRow};
 use crate::outage::cut_off;
 use crate::request::Standing;
-use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, ShardId, Time, Ts};
+use base::{Key, ShardId, Ts};
 use txn::bulk::Wanted;
 use txn::lock::Item;
-use txn::{AbortReason, LockMode, OpError, OpResult, Tie};
+use txn::{AbortReason, Asked, LockMode, OpError, OpResult, Tie};
 
 /// Rows of one answer, at most.
 const ROWS_MAX: usize = 1_000;
@@ -39,9 +38,12 @@ pub(crate) struct Fetching {
     pub(crate) job: u64,
     pub(crate) to: ShardId,
     pub(crate) fetch: Fetch,
-    pub(crate) again_at: Time,
-    pub(crate) pause_us: u64,
-    pub(crate) heard: Time,
+}
+
+impl Asked for Fetching {
+    fn receiver(&self) -> ShardId {
+        self.to
+    }
 }
 
 impl Fetching {
@@ -56,7 +58,7 @@ impl Fetching {
 
 impl Leap {
     pub(crate) fn send_fetch(&mut self, cx: &mut Context<'_>, number: u64) {
-        if let Some(fetching) = self.fetches.get(&number) {
+        if let Some(fetching) = self.fetches.get(number) {
             let (to, fetch) = (fetching.to, fetching.fetch.clone());
             self.post(cx, to, Body::Fetch(Box::new(fetch)), Self::NOTHING);
         }
@@ -65,7 +67,7 @@ impl Leap {
     pub(crate) fn on_fetch(&mut self, cx: &mut Context<'_>, from: ShardId, fetch: Fetch) {
         let Fetch { txn, number, .. } = fetch;
         let origin = Origin::Fetch { from, number };
-        if self.jobs.values().any(|job| job.origin == origin) {
+        if self.guests.has(txn, origin) {
             self.post(cx, from, Body::Reading(number), Self::NOTHING);
             return;
         }
@@ -94,7 +96,7 @@ impl Leap {
             moved: Vec::new(),
         }));
         if fetch.lock.is_some()
-            && let Some(visit) = self.visits.get_mut(&txn)
+            && let Some(visit) = self.visits.get_mut(txn)
         {
             visit.jobs.push(job.id);
         }
@@ -112,7 +114,7 @@ impl Leap {
         if let Some(ts) = fetch.at {
             Self::admit_snapshot(cx, ts)?;
             if fetch.lock.is_none() && !job.commits_seen {
-                let mut sorted: Vec<&Key> = match self.pendings.rows_len() == 0 {
+                let mut sorted: Vec<&Key> = match self.pendings.formulas.row_count() == 0 {
                     true => Vec::new(),
                     false => fetch.keys.iter().collect(),
                 };
@@ -201,7 +203,7 @@ impl Leap {
         number: u64,
         result: Result<OpResult, OpError>,
     ) {
-        if let Some(visit) = self.visits.get_mut(&job.txn) {
+        if let Some(visit) = self.visits.get_mut(job.txn) {
             visit.jobs.retain(|id| *id != job.id);
         }
         let fetch = *job.fetch.expect("a fetch keeps its state");
@@ -231,11 +233,9 @@ impl Leap {
         incarnation: u32,
         fetched: Fetched,
     ) {
-        let Some(fetching) = self.fetches.remove(&fetched.number) else {
+        let Some(fetching) = self.fetches.end(fetched.number) else {
             return;
         };
-        self.timers
-            .remove(&(fetching.again_at, Timer::Fetching(fetched.number)));
         let rows = match fetched.rows {
             Ok(rows) => rows,
             Err(reason) => {

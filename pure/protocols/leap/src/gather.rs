@@ -18,12 +18,12 @@ impl Leap {
         self.rejoin.is_settled()
             && !at_work
             && !self.bulks.writes_to(&[index])
-            && keys_of(&self.table, index).next().is_none()
-            && keys_of(&self.held, index).next().is_none()
-            && keys_of(&self.settling_of, index).next().is_none()
-            && keys_of(&self.wanted, index).next().is_none()
-            && keys_of(&self.release_of, index).next().is_none()
-            && !self.evictions.iter().any(|key| key.index == index)
+            && keys_of(&self.home.table, index).next().is_none()
+            && keys_of(&self.owner.held, index).next().is_none()
+            && keys_of(&self.home.settling_of, index).next().is_none()
+            && keys_of(self.requester.rows(), index).next().is_none()
+            && keys_of(self.owner.leaving(), index).next().is_none()
+            && !self.home.evictions.iter().any(|key| key.index == index)
             && self.sharing.is_unshared(index)
             && !self.pendings.has_index(index)
             && !self.owes(index)
@@ -34,10 +34,9 @@ impl Leap {
     /// The rows of the index follow another protocol from here on, and are at home. A shard that
     /// has restarted meanwhile may still have backups: nobody knows them any more.
     pub(crate) fn leave_rows(&mut self, cx: &mut Context<'_>, index: IndexId) {
-        let left: Vec<Key> = keys_of(&self.held, index).cloned().collect();
+        let left: Vec<Key> = keys_of(&self.owner.held, index).cloned().collect();
         for key in left {
-            self.held.remove(&key);
-            self.backups.remove(&key);
+            self.owner.forget(&key);
             cx.store.evict(&key);
         }
     }

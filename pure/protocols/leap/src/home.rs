@@ -12,14 +12,13 @@
 use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, ReleaseAck, TransferRequest};
 use crate::outage::cut_off;
 use crate::owner::Releasing;
-use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, NodeId, ShardId, Time, Ts, TxnId};
+use base::{Key, NodeId, ShardId, Ts, TxnId};
 use journal::Otag;
 use txn::lock::{Acquired, Conflict, Item, LockRequest, Settled};
-use txn::{AbortReason, LockMode, Priority, Tie};
+use txn::{AbortReason, Asked, LockMode, Priority, Tie};
 
 /// A row that is not at home. A row without an entry is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,12 +74,14 @@ pub(crate) struct Grant {
     pub(crate) priority: Priority,
     /// The owner has restarted: the requester is asked to refuse.
     pub(crate) cancel: bool,
-    pub(crate) again_at: Time,
-    pub(crate) pause_us: u64,
-    /// When the owner was heard about it.
-    pub(crate) heard: Time,
     /// Grants of the row that came to nothing before: the owner may know of them only.
     pub(crate) older: Vec<Otag>,
+}
+
+impl Asked for Grant {
+    fn receiver(&self) -> ShardId {
+        self.from
+    }
 }
 
 /// A transfer that the new owner may lose in a crash.
@@ -99,25 +100,6 @@ pub(crate) struct Settling {
 }
 
 impl Leap {
-    pub(crate) fn next_otag(&mut self, cx: &Context<'_>) -> Otag {
-        self.next_grant += 1;
-        Otag {
-            incarnation: cx.incarnation,
-            grant: self.next_grant,
-        }
-    }
-
-    /// All grants below this are over.
-    pub(crate) fn floor(&self, cx: &Context<'_>) -> Otag {
-        let next = Otag {
-            incarnation: cx.incarnation,
-            grant: self.next_grant + 1,
-        };
-        self.grants
-            .first_key_value()
-            .map_or(next, |(otag, _)| *otag)
-    }
-
     pub(crate) fn on_owner_request(
         &mut self,
         cx: &mut Context<'_>,
@@ -138,19 +120,16 @@ impl Leap {
             }
             return;
         }
-        let (life, seen) = self.requests_seen.entry(from).or_default();
-        if *life < incarnation {
-            (*life, *seen) = (incarnation, crate::Seen::default());
-        }
+        let seen = self.home.seen(from, incarnation);
         seen.raise(request.floor);
         let over = seen.is_over(seq);
         if let Some(reason) = self.hindrance(&request.key).filter(|_| !over) {
-            if self.incoming.contains_key(&(from, seq)) {
+            if self.home.incoming.contains_key(&(from, seq)) {
                 self.refuse_waiting(cx, from, seq, reason);
             } else {
                 self.refuse_request(cx, from, incarnation, seq, Some(reason));
             }
-        } else if let Some(known) = self.incoming.get(&(from, seq)) {
+        } else if let Some(known) = self.home.incoming.get(&(from, seq)) {
             let stage = known.stage;
             self.answer_again(cx, from, seq, stage);
         } else if over {
@@ -160,6 +139,7 @@ impl Leap {
         } else {
             let ignored = printed!(self, LeapOwnerIgnored)
                 && self
+                    .home
                     .table
                     .get(&request.key)
                     .is_some_and(|entry| entry.owner == Some(from));
@@ -181,7 +161,7 @@ impl Leap {
     /// Puts a request into the queue of its row.
     fn enqueue(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, mut incoming: Incoming) {
         let id = self.jobs.next_number();
-        let acquired = self.dispatch.acquire(LockRequest {
+        let acquired = self.home.dispatch.acquire(LockRequest {
             txn: Priority {
                 txn: place(from, incoming.incarnation, seq),
                 ..incoming.priority
@@ -196,8 +176,8 @@ impl Leap {
             request: id,
         });
         incoming.stage = Stage::Queued(id);
-        self.incoming.insert((from, seq), incoming);
-        self.queued.insert(id, (from, seq));
+        self.home.incoming.insert((from, seq), incoming);
+        self.home.queued.insert(id, (from, seq));
         match acquired {
             Acquired::Granted => self.start_turn(cx, id),
             Acquired::Waiting => cx.counters.lock_waits += 1,
@@ -206,7 +186,7 @@ impl Leap {
     }
 
     pub(crate) fn take_dispatch_events(&mut self, cx: &mut Context<'_>) {
-        for event in self.dispatch.take_events() {
+        for event in self.home.dispatch.take_events() {
             cx.counters.lock_wait_us += cx.now.since(event.since);
             match event.settled {
                 Settled::Granted => self.start_turn(cx, event.request),
@@ -218,11 +198,12 @@ impl Leap {
 
     /// Wait-die in the queue: the transaction behind the request is rolled back.
     fn lose_turn(&mut self, cx: &mut Context<'_>, id: u64, conflict: Conflict) {
-        let Some((from, seq)) = self.queued.remove(&id) else {
+        let Some((from, seq)) = self.home.queued.remove(&id) else {
             return;
         };
         let other = (conflict.holder.shard, conflict.holder.counter);
         let holder = self
+            .home
             .incoming
             .get(&other)
             .map_or(conflict.holder, |i| i.priority.txn);
@@ -230,34 +211,35 @@ impl Leap {
             key: conflict.key,
             holder,
         };
-        let incarnation = self.incoming[&(from, seq)].incarnation;
-        self.finish_request(from, seq);
+        let incarnation = self.home.incoming[&(from, seq)].incarnation;
+        self.home.finish_request(from, seq);
         self.refuse_request(cx, from, incarnation, seq, Some(reason));
     }
 
     /// It is a request's turn.
     fn start_turn(&mut self, cx: &mut Context<'_>, id: u64) {
-        let Some((from, seq)) = self.queued.remove(&id) else {
+        let Some((from, seq)) = self.home.queued.remove(&id) else {
             return;
         };
         let incoming = self
+            .home
             .incoming
             .get_mut(&(from, seq))
             .expect("a queued request is kept");
         incoming.stage = Stage::Locking;
         let incoming = incoming.clone();
         if let Some(backup) = incoming.reclaim {
-            let entry = self.table.get(&incoming.key);
+            let entry = self.home.table.get(&incoming.key);
             if entry.is_some_and(|entry| entry.lost || entry.owner == Some(backup)) {
                 self.reclaim_now(cx, (from, seq), &incoming.key, backup, Vec::new());
             } else {
                 // It was given back before, and has moved on.
-                self.finish_request(from, seq);
+                self.home.finish_request(from, seq);
             }
             return;
         }
         if let Some(reason) = self.hindrance(&incoming.key) {
-            self.finish_request(from, seq);
+            self.home.finish_request(from, seq);
             self.refuse_request(cx, from, incoming.incarnation, seq, Some(reason));
             return;
         }
@@ -266,7 +248,7 @@ impl Leap {
         if !incoming.shared {
             self.sharing.note_write(&incoming.key);
         }
-        match self.table.get(&incoming.key).map(|entry| entry.owner) {
+        match self.home.table.get(&incoming.key).map(|entry| entry.owner) {
             None if lends => self.begin_lend(cx, from, seq, &incoming),
             Some(Some(owner)) if lends && owner != from && !cx.journal.is_memory_full() => {
                 self.bring_home(cx, (from, seq), &incoming, owner);
@@ -281,7 +263,7 @@ impl Leap {
                     seq,
                     priority: incoming.priority,
                     void: false,
-                    held_back: false,
+                    held_back: None,
                 };
                 self.begin_release(cx, releasing);
             }
@@ -291,7 +273,7 @@ impl Leap {
             }
             // It has come there in the meantime.
             None | Some(Some(_)) => {
-                self.finish_request(from, seq);
+                self.home.finish_request(from, seq);
                 self.refuse_request(cx, from, incoming.incarnation, seq, None);
             }
             Some(None) => unreachable!("a row on its way keeps its place in the queue"),
@@ -308,7 +290,7 @@ impl Leap {
         owner: ShardId,
         (to, to_incarnation, seq): (ShardId, u32, u64),
     ) {
-        let otag = self.next_otag(cx);
+        let otag = self.home.next_otag(cx.incarnation);
         let grant = Grant {
             key: incoming.key.clone(),
             from: owner,
@@ -318,40 +300,27 @@ impl Leap {
             seq,
             priority: incoming.priority,
             cancel: false,
-            again_at: cx.now.after(self.settings.resend_us),
-            pause_us: self.settings.resend_us,
-            heard: cx.now,
             older: Vec::new(),
         };
         let entry = self
+            .home
             .table
             .get_mut(&incoming.key)
             .expect("only rows that are away are granted");
         assert_eq!(entry.grant, None, "one grant at a time");
         entry.grant = Some(otag);
-        self.open_grant(otag, grant);
+        self.open_grant(cx, otag, grant);
         self.send_transfer(cx, otag);
     }
 
-    pub(crate) fn open_grant(&mut self, otag: Otag, grant: Grant) {
-        if let Some(incoming) = self.incoming.get_mut(&grant.request) {
-            incoming.stage = Stage::Granted(otag);
-        }
-        if self.is_remote(grant.from) || self.is_remote(grant.to) {
-            self.timers.insert((grant.again_at, Timer::Grant(otag)));
-        }
-        self.grants.insert(otag, grant);
-    }
-
-    fn close_grant(&mut self, otag: Otag) -> Grant {
-        let grant = self.grants.remove(&otag).expect("looked up by the caller");
-        self.timers.remove(&(grant.again_at, Timer::Grant(otag)));
-        grant
+    pub(crate) fn open_grant(&mut self, cx: &Context<'_>, otag: Otag, grant: Grant) {
+        let repeats = self.is_remote(grant.from) || self.is_remote(grant.to);
+        self.home.open_grant(otag, grant, cx.now, repeats);
     }
 
     /// Sends what a grant waits for, for the first time or again.
     pub(crate) fn send_transfer(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        let Some(grant) = self.grants.get(&otag) else {
+        let Some(grant) = self.home.grants.get(otag) else {
             return;
         };
         if grant.cancel {
@@ -372,8 +341,8 @@ impl Leap {
         }
         let request = TransferRequest {
             otag,
-            floor: self.floor(cx),
-            expected: self.peers.get(&owner.node()).copied().unwrap_or(0),
+            floor: self.home.floor(cx.incarnation),
+            expected: self.peers.life(owner.node()),
             key: grant.key.clone(),
             to: grant.to,
             to_incarnation: grant.to_incarnation,
@@ -389,11 +358,11 @@ impl Leap {
     }
 
     fn answer_again(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, stage: Stage) {
-        let key = self.incoming[&(from, seq)].key.clone();
+        let key = self.home.incoming[&(from, seq)].key.clone();
         let mut owner = None;
         if let Stage::Granted(otag) = stage {
             self.send_transfer(cx, otag);
-            owner = self.grants.get(&otag).map(|grant| grant.from);
+            owner = self.home.grants.get(otag).map(|grant| grant.from);
         }
         match self.silent_owner(cx, &key) {
             Some(silent) => {
@@ -409,9 +378,7 @@ impl Leap {
 
     /// The owner waits for its own transactions.
     pub(crate) fn on_waiting(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        if let Some(grant) = self.grants.get_mut(&otag) {
-            grant.heard = cx.now;
-        }
+        self.home.grants.hear(otag, cx.now);
     }
 
     pub(crate) fn refuse_request(
@@ -432,31 +399,17 @@ impl Leap {
         self.post(cx, to, Body::Refused(Box::new(refused)), Self::NOTHING);
     }
 
-    /// A request is over: the next of its row gets its turn.
-    pub(crate) fn finish_request(&mut self, from: ShardId, seq: u64) {
-        let Some(incoming) = self.incoming.remove(&(from, seq)) else {
-            return;
-        };
-        if let Stage::Queued(id) = incoming.stage {
-            self.queued.remove(&id);
-        }
-        if incoming.reclaim.is_none()
-            && let Some((life, seen)) = self.requests_seen.get_mut(&from)
-            && *life == incoming.incarnation
-        {
-            seen.end(seq);
-        }
-        self.dispatch
-            .release(place(from, incoming.incarnation, seq));
-    }
-
     pub(crate) fn on_inform(&mut self, cx: &mut Context<'_>, from: ShardId, inform: &Inform) {
         if !self.rejoin.is_serving() {
             return;
         }
         let mut settled = Vec::new();
         for &(otag, fate) in &inform.fates {
-            let ends = self.grants.get(&otag).map(|grant| (grant.from, grant.to));
+            let ends = self
+                .home
+                .grants
+                .get(otag)
+                .map(|grant| (grant.from, grant.to));
             match (ends, fate) {
                 (Some((_, to)), Fate::Acquired | Fate::Durable) if to == from => {
                     self.transferred(cx, otag);
@@ -470,7 +423,7 @@ impl Leap {
             if fate == Fate::Durable {
                 self.settle(cx, otag, true);
             }
-            if !self.grants.contains_key(&otag) && !self.settling.contains_key(&otag) {
+            if !self.home.grants.contains(otag) && !self.home.settling.contains_key(&otag) {
                 settled.push(otag);
             }
         }
@@ -481,15 +434,20 @@ impl Leap {
 
     /// The requester has the row.
     pub(crate) fn transferred(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        let grant = self.close_grant(otag);
+        let grant = self.home.close_grant(otag);
         let key = grant.key;
-        let entry = self.table.get(&key).expect("a granted row has an entry");
+        let entry = self
+            .home
+            .table
+            .get(&key)
+            .expect("a granted row has an entry");
         let mut backup_since = entry.since;
         let (mut backup, mut backup_otag, mut older) = (grant.from, otag, grant.older);
-        if let Some(before) = self.settling_of.get(&key).copied() {
+        if let Some(before) = self.home.settling_of.get(&key).copied() {
             if grant.from == grant.to {
                 // It has stayed where it was, and whoever had the backup still has it.
-                let settling = self.settling.remove(&before).expect("listed by its row");
+                let settling = self.home.end_settling(before);
+                let settling = settling.expect("listed by its row");
                 (backup, backup_otag) = (settling.backup, settling.backup_otag);
                 backup_since = settling.backup_since;
                 older.extend(settling.older);
@@ -499,15 +457,16 @@ impl Leap {
                 self.settle(cx, before, grant.to != self.shard);
             }
         }
-        let entry = self.table.get(&key).expect("a granted row has an entry");
+        let entry = self
+            .home
+            .table
+            .get(&key)
+            .expect("a granted row has an entry");
         let moves = entry.moves + 1;
-        let since = if grant.from == grant.to {
-            entry.since
-        } else {
-            otag
-        };
+        let stays = grant.from == grant.to;
+        let since = if stays { entry.since } else { otag };
         if grant.to == self.shard {
-            self.table.remove(&key);
+            self.home.table.remove(&key);
         } else {
             let entry = Entry {
                 owner: Some(grant.to),
@@ -517,9 +476,9 @@ impl Leap {
                 lost: false,
                 moves,
             };
-            self.table.insert(key.clone(), entry);
+            self.home.table.insert(key.clone(), entry);
         }
-        self.settling_of.insert(key.clone(), otag);
+        self.home.settling_of.insert(key.clone(), otag);
         let settling = Settling {
             key,
             owner: grant.to,
@@ -528,14 +487,15 @@ impl Leap {
             backup_since,
             older,
         };
-        self.settling.insert(otag, settling);
+        self.home.settling.insert(otag, settling);
         let (from, seq) = grant.request;
         let brought = grant.to == self.shard && from != self.shard;
         let life = self
+            .home
             .incoming
             .get(&(from, seq))
             .map(|i| (i.incarnation, i.reclaim));
-        self.finish_request(from, seq);
+        self.home.finish_request(from, seq);
         if let (true, Some((incarnation, None))) = (brought, life) {
             // It was brought home to be lent.
             self.refuse_request(cx, from, incarnation, seq, None);
@@ -545,7 +505,7 @@ impl Leap {
 
     /// The new owner has it durably: the backup may go.
     pub(crate) fn settle(&mut self, cx: &mut Context<'_>, otag: Otag, evict: bool) {
-        let Some(settling) = self.settling.remove(&otag) else {
+        let Some(settling) = self.home.end_settling(otag) else {
             return;
         };
         let Settling {
@@ -555,18 +515,21 @@ impl Leap {
             backup_otag,
             ..
         } = settling;
-        if self.settling_of.get(&key) == Some(&otag) {
-            self.settling_of.remove(&key);
-        }
         if backup == owner {
             // It has stayed, and will claim nothing older any more.
-            if let Some(entry) = self.table.get_mut(&key).filter(|entry| entry.otag == otag) {
+            if let Some(entry) = self
+                .home
+                .table
+                .get_mut(&key)
+                .filter(|entry| entry.otag == otag)
+            {
                 entry.since = otag;
             }
             return;
         }
         if backup == self.shard {
             let elsewhere = self
+                .home
                 .table
                 .get(&key)
                 .is_some_and(|entry| entry.owner.is_some());
@@ -577,20 +540,25 @@ impl Leap {
         }
         let ack = ReleaseAck {
             keys: Vec::from([(key, backup_otag)]),
-            floor: self.floor(cx),
+            floor: self.home.floor(cx.incarnation),
         };
         self.post(cx, backup, Body::ReleaseAck(ack), Self::NOTHING);
     }
 
     /// The requester will never accept the grant.
     pub(crate) fn grant_refused(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        let grant = self.close_grant(otag);
+        let grant = self.home.close_grant(otag);
         let key = grant.key.clone();
         if grant.from == self.shard {
-            let entry = self.table.remove(&key).expect("a granted row has an entry");
+            let entry = self
+                .home
+                .table
+                .remove(&key)
+                .expect("a granted row has an entry");
             assert_eq!(entry.owner, None, "it was on its way from here");
         } else {
             let entry = self
+                .home
                 .table
                 .get_mut(&key)
                 .expect("a granted row has an entry");
@@ -598,7 +566,7 @@ impl Leap {
             let mut older = grant.older;
             older.push(otag);
             if entry.lost {
-                let backup = self.backup_of(&key);
+                let backup = self.home.backup_of(&key);
                 self.reclaim_now(cx, grant.request, &key, backup, older);
                 return;
             }
@@ -608,23 +576,13 @@ impl Leap {
                 return;
             }
         }
-        self.finish_request(grant.request.0, grant.request.1);
+        self.home.finish_request(grant.request.0, grant.request.1);
         self.wake_movers();
-    }
-
-    /// Who has the backup of a row that its owner has lost.
-    pub(crate) fn backup_of(&self, key: &Key) -> ShardId {
-        let otag = self
-            .settling_of
-            .get(key)
-            .expect("only what was not durable can be lost");
-        self.settling[otag].backup
     }
 
     /// Makes the shard with the backup (or the undecided owner) the owner, when it is its turn.
     pub(crate) fn reclaim(&mut self, cx: &mut Context<'_>, key: Key, backup: ShardId) {
-        self.next_seq += 1;
-        let seq = self.next_seq;
+        let seq = self.requester.new_seq();
         let incoming = Incoming {
             key,
             priority: Priority {
@@ -649,28 +607,32 @@ impl Leap {
         backup: ShardId,
         mut older: Vec<Otag>,
     ) {
-        let before = self.settling_of.get(key).copied();
-        if let Some(before) = before.filter(|otag| self.settling[otag].backup == backup) {
+        let before = self.home.settling_of.get(key).copied();
+        if let Some(before) = before.filter(|otag| self.home.settling[otag].backup == backup) {
             // The backup becomes the row again; the transfer that it was made for is void.
-            self.settling_of.remove(key);
-            let settling = self.settling.remove(&before).expect("listed by its row");
+            let settling = self.home.end_settling(before);
+            let settling = settling.expect("listed by its row");
             older.extend(settling.older);
             older.extend([before, settling.backup_since]);
-            if let Some(entry) = self.table.get_mut(key) {
+            if let Some(entry) = self.home.table.get_mut(key) {
                 entry.since = settling.backup_since;
             }
         }
         if backup == self.shard {
-            self.table.remove(key);
-            self.finish_request(request.0, request.1);
+            self.home.table.remove(key);
+            self.home.finish_request(request.0, request.1);
             self.wake_movers();
             return;
         }
-        let otag = self.next_otag(cx);
-        let incoming = self.incoming.get_mut(&request).expect("it keeps its place");
+        let otag = self.home.next_otag(cx.incarnation);
+        let incoming = self
+            .home
+            .incoming
+            .get_mut(&request)
+            .expect("it keeps its place");
         // Whatever was asked for in this place is over; the place goes to the owner.
         let priority = incoming.priority;
-        let entry = self.table.get_mut(key).expect("it is away");
+        let entry = self.home.table.get_mut(key).expect("it is away");
         entry.grant = Some(otag);
         entry.lost = false;
         entry.owner = Some(backup);
@@ -683,12 +645,9 @@ impl Leap {
             seq: 0,
             priority,
             cancel: false,
-            again_at: cx.now.after(self.settings.resend_us),
-            pause_us: self.settings.resend_us,
-            heard: cx.now,
             older,
         };
-        self.open_grant(otag, grant);
+        self.open_grant(cx, otag, grant);
         self.send_transfer(cx, otag);
     }
 
@@ -702,22 +661,10 @@ impl Leap {
         if !self.rejoin.is_serving() {
             return;
         }
-        // A grant that is under way concerns its owner, who is named by the table, and the shard
-        // to which it goes; it may wait for somebody who waits for the answer. A backup that may
-        // become the row again belongs to a transfer that settles.
-        let done = |(key, otag): &(Key, Otag)| {
-            let entry = self.table.get(key);
-            let owner = entry.is_some_and(|entry| entry.owner == Some(from));
-            let grant = entry.and_then(|entry| entry.grant);
-            let coming = grant.is_some_and(|grant| self.grants[&grant].to == from);
-            !owner
-                && !coming
-                && !self.grants.contains_key(otag)
-                && !self.settling_of.contains_key(key)
-        };
+        let done = |(key, otag): &(Key, Otag)| self.home.is_done_with(from, key, *otag);
         let keys: Vec<(Key, Otag)> = keys.into_iter().filter(done).collect();
         if !keys.is_empty() {
-            let floor = self.floor(cx);
+            let floor = self.home.floor(cx.incarnation);
             let ack = ReleaseAck { keys, floor };
             self.post(cx, from, Body::ReleaseAck(ack), Self::NOTHING);
         }
@@ -725,23 +672,13 @@ impl Leap {
 
     /// A node has restarted: what its former life asked for and was not granted is void.
     pub(crate) fn forget_requests(&mut self, node: NodeId, incarnation: u32) {
-        let old: Vec<(ShardId, u64)> = self
-            .incoming
-            .iter()
-            .filter(|((from, _), incoming)| {
-                from.node() == node
-                    && incoming.incarnation < incarnation
-                    && !matches!(incoming.stage, Stage::Granted(_))
-            })
-            .map(|(at, _)| *at)
-            .collect();
-        for (from, seq) in old {
-            let key = self.incoming[&(from, seq)].key.clone();
-            let locking = self.incoming[&(from, seq)].stage == Stage::Locking;
+        let forgotten = self.home.forget_requests(|from, incoming| {
+            from.node() == node && incoming.incarnation < incarnation
+        });
+        for (key, locking) in forgotten {
             if locking {
-                self.void_release(&key);
+                self.owner.void_release(&key);
             }
-            self.finish_request(from, seq);
         }
     }
 }

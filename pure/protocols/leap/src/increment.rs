@@ -32,7 +32,7 @@ impl Leap {
         key: &Key,
         formula: &Formula,
     ) -> Claim {
-        let held = self.pendings.of(txn, key);
+        let held = self.pendings.formulas.of(txn, key);
         let held = held.map(|formula| Write::Formula(formula.clone()));
         let own = self.txns.get(&txn).and_then(|state| state.written.get(key));
         let own = held.as_ref().or(own);
@@ -46,7 +46,7 @@ impl Leap {
         Escrow::of_others(&self.locks, txn, key, |other| {
             let written = self.txns.get(&other).map(|state| &state.written);
             let own = written.and_then(|written| written.get(key)?.formula());
-            own.or_else(|| self.pendings.of(other, key))
+            own.or_else(|| self.pendings.formulas.of(other, key))
         })
     }
 

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Time, Ts, TxnId};
 use local::{Asker, Loading};
 use txn::lock::{Acquired, Claim, Item, LockRequest};
-use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
+use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, Submitted, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -182,7 +182,7 @@ impl Leap {
     pub(crate) fn take_lock_events(&mut self, cx: &mut Context<'_>) {
         for event in self.locks.take_events() {
             cx.counters.lock_wait_us += cx.now.since(event.since);
-            if self.releasing.contains_key(&event.request) {
+            if self.owner.releasing.contains_key(&event.request) {
                 self.on_release_lock(cx, event.request, event.settled);
                 continue;
             }
@@ -302,6 +302,7 @@ impl Leap {
             Stop::Wait(Wait::Moving) => self.moving_waits.push(job.id),
             Stop::Wait(Wait::Elsewhere) | Stop::Fail(_) => unreachable!("answered by the caller"),
         }
+        self.guests.note(job.txn, job.origin, job.id);
         self.jobs.insert(job.id, job);
     }
 
@@ -312,12 +313,11 @@ impl Leap {
         job: Box<Job>,
         result: Result<OpResult, OpError>,
     ) {
+        self.forget_guest(&job);
         match job.origin {
             Origin::Local { id, .. } => {
                 let txn = job.txn;
-                self.ended_op = None;
-                let reply = self.end_local(cx, &job, result);
-                if self.ended_op != Some(id) {
+                if let Submitted::Ready(reply) = self.end_local(cx, &job, result) {
                     cx.out.complete(txn, id, reply);
                 }
             }
@@ -330,6 +330,13 @@ impl Leap {
             }
             Origin::Fetch { from, number } => self.end_fetch(cx, *job, from, number, result),
             Origin::Seal => self.end_seal(cx, job.txn, result),
+        }
+    }
+
+    /// A job is not at work here any more.
+    pub(crate) fn forget_guest(&mut self, job: &Job) {
+        if !matches!(job.origin, Origin::Local { .. }) {
+            self.guests.forget(job.txn, job.id);
         }
     }
 

@@ -12,15 +12,17 @@
 //!     ──Inform(durable)───> home ──ReleaseAck──> old owner forgets its backup
 //! ```
 //!
-//! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
-//! owner; `txns`, `commit`, `bulk_commit` transactions at their coordinator; `entrust` those that
+//! Modules: [`message`] what shards say; `roles` the state of requester, owner and home, which
+//! `request`, `owner` and `home` play; `txns`, `commit`, `bulk_commit` transactions at their
+//! coordinator; `entrust` those that
 //! go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
 //! `job`, `keyed`, `load`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a
 //! scan that are away; `since` since when histories are here; `share` copies; `heat` rows that go
 //! to and fro;
 //! `outage` nodes that cannot be reached;
-//! `visit` locks that transactions of other shards hold here; `checkpoint` what one keeps;
+//! `visit` locks that transactions of other shards hold here, `guests` their operations;
+//! `checkpoint` what one keeps;
 //! `recovery` what a restart leaves; `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
@@ -49,6 +51,7 @@ mod dropped;
 mod entrust;
 mod fetch;
 mod gather;
+mod guests;
 mod heat;
 mod home;
 mod increment;
@@ -66,6 +69,7 @@ mod rate;
 mod recovery;
 mod request;
 mod resolve;
+mod roles;
 mod scan;
 mod seen;
 mod share;
@@ -80,27 +84,22 @@ pub use checkpoint::AwayCursor;
 pub use message::Message;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
+use base::{Key, Position, ShardId, Slot, Ts, TxnId};
 use entrust::Errands;
 use fetch::Fetching;
-use heat::{Exchange, Heat};
-use home::{Entry, Grant, Incoming, Settling};
+use guests::Guests;
 use job::Job;
-use journal::Otag;
 use local::Jobs;
-use owner::{Held, Releasing};
 use pending::Pendings;
 use rate::Rate;
 use recovery::Rejoin;
-use request::{PendingInform, Request};
+use roles::{Home, Owner, Requester};
 use seen::Seen;
 use share::Sharing;
 use ship::Owings;
-use since::Since;
-use timers::Timer;
-use txn::{Bulks, Cx, Installed, LockTable, Moves};
+use txn::{Asks, Bulks, Cx, Installed, LockTable, Moves, Pauses, Peers};
 use txns::{Reading, Txn};
 use visit::Visit;
 
@@ -176,8 +175,11 @@ pub struct Leap {
     spare_txns: Vec<Box<Txn>>,
     /// Operations that wait: for a lock, a row, or their turn.
     jobs: Jobs<Job>,
+    guests: Guests,
     /// Transactions whose commit timestamp is drawn while they wait for confirmations.
     committing: BTreeMap<TxnId, Ts>,
+    /// Those confirmations, by transaction and shard.
+    confirms: Asks<(TxnId, ShardId), commit::Unconfirmed>,
     /// Snapshot reads that wait for those.
     commit_waits: Vec<u64>,
     /// Jobs that wait until a restarted home or owner may serve again.
@@ -185,83 +187,31 @@ pub struct Leap {
     /// Scans that wait for a row to arrive somewhere.
     moving_waits: Vec<u64>,
     /// Locks that transactions of other shards hold here.
-    visits: BTreeMap<TxnId, Visit>,
+    visits: Asks<TxnId, Visit>,
     /// Reads elsewhere that were not answered.
-    readings: BTreeMap<u64, Reading>,
+    readings: Asks<u64, Reading>,
     /// Transactions of one operation that go to their row.
     errands: Errands,
     /// Formulas that this shard holds for transactions of others.
     pendings: Pendings,
     /// Formulas that it owes to owners.
     owings: Owings,
-    /// Rows that come and go.
-    heat: Heat,
-    exchange: Exchange,
     /// Copies of rows, given and got.
     sharing: Sharing,
-    /// The operation whose answer has to wait for the commit that rides on it.
-    ended_op: Option<txn::OpId>,
     /// Fetches that scans of this shard wait for.
-    fetches: BTreeMap<u64, Fetching>,
+    fetches: Asks<u64, Fetching>,
     next_number: u64,
 
-    /// Rows asked for.
-    requests: BTreeMap<u64, Request>,
-    wanted: BTreeMap<Key, u64>,
-    next_seq: u64,
-    /// Rows of other homes that this shard owns, or has released without an acknowledgement.
-    held: BTreeMap<Key, Held>,
-    /// Backups among `held`.
-    backups: BTreeSet<Key>,
-    /// When homes are asked about backups, and told about fates, again.
-    backups_at: Option<Time>,
-    informs_at: Option<Time>,
-    /// Arrivals that are not durable, in the order of the journal.
-    arrivals: VecDeque<(Position, ShardId, Otag)>,
-    /// Fates of grants that their home has not confirmed.
-    informs: BTreeMap<(ShardId, Otag), PendingInform>,
-    /// Grants of each home that are over for this shard.
-    grants_seen: BTreeMap<ShardId, Seen<Otag>>,
-
-    /// Rows that are to leave, by the number of their lock request.
-    releasing: BTreeMap<u64, Releasing>,
-    /// Number of the lock request per row.
-    release_of: BTreeMap<Key, u64>,
-    /// Refusals that may be asked for again.
-    refusals: BTreeMap<(ShardId, Otag), message::Refused>,
-
-    /// The owner table: rows of this home that are elsewhere.
-    table: BTreeMap<Key, Entry>,
-    /// One request per row at a time; the others wait in its queue.
-    dispatch: LockTable,
-    incoming: BTreeMap<(ShardId, u64), Incoming>,
-    /// Requests by the number of their place in `dispatch`.
-    queued: BTreeMap<u64, (ShardId, u64)>,
-    grants: BTreeMap<Otag, Grant>,
-    /// Transfers whose new owner is not known to have them durably.
-    settling: BTreeMap<Otag, Settling>,
-    settling_of: BTreeMap<Key, Otag>,
-    next_grant: u64,
-    requests_seen: BTreeMap<ShardId, (u32, Seen<u64>)>,
-    /// Rows of this home whose history begins later than the horizon.
-    since: Since,
-    /// Backups that scans may still be reading.
-    evictions: Vec<Key>,
-    /// Indexes that are gone, with rows of this home that are still under way.
-    dropped: BTreeMap<IndexId, dropped::Place>,
-    /// Rows of such indexes that their homes have forgotten and that are in use here.
-    forgotten: Vec<(Key, Otag)>,
+    requester: Requester,
+    owner: Owner,
+    home: Home,
 
     /// Where the last arrival or departure is journaled.
     recorded: Position,
     /// Of this node, known from [`Leap::recover`] on.
     incarnation: u32,
     rejoin: Rejoin,
-    /// Largest incarnation seen of each node.
-    peers: BTreeMap<NodeId, u32>,
-    /// Nodes that nothing can be sent to at the moment.
-    down: BTreeMap<NodeId, Time>,
-    timers: BTreeSet<(Time, Timer)>,
+    peers: Peers,
     /// Messages of this shard to itself.
     loopback: VecDeque<message::Body>,
     moves: Moves,
@@ -282,7 +232,7 @@ impl Leap {
     /// [`Protocol::recover`](txn::Protocol::recover) before the first step.
     pub fn new(shard: ShardId, homes: &[ShardId]) -> Leap {
         assert!(homes.contains(&shard), "a shard is the home of its slots");
-        Leap {
+        let mut leap = Leap {
             shard,
             homes: homes.into(),
             settings: Settings::default(),
@@ -292,53 +242,27 @@ impl Leap {
             txns: BTreeMap::new(),
             spare_txns: Vec::new(),
             jobs: Jobs::default(),
+            guests: Guests::default(),
             committing: BTreeMap::new(),
+            confirms: Asks::default(),
             commit_waits: Vec::new(),
             gate_waits: Vec::new(),
             moving_waits: Vec::new(),
-            visits: BTreeMap::new(),
-            readings: BTreeMap::new(),
+            visits: Asks::default(),
+            readings: Asks::default(),
             errands: Errands::default(),
             pendings: Pendings::default(),
             owings: Owings::default(),
-            heat: Heat::default(),
-            exchange: Exchange::default(),
             sharing: Sharing::default(),
-            ended_op: None,
-            fetches: BTreeMap::new(),
+            fetches: Asks::default(),
             next_number: 0,
-            requests: BTreeMap::new(),
-            wanted: BTreeMap::new(),
-            next_seq: 0,
-            held: BTreeMap::new(),
-            backups: BTreeSet::new(),
-            backups_at: None,
-            informs_at: None,
-            arrivals: VecDeque::new(),
-            informs: BTreeMap::new(),
-            grants_seen: BTreeMap::new(),
-            releasing: BTreeMap::new(),
-            release_of: BTreeMap::new(),
-            refusals: BTreeMap::new(),
-            table: BTreeMap::new(),
-            dispatch: LockTable::new(),
-            incoming: BTreeMap::new(),
-            queued: BTreeMap::new(),
-            grants: BTreeMap::new(),
-            settling: BTreeMap::new(),
-            settling_of: BTreeMap::new(),
-            next_grant: 0,
-            requests_seen: BTreeMap::new(),
-            since: Since::default(),
-            evictions: Vec::new(),
-            dropped: BTreeMap::new(),
-            forgotten: Vec::new(),
+            requester: Requester::default(),
+            owner: Owner::default(),
+            home: Home::default(),
             recorded: Self::NOTHING,
             incarnation: 0,
             rejoin: Rejoin::default(),
-            peers: BTreeMap::new(),
-            down: BTreeMap::new(),
-            timers: BTreeSet::new(),
+            peers: Peers::default(),
             loopback: VecDeque::new(),
             moves: Moves::default(),
             moves_in: Rate::default(),
@@ -346,7 +270,9 @@ impl Leap {
             scratch: Vec::new(),
             #[cfg(test)]
             printed: None,
-        }
+        };
+        leap.set_settings(Settings::default());
+        leap
     }
 
     /// Changes the settings; takes effect for what starts later.
@@ -354,6 +280,20 @@ impl Leap {
         self.settings = settings;
         self.bulks.set_slice(settings.slice_units);
         self.locks.set_slice(settings.slice_units as usize);
+        let pauses = Pauses {
+            first_us: settings.resend_us,
+            longest_us: settings.resend_max_us,
+        };
+        self.requester.requests.set_pauses(pauses);
+        self.home.grants.set_pauses(pauses);
+        self.readings.set_pauses(pauses);
+        self.fetches.set_pauses(pauses);
+        self.errands.out.set_pauses(pauses);
+        self.confirms.set_pauses(Pauses::even(settings.resend_us));
+        self.visits.set_pauses(Pauses::even(settings.inquire_us));
+        self.requester.informs.set_pause(settings.resend_us);
+        self.owner.backups.set_pause(settings.resend_us);
+        self.owings.all.set_pause(settings.resend_us);
     }
 
     /// The settings in force.

@@ -4,7 +4,6 @@ use crate::fetch::Fetching;
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::Fetch;
 use crate::scan::ScanState;
-use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -61,8 +60,8 @@ impl Leap {
             false => (Bound::Included(&from), Bound::Excluded(&high)),
             true => (Bound::Included(&low), Bound::Included(&from)),
         };
-        if op.row_limit > 0 && !self.table.is_empty() && is_range(unlisted) {
-            let mut keys = self.table.range(unlisted).map(|(key, _)| key);
+        if op.row_limit > 0 && !self.home.table.is_empty() && is_range(unlisted) {
+            let mut keys = self.home.table.range(unlisted).map(|(key, _)| key);
             for _ in 0..self.settings.slice_units {
                 let Some(key) = next_of(&mut keys, op) else {
                     break;
@@ -80,7 +79,7 @@ impl Leap {
             return Err(Stop::Budget);
         }
         if let Some(snapshot) = op.read.snapshot() {
-            let mut rows = self.since.range(low..high);
+            let mut rows = self.home.since.range(low..high);
             if rows.any(|(key, since)| since > snapshot.at && op.has(key)) {
                 return Err(Stop::aborted(AbortReason::SnapshotTooOld));
             }
@@ -123,10 +122,10 @@ impl Leap {
         let mut waits = false;
         for key in next {
             let asked = state.missing.get_mut(&key).expect("it is missing");
-            let Some(entry) = self.table.get(&key) else {
+            let Some(entry) = self.home.table.get(&key) else {
                 // It has come home.
                 state.missing.remove(&key);
-                let since = self.since.get(&key);
+                let since = self.home.since.get(&key);
                 if op
                     .read
                     .snapshot()
@@ -180,19 +179,14 @@ impl Leap {
             lock,
             keys,
         };
-        let again_at = cx.now.after(self.settings.resend_us);
         let fetching = Fetching {
             job: job.id,
             to,
             fetch,
-            again_at,
-            pause_us: self.settings.resend_us,
-            heard: cx.now,
         };
-        self.timers.insert((again_at, Timer::Fetching(number)));
-        self.fetches.insert(number, fetching);
+        self.fetches.begin(number, fetching, cx.now, true);
         if lock.is_some() {
-            if let Some(visit) = self.visits.get_mut(&job.txn)
+            if let Some(visit) = self.visits.get_mut(job.txn)
                 && to != job.txn.shard
                 && !visit.fetched_from.contains(&to)
             {

@@ -85,7 +85,7 @@ impl Leap {
     fn is_quiet_between(&self, low: &Key, high: &Key) -> bool {
         self.is_home(low)
             && self.rejoin.is_serving()
-            && self.table.range(low..=high).next().is_none()
+            && self.home.table.range(low..=high).next().is_none()
             && !self.sharing.has_between(low, high)
             && !self.pendings.has_between(low, high)
             && !self.errands.has_between(low, high)
@@ -106,10 +106,7 @@ impl Leap {
                 && !self.is_down(self.home(key.slot))
                 && self.hindrance(&key).is_none();
             let (item, mode) = (Item::of(&key), LockMode::Exclusive);
-            if !is_away
-                || self.wanted.contains_key(&key)
-                || !self.locks.is_free(job.txn, &item, mode)
-            {
+            if !is_away || self.requester.wants(&key) || !self.locks.is_free(job.txn, &item, mode) {
                 continue;
             }
             let locked = self.lock(cx, job, &item, mode);

@@ -20,7 +20,6 @@
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fate, Inform};
 use crate::owner::Tenure;
-use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -41,19 +40,16 @@ pub(crate) fn cut_off(key: &Key, at: ShardId, tie: Tie) -> AbortReason {
 
 impl Leap {
     pub(crate) fn is_down(&self, shard: ShardId) -> bool {
-        !self.down.is_empty() && self.down.contains_key(&shard.node())
+        self.peers.is_down(shard)
     }
 
     /// Who keeps a row of this home from being had: it is there, or on its way there, or from
     /// there.
     pub(crate) fn obstacle(&self, key: &Key) -> Option<ShardId> {
-        if self.down.is_empty() {
+        if self.peers.all_up() {
             return None;
         }
-        let entry = self.table.get(key)?;
-        let grant = entry.grant.map(|otag| &self.grants[&otag]);
-        let ends = grant.map(|grant| [grant.to, grant.from]);
-        let mut concerned = ends.into_iter().flatten().chain(entry.owner);
+        let mut concerned = self.home.concerned(key);
         concerned.find(|shard| self.is_down(*shard))
     }
 
@@ -66,8 +62,9 @@ impl Leap {
     /// The owner of a row that is to move, if it was not heard of for so long that nobody should
     /// wait for it any more.
     pub(crate) fn silent_owner(&self, cx: &Context<'_>, key: &Key) -> Option<ShardId> {
-        let grant = &self.grants[&self.table.get(key)?.grant?];
-        let silent = cx.now.since(grant.heard) >= self.settings.request_timeout_us;
+        let (otag, grant) = self.home.grant_of(key)?;
+        let timeout_us = self.settings.request_timeout_us;
+        let silent = self.home.grants.is_silent(otag, cx.now, timeout_us);
         (silent && self.is_remote(grant.from)).then_some(grant.from)
     }
 
@@ -75,10 +72,9 @@ impl Leap {
     /// still come when it is back.
     pub(crate) fn peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let own = node == self.shard.node();
-        if own || printed!(self, LeapOutageWaitedFor) || self.down.contains_key(&node) {
+        if own || printed!(self, LeapOutageWaitedFor) || !self.peers.lose(node, cx.now) {
             return;
         }
-        self.down.insert(node, cx.now);
         self.rejoin.peer_down(node);
         self.keep_rows_from(cx, node);
         self.drop_requests_of(node);
@@ -98,56 +94,39 @@ impl Leap {
 
     /// A node can be reached again: what waited for it is sent at once.
     pub(crate) fn peer_up(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        if self.down.remove(&node).is_none() {
+        if !self.peers.regain(node) {
             return;
         }
         let at = |shard: ShardId| shard.node() == node;
-        let grants = self.grants.iter();
-        let grants = grants.filter(|(_, grant)| at(grant.from) || at(grant.to));
-        let grants: Vec<Otag> = grants.map(|(otag, _)| *otag).collect();
-        for otag in grants {
+        for otag in self
+            .home
+            .grants
+            .select(|grant| at(grant.from) || at(grant.to))
+        {
             self.hurry_grant(cx, otag);
         }
-        let requests = self.requests.iter().filter(|(_, r)| at(r.home));
-        let requests: Vec<u64> = requests.map(|(seq, _)| *seq).collect();
-        for seq in requests {
+        for seq in self.requester.requests.at(node) {
             self.hurry_request(cx, seq);
         }
-        let mut fates: BTreeMap<ShardId, Vec<(Otag, Fate)>> = BTreeMap::new();
-        for ((home, otag), pending) in &mut self.informs {
-            if at(*home) {
-                pending.sent = cx.now;
-                fates.entry(*home).or_default().push((*otag, pending.fate));
-            }
-        }
-        for (home, fates) in fates {
-            let inform = Inform { fates, again: true };
-            self.post(cx, home, Body::Inform(inform), Self::NOTHING);
-        }
+        let told = self
+            .requester
+            .informs
+            .iter()
+            .filter(|((home, _), _)| at(*home));
+        let told: Vec<(ShardId, Otag)> = told.map(|(number, _)| *number).collect();
+        self.tell_again(cx, told);
         self.wake_gate();
     }
 
     fn hurry_grant(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        let pause_us = self.settings.resend_us;
-        if let Some(grant) = self.grants.get_mut(&otag) {
-            let timed = self.timers.remove(&(grant.again_at, Timer::Grant(otag)));
-            grant.pause_us = pause_us;
-            grant.heard = cx.now;
-            grant.again_at = cx.now.after(pause_us);
-            if timed {
-                self.timers.insert((grant.again_at, Timer::Grant(otag)));
-            }
+        self.home.grants.hear(otag, cx.now);
+        if self.home.grants.restart(otag, cx.now) {
             self.send_transfer(cx, otag);
         }
     }
 
     fn hurry_request(&mut self, cx: &mut Context<'_>, seq: u64) {
-        let pause_us = self.settings.resend_us;
-        if let Some(request) = self.requests.get_mut(&seq) {
-            self.timers.remove(&(request.again_at, Timer::Request(seq)));
-            request.pause_us = pause_us;
-            request.again_at = cx.now.after(pause_us);
-            self.timers.insert((request.again_at, Timer::Request(seq)));
+        if self.requester.requests.restart(seq, cx.now) {
             self.send_request(cx, seq);
         }
     }
@@ -155,26 +134,21 @@ impl Leap {
     /// A node is away, and homes that can be reached may have to say so of rows that were asked
     /// for: they are asked again, and soon if they do not know it yet.
     fn ask_again(&mut self, cx: &mut Context<'_>) {
-        let requests = self.requests.iter();
-        let requests = requests.filter(|(_, request)| !self.is_down(request.home));
-        let requests: Vec<u64> = requests.map(|(seq, _)| *seq).collect();
-        for seq in requests {
+        let peers = &self.peers;
+        for seq in self
+            .requester
+            .requests
+            .select(|request| !peers.is_down(request.home))
+        {
             self.hurry_request(cx, seq);
         }
-        let readings: Vec<u64> = self.readings.keys().copied().collect();
-        for number in readings {
+        for number in self.readings.select(|_| true) {
             self.hurry_reading(cx, number);
         }
     }
 
     fn hurry_reading(&mut self, cx: &mut Context<'_>, number: u64) {
-        let pause_us = self.settings.resend_us;
-        if let Some(reading) = self.readings.get_mut(&number) {
-            let timer = Timer::Reading(number);
-            self.timers.remove(&(reading.again_at, timer));
-            reading.pause_us = pause_us;
-            reading.again_at = cx.now.after(pause_us);
-            self.timers.insert((reading.again_at, timer));
+        if self.readings.restart(number, cx.now) {
             self.send_read(cx, number);
         }
     }
@@ -182,7 +156,7 @@ impl Leap {
     /// Home: refuses every request for a row that cannot be had any more. Grants that are under way
     /// run to their end, whenever that is.
     fn refuse_cut_off(&mut self, cx: &mut Context<'_>) {
-        let requests = self.incoming.iter().filter_map(|(at, incoming)| {
+        let requests = self.home.incoming.iter().filter_map(|(at, incoming)| {
             let reason = self.hindrance(&incoming.key)?;
             (incoming.reclaim.is_none()).then_some((*at, reason))
         });
@@ -200,12 +174,12 @@ impl Leap {
         seq: u64,
         reason: AbortReason,
     ) {
-        let Some(incoming) = self.incoming.get(&(from, seq)) else {
+        let Some(incoming) = self.home.incoming.get(&(from, seq)) else {
             return;
         };
         let life = incoming.incarnation;
         if let crate::home::Stage::Queued(_) = incoming.stage {
-            self.finish_request(from, seq);
+            self.home.finish_request(from, seq);
         }
         self.refuse_request(cx, from, life, seq, Some(reason));
     }
@@ -219,7 +193,7 @@ impl Leap {
     /// Owner: rows that are to leave for a node that is away stay, and the backups of those that
     /// have left are offered to their homes, which may reach that node.
     fn keep_rows_from(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        let leaving = self.releasing.iter();
+        let leaving = self.owner.releasing.iter();
         let leaving = leaving.filter(|(_, r)| r.to.node() == node && !r.void);
         let leaving: Vec<u64> = leaving.map(|(id, _)| *id).collect();
         for id in leaving {
@@ -227,9 +201,9 @@ impl Leap {
             self.call_off_release(cx, id, reason);
         }
         let mut left: BTreeMap<ShardId, Vec<Otag>> = BTreeMap::new();
-        for key in &self.backups {
-            if let Some(held) = self.held.get(key)
-                && let Tenure::Released { to, .. } = held.tenure
+        for (key, ()) in self.owner.backups.iter() {
+            if let Some(held) = self.owner.held.get(key)
+                && let Tenure::Released { to } = held.tenure
                 && to.node() == node
             {
                 left.entry(self.home(key.slot)).or_default().push(held.otag);
@@ -242,22 +216,13 @@ impl Leap {
 
     /// Owner: refuses a release that has begun, and takes its lock request back.
     pub(crate) fn call_off_release(&mut self, cx: &mut Context<'_>, id: u64, reason: AbortReason) {
-        let Some(releasing) = self.releasing.get_mut(&id) else {
+        // Copies of it may be being called back: then the wait goes on, and comes to nothing.
+        let Some(refused) = self.owner.void_release_of(id) else {
             return;
         };
-        let refused = releasing.clone();
-        // Copies of it are being called back: the wait goes on, and comes to nothing.
-        releasing.void = true;
-        if self.release_of.get(&refused.key) == Some(&id) {
-            self.release_of.remove(&refused.key);
-        }
         let txn = refused.priority.txn;
         if !self.sharing.is_recalled_for(&refused.key, id) {
-            self.releasing.remove(&id);
-            if refused.held_back {
-                self.timers
-                    .retain(|(_, timer)| *timer != Timer::Release(id));
-            }
+            self.owner.end_release(id);
             self.locks.withdraw(txn, id);
             self.let_go_if_idle(txn, &refused.key);
         }
@@ -266,8 +231,8 @@ impl Leap {
 
     /// Frees a lock that a release may have been granted in this very step.
     fn let_go_if_idle(&mut self, txn: TxnId, key: &Key) {
-        let visit = self.visits.get(&txn);
-        let used = visit.is_some_and(|visit| !visit.given_up) || self.pendings.lodges(txn);
+        let visit = self.visits.get(txn);
+        let used = visit.is_some_and(|visit| !visit.given_up) || self.pendings.formulas.knows(txn);
         if !used && !self.txns.contains_key(&txn) {
             self.locks.release_item(txn, &Item::of(key));
         }
@@ -285,10 +250,10 @@ impl Leap {
 
     /// Home: the owner has refused a grant, and its requester may not have heard of it.
     pub(crate) fn refused_by_owner(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        let grant = &self.grants[&otag];
+        let grant = &self.home.grants[otag];
         let (key, owner) = (grant.key.clone(), grant.from);
         let (from, seq) = grant.request;
-        let life = self.incoming.get(&(from, seq)).map(|i| i.incarnation);
+        let life = self.home.incoming.get(&(from, seq)).map(|i| i.incarnation);
         self.grant_refused(cx, otag);
         if let Some(life) = life {
             let reason = cut_off(&key, owner, Tie::Owner);
@@ -300,11 +265,11 @@ impl Leap {
     /// new one is to refuse them unless it has them.
     pub(crate) fn on_stranded(&mut self, cx: &mut Context<'_>, from: ShardId, otags: &[Otag]) {
         for otag in otags {
-            let Some(grant) = self.grants.get_mut(otag) else {
+            let Some(grant) = self.home.grants.get_mut(*otag) else {
                 continue;
             };
             let (to, own) = (grant.to, self.shard);
-            let reaches = to != own && !self.down.contains_key(&to.node());
+            let reaches = to != own && !self.peers.is_down(to);
             if grant.from == from && to != from && reaches && !grant.cancel {
                 grant.cancel = true;
                 self.hurry_grant(cx, *otag);
@@ -315,9 +280,9 @@ impl Leap {
     /// Requester: those who wait for a home that is away are rolled back. The requests go on: if
     /// they are granted, the rows come.
     fn fail_homeless(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        let asked = self.requests.values_mut();
-        let asked = asked.filter(|request| request.home.node() == node);
-        let waiters = asked.flat_map(|request| {
+        let asked = self.requester.requests.iter_mut();
+        let asked = asked.filter(|(_, request)| request.home.node() == node);
+        let waiters = asked.flat_map(|(_, request)| {
             let reason = cut_off(&request.key, request.home, Tie::Home);
             let waiters = core::mem::take(&mut request.waiters);
             waiters.into_iter().map(move |id| (id, reason.clone()))
@@ -330,10 +295,7 @@ impl Leap {
 
     /// Coordinator: reads that were sent to a node that is away go to another place, or fail.
     fn redirect_readings(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        let readings = self.readings.iter();
-        let readings = readings.filter(|(_, reading)| reading.to.node() == node);
-        let readings: Vec<u64> = readings.map(|(number, _)| *number).collect();
-        for number in readings {
+        for number in self.readings.at(node) {
             self.read_without(cx, number);
         }
     }
@@ -341,7 +303,7 @@ impl Leap {
     /// Coordinator: the shard that a read was sent to is away, or has not got the row while the
     /// home is away. The next one is asked, or nobody is left.
     pub(crate) fn read_without(&mut self, cx: &mut Context<'_>, number: u64) {
-        let Some(reading) = self.readings.get(&number) else {
+        let Some(reading) = self.readings.get(number) else {
             return;
         };
         let (txn, to) = (reading.txn, reading.to);
@@ -353,7 +315,7 @@ impl Leap {
         tried.insert(to);
         match self.reader_of(&key, &tried) {
             Ok(next) => {
-                let reading = self.readings.get_mut(&number).expect("looked up above");
+                let reading = self.readings.get_mut(number).expect("looked up above");
                 (reading.to, reading.tried) = (next, tried);
                 self.hurry_reading(cx, number);
             }
@@ -363,7 +325,7 @@ impl Leap {
 
     /// Whether the home of what a read wants is away.
     pub(crate) fn is_homeless(&self, number: u64) -> bool {
-        let reading = self.readings.get(&number);
+        let reading = self.readings.get(number);
         let key = reading.and_then(|reading| reading.request.op.key());
         key.is_some_and(|key| self.is_down(self.home(key.slot)))
     }
@@ -388,37 +350,24 @@ impl Leap {
 
     /// Home: scans that wait for rows of a node that is away are rolled back.
     fn fail_fetches(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        let fetches = self.fetches.iter();
-        let fetches = fetches.filter(|(_, fetching)| fetching.to.node() == node);
-        let fetches: Vec<(u64, u64, AbortReason)> = fetches
-            .map(|(number, fetching)| (*number, fetching.job, fetching.reason()))
-            .collect();
-        for (number, job, reason) in fetches {
-            if let Some(fetching) = self.fetches.remove(&number) {
-                self.timers
-                    .remove(&(fetching.again_at, Timer::Fetching(number)));
+        for number in self.fetches.at(node) {
+            if let Some(fetching) = self.fetches.end(number) {
+                let error = OpError::Aborted(fetching.reason());
+                self.fail_job(cx, fetching.job, error);
             }
-            self.fail_job(cx, job, OpError::Aborted(reason));
         }
     }
 
     /// Coordinator: a shard that is away cannot confirm locks, and nothing is committed yet.
     fn fail_confirming(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        let committing = self.committing.keys();
-        let lost = committing.filter_map(|txn| {
-            let mut unconfirmed = self.txns.get(txn)?.unconfirmed.iter();
-            let (shard, _) = unconfirmed.find(|(shard, _)| shard.node() == node)?;
-            Some((*txn, *shard))
-        });
-        let lost: Vec<(TxnId, ShardId)> = lost.collect();
-        for (txn, shard) in lost {
+        for (txn, shard) in self.lost_confirms(node, u32::MAX) {
             self.abort_txn(cx, txn, AbortReason::Unreachable(shard));
         }
     }
 
     /// Who alone knows whether a formula on this row counts, and is away.
     pub(crate) fn doubt_of(&self, key: &Key) -> Option<AbortReason> {
-        if self.down.is_empty() {
+        if self.peers.all_up() {
             return None;
         }
         let mut open = self.pendings.undecided_on(key);
@@ -429,19 +378,19 @@ impl Leap {
     /// Transactions with formulas here whose outcome is known at a node that is away, in their
     /// order.
     pub(crate) fn pending_doubts(&self, now: Time) -> Vec<Doubt> {
-        if self.down.is_empty() {
+        if self.peers.all_up() {
             return Vec::new();
         }
         let open = self.pendings.undecided();
         let doubts = open.filter_map(|(txn, coordinator, keys)| {
             let node = coordinator.node();
-            let since = self.down.get(&node)?;
+            let since = self.peers.down_since(node)?;
             let waiting = keys.iter().map(|key| self.locks.waiting_on(&Item::of(key)));
             Some(Doubt {
                 txn,
                 node,
                 state: "pending",
-                age_us: now.since(*since),
+                age_us: now.since(since),
                 rows: keys.len() as u64,
                 waiters: waiting.map(|requests| requests.len() as u64).sum(),
             })
@@ -451,10 +400,10 @@ impl Leap {
 
     /// The same for anything that is locked.
     pub(crate) fn doubt_in(&self, item: &Item<'_>) -> Option<AbortReason> {
-        if self.down.is_empty() || self.pendings.is_idle() {
+        if self.peers.all_up() || self.pendings.is_idle() {
             return None;
         }
-        let mut keys = self.pendings.keys();
+        let mut keys = self.pendings.formulas.rows();
         keys.find_map(|key| {
             let overlaps = Item::of(key).overlaps(item);
             overlaps.then(|| self.doubt_of(key)).flatten()
@@ -476,7 +425,7 @@ impl Leap {
 
     /// Ends what waits for a lock under this number.
     pub(crate) fn give_up_lock(&mut self, cx: &mut Context<'_>, id: u64, reason: &AbortReason) {
-        if self.releasing.contains_key(&id) {
+        if self.owner.releasing.contains_key(&id) {
             self.call_off_release(cx, id, reason.clone());
         } else if let Some(job) = self.jobs.get(id) {
             let txn = job.txn;
@@ -489,7 +438,7 @@ impl Leap {
 
     /// A job waits until a restart is dealt with, for which a node is needed that is away.
     pub(crate) fn gate_reason(&self, job: &Job) -> Option<AbortReason> {
-        if self.down.is_empty() {
+        if self.peers.all_up() {
             return None;
         }
         if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
@@ -503,7 +452,7 @@ impl Leap {
     /// Jobs that have waited for long until a restart is dealt with, while somebody is away: others
     /// that must speak may wait for him.
     pub(crate) fn fail_gated(&mut self, cx: &mut Context<'_>) {
-        let Some(away) = self.down.keys().next().map(|node| ShardId::new(*node, 0)) else {
+        let Some(away) = self.peers.down().next().map(|node| ShardId::new(node, 0)) else {
             return;
         };
         let late = |id: &&u64| {

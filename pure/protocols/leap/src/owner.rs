@@ -3,7 +3,6 @@
 use crate::home::{Entry, Grant};
 use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
 use crate::share::Writer;
-use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,7 +18,7 @@ pub(crate) enum Tenure {
     /// It is the owner. Not `confirmed`: it has restarted, and the home has not said so yet.
     Owned { confirmed: bool },
     /// It was; this is the backup.
-    Released { to: ShardId, asked: Time },
+    Released { to: ShardId },
 }
 
 /// See [`Tenure`].
@@ -49,8 +48,8 @@ pub(crate) struct Releasing {
     pub(crate) priority: Priority,
     /// It is not wanted any more.
     pub(crate) void: bool,
-    /// The row has just come and stays a little: its lock is not asked for yet.
-    pub(crate) held_back: bool,
+    /// The row has just come and stays until then: its lock is not asked for yet.
+    pub(crate) held_back: Option<Time>,
 }
 
 impl Releasing {
@@ -65,7 +64,7 @@ impl Releasing {
             seq: request.seq,
             priority: request.priority,
             void: false,
-            held_back: false,
+            held_back: None,
         }
     }
 }
@@ -80,20 +79,19 @@ impl Leap {
         if request.expected != 0 && request.expected != cx.incarnation {
             return;
         }
-        let seen = self.grants_seen.entry(home).or_default();
+        let seen = self.requester.seen(home);
         if request.otag < request.floor || (seen.is_over(request.otag) && request.to != self.shard)
         {
             return;
         }
         seen.raise(request.floor);
-        self.refusals
-            .retain(|(other, otag), _| *other != home || *otag >= request.floor);
+        self.owner.forget_refusals(home, request.floor);
         let otag = request.otag;
         if request.to == self.shard {
             self.stay_owner(cx, home, &request);
             return;
         }
-        if let Some(refused) = self.refusals.get(&(home, otag)) {
+        if let Some(refused) = self.owner.refusal(home, otag) {
             let refused = refused.clone();
             if self.is_down(request.to) {
                 self.tell_refused(cx, home, otag);
@@ -111,7 +109,7 @@ impl Leap {
 
     fn asked_to_release(&mut self, cx: &mut Context<'_>, home: ShardId, request: TransferRequest) {
         let otag = request.otag;
-        let Some(held) = self.held.get_mut(&request.key) else {
+        let Some(held) = self.owner.held.get_mut(&request.key) else {
             return;
         };
         if let Tenure::Owned { confirmed } = &mut held.tenure
@@ -132,9 +130,9 @@ impl Leap {
             }
             return;
         }
-        let held = &self.held[&request.key];
+        let held = &self.owner.held[&request.key];
         match held.tenure {
-            Tenure::Released { to, .. } => {
+            Tenure::Released { to } => {
                 if held.otag != otag {
                     return;
                 }
@@ -155,8 +153,7 @@ impl Leap {
                 if otag <= held.seen || !confirmed {
                     return;
                 }
-                let pending = self.release_of.get(&request.key);
-                let pending = pending.and_then(|id| self.releasing.get(id));
+                let pending = self.owner.release_of(&request.key);
                 if pending.is_some_and(|pending| pending.otag == Some(otag)) {
                     self.post(cx, home, Body::Waiting(otag), Self::NOTHING);
                     return;
@@ -180,7 +177,7 @@ impl Leap {
         request: TransferRequest,
         away: ShardId,
     ) {
-        let held = &self.held[&request.key];
+        let held = &self.owner.held[&request.key];
         if request.otag > held.seen && matches!(held.tenure, Tenure::Owned { .. }) {
             let releasing = Releasing::asked(home, request);
             self.refuse(cx, releasing, AbortReason::Unreachable(away));
@@ -190,8 +187,10 @@ impl Leap {
     /// The home says that this shard is the owner, whatever it thought.
     fn stay_owner(&mut self, cx: &mut Context<'_>, home: ShardId, request: &TransferRequest) {
         let (key, otag) = (&request.key, request.otag);
-        let known = self.held.get(key).map(|held| held.otag);
-        if known.is_some_and(|known| known >= otag) || self.informs.contains_key(&(home, otag)) {
+        let known = self.owner.held.get(key).map(|held| held.otag);
+        if known.is_some_and(|known| known >= otag)
+            || self.requester.informs.contains(&(home, otag))
+        {
             self.inform_again(cx, home, otag);
             return;
         }
@@ -200,7 +199,7 @@ impl Leap {
             return;
         };
         assert!(known < otag, "looked at above");
-        self.void_release(key);
+        self.owner.void_release(key);
         let newest = self.newest(cx, key);
         let at = cx.clock.tick(cx.now);
         let position = self.append_record(
@@ -214,13 +213,13 @@ impl Leap {
                 version: newest,
             },
         );
-        let held = self.held.get_mut(key).expect("looked up above");
+        let held = self.owner.held.get_mut(key).expect("looked up above");
         held.otag = otag;
         held.seen = otag;
         held.tenure = Tenure::Owned { confirmed: true };
         held.position = position;
-        self.backups.remove(key);
-        self.grants_seen.entry(home).or_default().end(otag);
+        self.owner.backups.end(key);
+        self.requester.seen(home).end(otag);
         self.inform(cx, home, otag, Fate::Acquired, position);
         self.apply_collected(cx);
         self.wake_gate();
@@ -237,26 +236,25 @@ impl Leap {
         self.withdraw(cx, releasing.priority.txn, &releasing.key);
         let key = &releasing.key;
         let remote = self.is_remote(releasing.to);
-        let hold_us = self.exchange.hold_us(remote, self.settings.hold_max_us);
+        let hold_us = self
+            .requester
+            .exchange
+            .hold_us(remote, self.settings.hold_max_us);
         let from = self.settings.contended_from;
-        let until = self.heat.held_until(key, from, hold_us, cx.now);
-        releasing.held_back = until.is_some();
-        self.release_of.insert(releasing.key.clone(), id);
-        self.releasing.insert(id, releasing);
-        match until {
-            Some(until) => {
-                self.timers.insert((until, Timer::Release(id)));
-            }
-            None => self.lock_release(cx, id),
+        let until = self.owner.heat.held_until(key, from, hold_us, cx.now);
+        releasing.held_back = until;
+        self.owner.begin_release(id, releasing);
+        if until.is_none() {
+            self.lock_release(cx, id);
         }
     }
 
     /// Asks for the lock of a row that is to leave.
     pub(crate) fn lock_release(&mut self, cx: &mut Context<'_>, id: u64) {
-        if let Some(releasing) = self.releasing.get_mut(&id) {
-            releasing.held_back = false;
+        if let Some(releasing) = self.owner.releasing.get_mut(&id) {
+            releasing.held_back = None;
         }
-        let Some(releasing) = self.releasing.get(&id) else {
+        let Some(releasing) = self.owner.releasing.get(&id) else {
             return;
         };
         let acquired = self.locks.acquire(LockRequest {
@@ -280,23 +278,11 @@ impl Leap {
         }
     }
 
-    /// A row that was to leave stays.
-    pub(crate) fn void_release(&mut self, key: &Key) {
-        if let Some(id) = self.release_of.remove(key)
-            && let Some(releasing) = self.releasing.get_mut(&id)
-        {
-            releasing.void = true;
-        }
-    }
-
     /// The wait for the local transactions is over.
     pub(crate) fn on_release_lock(&mut self, cx: &mut Context<'_>, id: u64, settled: Settled) {
-        let Some(releasing) = self.releasing.remove(&id) else {
+        let Some(releasing) = self.owner.end_release(id) else {
             return;
         };
-        if self.release_of.get(&releasing.key) == Some(&id) {
-            self.release_of.remove(&releasing.key);
-        }
         let (txn, key) = (releasing.priority.txn, releasing.key.clone());
         match settled {
             // Its rows are gone here, which whoever asks does not know yet: to it, an absent key
@@ -308,8 +294,7 @@ impl Leap {
             Settled::Granted => {
                 if !releasing.void && self.sharing.is_lent(&key) {
                     let priority = releasing.priority;
-                    self.release_of.insert(key.clone(), id);
-                    self.releasing.insert(id, releasing);
+                    self.owner.begin_release(id, releasing);
                     match self.recalled(cx, &key, priority, Writer::Release(id)) {
                         Ok(true) => unreachable!("looked at above"),
                         Ok(false) => {}
@@ -332,12 +317,9 @@ impl Leap {
 
     /// A row whose lock is held in the name of its requester stays after all.
     pub(crate) fn fail_release(&mut self, cx: &mut Context<'_>, id: u64, reason: AbortReason) {
-        let Some(releasing) = self.releasing.remove(&id) else {
+        let Some(releasing) = self.owner.end_release(id) else {
             return;
         };
-        if self.release_of.get(&releasing.key) == Some(&id) {
-            self.release_of.remove(&releasing.key);
-        }
         let (txn, key) = (releasing.priority.txn, releasing.key.clone());
         self.refuse(cx, releasing, reason);
         self.let_go(txn, &key);
@@ -361,12 +343,10 @@ impl Leap {
         };
         match releasing.otag {
             Some(otag) => {
-                let held = self.held.get_mut(&releasing.key);
-                held.expect("the owner refuses").seen = otag;
-                self.refusals
-                    .insert((releasing.home, otag), refused.clone());
+                let key = &releasing.key;
+                self.owner.note_refusal(key, otag, refused.clone());
             }
-            None => self.finish_request(releasing.to, releasing.seq),
+            None => self.home.finish_request(releasing.to, releasing.seq),
         }
         self.moves.refused += 1;
         if let Some(otag) = releasing.otag.filter(|_| self.is_down(releasing.to)) {
@@ -393,16 +373,11 @@ impl Leap {
         } = releasing;
         let otag = match otag {
             Some(otag) => {
-                let held = self.held.get_mut(&key).expect("the owner releases");
-                held.otag = otag;
-                held.seen = otag;
-                held.tenure = Tenure::Released { to, asked: cx.now };
-                self.backups.insert(key.clone());
-                self.arm_backups(cx.now);
+                self.owner.give(&key, otag, to, cx.now);
                 otag
             }
             None => {
-                let otag = self.next_otag(cx);
+                let otag = self.home.next_otag(cx.incarnation);
                 let grant = Grant {
                     key: key.clone(),
                     from: self.shard,
@@ -412,9 +387,6 @@ impl Leap {
                     seq,
                     priority: releasing.priority,
                     cancel: false,
-                    again_at: cx.now.after(self.settings.resend_us),
-                    pause_us: self.settings.resend_us,
-                    heard: cx.now,
                     older: Vec::new(),
                 };
                 let entry = Entry {
@@ -425,9 +397,9 @@ impl Leap {
                     lost: false,
                     moves: 0,
                 };
-                let before = self.table.insert(key.clone(), entry);
+                let before = self.home.table.insert(key.clone(), entry);
                 assert_eq!(before, None, "it was at home");
-                self.open_grant(otag, grant);
+                self.open_grant(cx, otag, grant);
                 otag
             }
         };
@@ -439,7 +411,7 @@ impl Leap {
         };
         self.append_record(cx, &record);
         self.errands.note_use(&key);
-        self.heat.note_departure(&key, cx.now);
+        self.owner.heat.note_departure(&key, cx.now);
         if home != self.shard {
             self.errands.note_whereabouts(&key, to);
         }
@@ -488,7 +460,7 @@ impl Leap {
         }
         let remote = self.is_remote(to);
         let floor = if home == self.shard {
-            self.floor(cx)
+            self.home.floor(cx.incarnation)
         } else {
             Otag::default()
         };
@@ -517,19 +489,24 @@ impl Leap {
     /// Where the arrival of a row that was owned here is journaled, and from which timestamp on its
     /// history has come with it.
     pub(crate) fn arrival(&self, key: &Key) -> (Position, Ts) {
-        if let Some(held) = self.held.get(key) {
+        if let Some(held) = self.owner.held.get(key) {
             return (held.position, held.since);
         }
         // It came home a moment ago, perhaps not yet durably.
-        let arrival = self.settling_of.get(key);
-        let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
-        let position = arrival.map_or(Self::NOTHING, |inform| inform.position);
-        (position, self.since.get(key).unwrap_or_default())
+        let position = self.unsettled_arrival(key);
+        (position, self.home.since.get(key).unwrap_or_default())
+    }
+
+    /// Where the arrival of a row that has come home is journaled, if its transfer is not settled.
+    pub(crate) fn unsettled_arrival(&self, key: &Key) -> Position {
+        let otag = self.home.settling_of.get(key);
+        let arrival = otag.and_then(|otag| self.requester.arrival(self.shard, *otag));
+        arrival.unwrap_or(Self::NOTHING)
     }
 
     /// The new owner has these durably.
     pub(crate) fn on_release_ack(&mut self, cx: &mut Context<'_>, home: ShardId, ack: ReleaseAck) {
-        self.grants_seen.entry(home).or_default().raise(ack.floor);
+        self.requester.seen(home).raise(ack.floor);
         for (key, otag) in ack.keys {
             self.drop_backup(cx, key, otag);
         }
@@ -537,7 +514,7 @@ impl Leap {
 
     /// Forgets a row that was released, or wrongly thought to be owned, under `otag`.
     pub(crate) fn drop_backup(&mut self, cx: &mut Context<'_>, key: Key, otag: Otag) {
-        let Some(held) = self.held.get(&key) else {
+        let Some(held) = self.owner.held.get(&key) else {
             return;
         };
         let idle = match held.tenure {
@@ -546,8 +523,7 @@ impl Leap {
         };
         if idle {
             let doubted = matches!(held.tenure, Tenure::Owned { .. });
-            self.held.remove(&key);
-            self.backups.remove(&key);
+            self.owner.forget(&key);
             self.evict(cx, key);
             if doubted {
                 self.wake_gate();
@@ -562,7 +538,7 @@ impl Leap {
             return;
         }
         if self.is_home(&key) && self.jobs.values().any(|job| job.scan.is_some()) {
-            self.evictions.push(key);
+            self.home.evictions.push(key);
             return;
         }
         cx.store.evict(&key);
@@ -570,18 +546,16 @@ impl Leap {
 
     /// Removes what scans have held up, when none is left.
     pub(crate) fn evict_left_over(&mut self, cx: &mut Context<'_>) {
-        if self.evictions.is_empty() || self.jobs.values().any(|job| job.scan.is_some()) {
+        if self.home.evictions.is_empty() || self.jobs.values().any(|job| job.scan.is_some()) {
             return;
         }
-        for key in core::mem::take(&mut self.evictions) {
+        for key in core::mem::take(&mut self.home.evictions) {
             let elsewhere = self
+                .home
                 .table
                 .get(&key)
                 .is_some_and(|entry| entry.owner.is_some());
-            let backup = self.settling_of.get(&key).is_some_and(|otag| {
-                let settling = &self.settling[otag];
-                settling.backup == self.shard
-            });
+            let backup = self.home.kept_backup_of(&key) == Some(self.shard);
             if elsewhere && !backup {
                 cx.store.evict(&key);
             }

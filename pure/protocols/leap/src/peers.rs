@@ -4,7 +4,7 @@ use crate::message::{Body, Message};
 use crate::{Context, Leap};
 use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, TxnId};
-use txn::AbortReason;
+use txn::{AbortReason, Life};
 
 impl Leap {
     /// Sends and counts a message; the host counts its bytes. A message to this shard is dealt with
@@ -47,12 +47,10 @@ impl Leap {
             return;
         }
         if self.is_remote(from) {
-            let known = self.peers.get(&from.node()).copied().unwrap_or(0);
-            if message.incarnation < known {
-                return;
-            }
-            if message.incarnation > known {
-                self.peer_restarted(cx, from.node(), message.incarnation);
+            match self.peers.judge(from.node(), message.incarnation) {
+                Life::Former => return,
+                Life::Present => {}
+                Life::New { .. } => self.peer_restarted(cx, from.node(), message.incarnation),
             }
         }
         cx.clock.merge(message.clock);
@@ -75,7 +73,7 @@ impl Leap {
             Body::Waiting(otag) => self.on_waiting(cx, otag),
             Body::Inform(inform) => self.on_inform(cx, from, &inform),
             Body::Stranded(otags) => self.on_stranded(cx, from, &otags),
-            Body::Settled(otags) => self.on_settled(cx.now, from, &otags),
+            Body::Settled(otags) => self.requester.settled(cx.now, from, &otags),
             Body::ReleaseAck(ack) => self.on_release_ack(cx, from, ack),
             Body::Unacked(keys) => self.on_unacked(cx, from, keys),
             Body::Forget(keys) => self.on_forget(cx, keys),
@@ -101,7 +99,7 @@ impl Leap {
                 self.end_visit(cx, txn);
             }
             Body::Inquire(txn) => self.on_inquire(cx, from, txn),
-            Body::Running(txn) => self.arm_visit(cx.now, txn),
+            Body::Running(txn) => self.visits.defer(txn, cx.now),
             Body::Ask => self.on_ask(cx, from, incarnation),
             Body::Claims(claims) => self.on_claims(cx, from, incarnation, *claims),
             Body::Verdicts(verdicts) => self.on_verdicts(cx, from, *verdicts),
@@ -110,14 +108,15 @@ impl Leap {
 
     /// A node has a new incarnation: what its former life had in memory is gone.
     pub(crate) fn peer_restarted(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
-        let known = self.peers.entry(node).or_insert(0);
-        if node == self.shard.node() || *known >= incarnation {
+        if node == self.shard.node() {
             return;
         }
-        let first = *known == 0;
-        *known = incarnation;
+        let Life::New { first } = self.peers.meet(node, incarnation) else {
+            return;
+        };
         let dead = |txn: &TxnId| txn.shard.node() == node && txn.incarnation < incarnation;
-        let visits: Vec<TxnId> = self.visits.keys().copied().filter(dead).collect();
+        let visits = self.visits.iter().map(|(txn, _)| txn);
+        let visits: Vec<TxnId> = visits.filter(dead).collect();
         for txn in visits {
             self.end_visit(cx, txn);
         }
@@ -130,12 +129,11 @@ impl Leap {
         self.forget_requests(node, incarnation);
         self.forget_readers(cx, node, incarnation);
         self.rejoin.peer_restarted(node, incarnation);
-        let lost: Vec<(TxnId, ShardId)> = self
-            .txns
-            .iter()
-            .filter(|(_, txn)| txn.outcome.is_none())
-            .filter_map(|(id, txn)| txn.lost_at(node, incarnation).map(|shard| (*id, shard)))
-            .collect();
+        let mut lost = self.lost_confirms(node, incarnation);
+        let open = self.txns.iter().filter(|(_, txn)| txn.outcome.is_none());
+        lost.extend(open.filter_map(|(id, txn)| Some((*id, txn.lost_at(node, incarnation)?))));
+        // Of one transaction the confirmations come first.
+        lost.sort_by_key(|(txn, _)| *txn);
         for (txn, shard) in lost {
             self.abort_txn(cx, txn, AbortReason::ParticipantLost(shard));
         }
@@ -148,7 +146,7 @@ impl Leap {
                 self.on_body(cx, self.shard, cx.incarnation, body);
             } else if self.locks.has_events() {
                 self.take_lock_events(cx);
-            } else if self.dispatch.has_events() {
+            } else if self.home.dispatch.has_events() {
                 self.take_dispatch_events(cx);
             } else if let Some(job) = self.jobs.pop_ready() {
                 self.advance(cx, job);

@@ -20,7 +20,6 @@
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Performance, Resolve};
 use crate::request::Standing;
-use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -28,36 +27,22 @@ use base::{IndexId, Key, NodeId, Position, RowBatch, ShardId, Time, Ts, TxnId};
 use store::{Formula, Write};
 use txn::increment::columns_of;
 use txn::lock::{Claim, Item};
-use txn::{AbortReason, Event, LockMode, OpError, OpResult};
+use txn::pending::{Next, Pending};
+use txn::{AbortReason, Alarm, Event, LockMode, OpError, OpResult};
 
 /// Pause before those are asked for whom a version waits. Microseconds.
 const SOON_US: u64 = 2_000;
 
-/// A formula on a row that is here.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    pub(crate) txn: TxnId,
-    formula: Formula,
-    /// Its transaction takes the row itself: the formula goes with it.
-    withdrawn: bool,
+/// The lock that keeps a row for a formula.
+pub(crate) fn claim_of(pending: &Pending) -> Claim {
+    Claim::adds(columns_of(&pending.formula))
 }
 
-impl Pending {
-    /// The lock that keeps the row for it.
-    pub(crate) fn claim(&self) -> Claim {
-        Claim::adds(columns_of(&self.formula))
-    }
-}
-
-/// A transaction with formulas here.
+/// What is kept with a transaction that has formulas here.
 #[derive(Debug)]
-struct Lodger {
+pub(crate) struct Lodger {
     /// Who decides, and hears when it is applied.
     coordinator: ShardId,
-    /// It commits above this.
-    low: Ts,
-    decided: Option<Ts>,
-    keys: Vec<Key>,
     /// It was asked whether it has committed at or below this; zero: there is no question open.
     asked: Ts,
     heard: Time,
@@ -65,64 +50,58 @@ struct Lodger {
     position: Position,
 }
 
+impl Lodger {
+    fn new(coordinator: ShardId, now: Time) -> Lodger {
+        Lodger {
+            coordinator,
+            asked: Ts::ZERO,
+            heard: now,
+            position: Leap::NOTHING,
+        }
+    }
+}
+
 /// What is pending on rows of this shard.
 #[derive(Debug, Default)]
 pub(crate) struct Pendings {
-    rows: BTreeMap<Key, Vec<Pending>>,
-    lodgers: BTreeMap<TxnId, Lodger>,
+    pub(crate) formulas: txn::Pendings<Key, Lodger>,
     /// Committed formulas that were collected after a restart, on rows of which it is not known yet
     /// whether they are here.
     collected: BTreeMap<Key, Vec<(Ts, TxnId, Formula)>>,
-    timer: Option<Time>,
+    /// When transactions are asked about again.
+    pub(crate) ask_again: Alarm,
     /// Where the last formula was applied.
     applied: Position,
 }
 
 impl Pendings {
     pub(crate) fn is_idle(&self) -> bool {
-        self.lodgers.is_empty() && self.collected.is_empty()
-    }
-
-    /// How many rows have formulas.
-    pub(crate) fn rows_len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether other transactions may have formulas on the row.
-    #[inline]
-    pub(crate) fn has(&self, key: &Key) -> bool {
-        !self.rows.is_empty() && self.rows.contains_key(key)
+        self.formulas.is_empty() && self.collected.is_empty()
     }
 
     /// Whether a row of one bucket from `low` to `high`, both included, has formulas.
     pub(crate) fn has_between(&self, low: &Key, high: &Key) -> bool {
-        let pending = self.rows.range(low..=high).next().is_some();
+        let pending = self.formulas.has_between(low, high);
         pending || self.collected.range(low..=high).next().is_some()
-    }
-
-    /// The rows that have formulas.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.rows.keys()
     }
 
     /// Who decides about formulas on the row that are not decided.
     pub(crate) fn undecided_on(&self, key: &Key) -> impl Iterator<Item = ShardId> {
-        let on_row = self.rows.get(key).into_iter().flatten();
-        let lodgers = on_row.map(|pending| &self.lodgers[&pending.txn]);
-        let open = lodgers.filter(|lodger| lodger.decided.is_none());
-        open.map(|lodger| lodger.coordinator)
+        let formulas = &self.formulas;
+        let on_row = formulas.on(key).iter();
+        let open = on_row.filter(|pending| formulas.decided(pending.txn).is_none());
+        open.filter_map(|pending| Some(formulas.note(pending.txn)?.coordinator))
     }
 
     /// Transactions that are not decided, who knows it first, and the rows of their formulas.
     pub(crate) fn undecided(&self) -> impl Iterator<Item = (TxnId, ShardId, &[Key])> {
-        let lodgers = self.lodgers.iter();
-        let open = lodgers.filter(|(_, lodger)| lodger.decided.is_none());
-        open.map(|(txn, lodger)| (*txn, lodger.coordinator, lodger.keys.as_slice()))
+        let open = self.formulas.undecided();
+        open.map(|(txn, lodger)| (txn, lodger.coordinator, self.formulas.rows_of(txn)))
     }
 
     /// Rows with formulas of transactions of a node that are not decided.
     pub(crate) fn keys_of_coordinator(&self, node: NodeId) -> Vec<Key> {
-        let keys = self.rows.keys();
+        let keys = self.formulas.rows();
         let of_it = |key: &&Key| self.undecided_on(key).any(|at| at.node() == node);
         keys.filter(of_it).cloned().collect()
     }
@@ -134,19 +113,8 @@ impl Pendings {
     }
 
     pub(crate) fn has_index(&self, index: IndexId) -> bool {
-        let keys = self.rows.keys().chain(self.collected.keys());
+        let keys = self.formulas.rows().chain(self.collected.keys());
         keys.into_iter().any(|key| key.index == index)
-    }
-
-    pub(crate) fn lodges(&self, txn: TxnId) -> bool {
-        !self.lodgers.is_empty() && self.lodgers.contains_key(&txn)
-    }
-
-    /// What a transaction has pending on the row.
-    pub(crate) fn of(&self, txn: TxnId, key: &Key) -> Option<&Formula> {
-        let mut on_row = self.rows.get(key)?.iter();
-        let own = on_row.find(|pending| pending.txn == txn);
-        own.map(|pending| &pending.formula)
     }
 
     pub(crate) fn collect(&mut self, key: Key, commit_ts: Ts, txn: TxnId, formula: Formula) {
@@ -154,17 +122,6 @@ impl Pendings {
         if !on_row.iter().any(|(_, known, _)| *known == txn) {
             on_row.push((commit_ts, txn, formula));
         }
-    }
-
-    pub(crate) fn each(&self) -> impl Iterator<Item = (&Key, &Pending)> {
-        let rows = self.rows.iter();
-        rows.flat_map(|(key, on_row)| on_row.iter().map(move |pending| (key, pending)))
-    }
-
-    /// A transaction that may commit below `ts` on the row; withdrawn formulas do not count.
-    fn is_below(&self, pending: &Pending, ts: Ts) -> bool {
-        let lodger = &self.lodgers[&pending.txn];
-        !pending.withdrawn && lodger.decided.is_none() && lodger.low < ts
     }
 }
 
@@ -209,32 +166,11 @@ impl Leap {
 
     fn lodge(&mut self, cx: &mut Context<'_>, job: &Job, key: &Key, formula: &Formula) {
         cx.clock.tick(cx.now);
-        let lodger = self.pendings.lodgers.entry(job.txn);
-        let lodger = lodger.or_insert_with(|| Lodger {
-            coordinator: job.txn.shard,
-            low: Ts::ZERO,
-            decided: None,
-            keys: Vec::new(),
-            asked: Ts::ZERO,
-            heard: cx.now,
-            position: Self::NOTHING,
-        });
-        lodger.low = lodger.low.max(cx.clock.reached());
-        let on_row = self.pendings.rows.entry(key.clone()).or_default();
-        match on_row.iter_mut().find(|pending| pending.txn == job.txn) {
-            Some(own) => {
-                let before = core::mem::replace(&mut own.formula, Formula(Vec::new()));
-                own.formula = before.then(formula.clone());
-            }
-            None => {
-                on_row.push(Pending {
-                    txn: job.txn,
-                    formula: formula.clone(),
-                    withdrawn: false,
-                });
-                lodger.keys.push(key.clone());
-            }
-        }
+        let (txn, low) = (job.txn, cx.clock.reached());
+        let note = || Lodger::new(txn.shard, cx.now);
+        self.pendings
+            .formulas
+            .hold(txn, key, formula.clone(), low, note);
         if let Some(history) = &mut cx.history {
             let (txn, key) = (job.txn, key.clone());
             history.push(Event::Write { txn, key });
@@ -251,24 +187,11 @@ impl Leap {
         commit_ts: Ts,
         writes: Vec<(Key, Formula)>,
     ) {
-        let keys: Vec<Key> = writes.iter().map(|(key, _)| key.clone()).collect();
-        let lodger = Lodger {
-            coordinator: self.shard,
-            low: commit_ts,
-            decided: None,
-            keys,
-            asked: Ts::ZERO,
-            heard: cx.now,
-            position: Self::NOTHING,
-        };
-        self.pendings.lodgers.insert(txn, lodger);
         for (key, formula) in writes {
-            let pending = Pending {
-                txn,
-                formula,
-                withdrawn: false,
-            };
-            self.pendings.rows.entry(key).or_default().push(pending);
+            let note = || Lodger::new(self.shard, cx.now);
+            self.pendings
+                .formulas
+                .hold(txn, &key, formula, commit_ts, note);
         }
         self.decide(cx, txn, commit_ts);
     }
@@ -310,7 +233,7 @@ impl Leap {
 
     /// A formula that was not held after all needs no lock, unless there is one before it.
     pub(crate) fn give_up_place(&mut self, txn: TxnId, key: &Key) {
-        if self.pendings.of(txn, key).is_none() && txn.shard != self.shard {
+        if self.pendings.formulas.of(txn, key).is_none() && txn.shard != self.shard {
             self.locks.release_item(txn, &Item::of(key));
         }
     }
@@ -322,7 +245,7 @@ impl Leap {
             self.drop_lodger(cx, txn);
             return;
         };
-        if self.pendings.lodges(txn) {
+        if self.pendings.formulas.knows(txn) {
             self.decide(cx, txn, commit_ts);
             return;
         }
@@ -335,14 +258,10 @@ impl Leap {
     }
 
     fn decide(&mut self, cx: &mut Context<'_>, txn: TxnId, commit_ts: Ts) {
-        let Some(lodger) = self.pendings.lodgers.get_mut(&txn) else {
-            return;
-        };
-        if lodger.decided.is_some() {
+        if self.pendings.formulas.decided(txn).is_some() {
             return;
         }
-        lodger.decided = Some(commit_ts);
-        for key in lodger.keys.clone() {
+        for key in self.pendings.formulas.decide(txn, commit_ts) {
             self.apply_due(cx, &key);
         }
         self.wake_snapshots();
@@ -350,49 +269,30 @@ impl Leap {
 
     /// Applies what is decided on a row and may not be preceded by anything any more.
     fn apply_due(&mut self, cx: &mut Context<'_>, key: &Key) {
-        while let Some(on_row) = self.pendings.rows.get(key) {
-            let decided = on_row.iter().enumerate().filter_map(|(at, pending)| {
-                let decided = self.pendings.lodgers[&pending.txn].decided;
-                decided.map(|commit_ts| (commit_ts, at))
-            });
-            let Some((commit_ts, at)) = decided.min() else {
-                return;
-            };
-            let pendings = &self.pendings;
-            if on_row
-                .iter()
-                .any(|other| pendings.is_below(other, commit_ts))
-            {
-                self.arm_pendings(cx.now, SOON_US);
-                return;
+        loop {
+            match self.pendings.formulas.next(key) {
+                Next::Undecided => return,
+                Next::Waits => {
+                    self.arm_pendings(cx.now, SOON_US);
+                    return;
+                }
+                Next::Apply(txn, commit_ts) => self.apply_pending(cx, key, txn, commit_ts),
             }
-            self.apply_pending(cx, key, at, commit_ts);
         }
     }
 
-    fn apply_pending(&mut self, cx: &mut Context<'_>, key: &Key, at: usize, commit_ts: Ts) {
-        let on_row = self
-            .pendings
-            .rows
-            .get_mut(key)
-            .expect("looked up by the caller");
-        let Pending { txn, formula, .. } = on_row.remove(at);
-        if on_row.is_empty() {
-            self.pendings.rows.remove(key);
-        }
+    fn apply_pending(&mut self, cx: &mut Context<'_>, key: &Key, txn: TxnId, commit_ts: Ts) {
+        let formula = self.pendings.formulas.take(txn, key);
+        let formula = formula.expect("it is the next one");
         let position = self.apply_formula(cx, txn, key, formula, commit_ts);
-        let lodgers = &mut self.pendings.lodgers;
-        let lodger = lodgers
-            .get_mut(&txn)
-            .expect("whoever has a formula here lodges");
+        let lodger = self.pendings.formulas.note_mut(txn);
+        let lodger = lodger.expect("whoever has a formula here lodges");
         lodger.position = lodger.position.max(position);
-        lodger.keys.retain(|other| other != key);
-        if lodger.keys.is_empty() {
-            let lodger = lodgers.remove(&txn).expect("looked up above");
+        if let Some(lodger) = self.pendings.formulas.end(txn) {
             let wait = lodger.position;
             self.post(cx, lodger.coordinator, Body::Applied(txn), wait);
-            if !self.visits.contains_key(&txn) {
-                self.visits.entry(txn).or_default();
+            if !self.visits.contains(txn) {
+                self.visit(cx.now, txn);
                 self.end_visit(cx, txn);
                 return;
             }
@@ -421,24 +321,17 @@ impl Leap {
 
     /// Rolls back what a transaction has here, and gives up all its locks.
     fn drop_lodger(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let own = self.jobs.values().filter(|job| job.txn == txn);
-        let held = own.filter(|job| matches!(job.origin, Origin::Held { .. }));
-        let jobs: Vec<u64> = held.map(|job| job.id).collect();
-        let lodger = self.pendings.lodgers.get(&txn);
-        if lodger.is_some_and(|lodger| lodger.decided.is_some())
-            || (jobs.is_empty() && lodger.is_none())
-        {
+        let jobs = self.guests.holding(txn);
+        let formulas = &self.pendings.formulas;
+        let nothing = jobs.is_empty() && !formulas.knows(txn);
+        if formulas.decided(txn).is_some() || nothing {
             return;
         }
         for id in jobs {
             self.drop_job(id);
         }
-        let lodger = self.pendings.lodgers.remove(&txn);
-        let keys = lodger.map(|lodger| lodger.keys).unwrap_or_default();
-        for key in &keys {
-            self.remove_pending(txn, key);
-        }
-        self.visits.entry(txn).or_default();
+        let keys = self.pendings.formulas.drop_txn(txn);
+        self.visit(cx.now, txn);
         self.end_visit(cx, txn);
         for key in keys {
             self.apply_due(cx, &key);
@@ -448,29 +341,14 @@ impl Leap {
 
     /// Gives up what a transaction has locked here, but for the rows that have formulas of it.
     pub(crate) fn release_reads(&mut self, txn: TxnId) {
-        let lodger = self.pendings.lodgers.get(&txn);
-        let kept = lodger.map(|lodger| lodger.keys.as_slice());
-        let kept = kept.unwrap_or_default();
+        let kept = self.pendings.formulas.rows_of(txn);
         self.locks.release_but(txn, &|key| kept.contains(key));
-    }
-
-    fn remove_pending(&mut self, txn: TxnId, key: &Key) {
-        if let Some(on_row) = self.pendings.rows.get_mut(key) {
-            on_row.retain(|pending| pending.txn != txn);
-            if on_row.is_empty() {
-                self.pendings.rows.remove(key);
-            }
-        }
     }
 
     /// A transaction asks for a row on which it has a formula here: that goes with the row. The row
     /// leaves with a clock below its commit, so nothing waits for it any more.
     pub(crate) fn withdraw(&mut self, cx: &mut Context<'_>, txn: TxnId, key: &Key) {
-        let Some(on_row) = self.pendings.rows.get_mut(key) else {
-            return;
-        };
-        if let Some(own) = on_row.iter_mut().find(|pending| pending.txn == txn) {
-            own.withdrawn = true;
+        if self.pendings.formulas.withdraw(txn, key) {
             self.apply_due(cx, key);
             self.wake_snapshots();
         }
@@ -478,14 +356,8 @@ impl Leap {
 
     /// Gives up what a transaction has locked on one row, and a formula that went with it.
     pub(crate) fn let_go(&mut self, txn: TxnId, key: &Key) {
-        if self.pendings.of(txn, key).is_some() {
-            self.remove_pending(txn, key);
-            if let Some(lodger) = self.pendings.lodgers.get_mut(&txn) {
-                lodger.keys.retain(|other| other != key);
-                if lodger.keys.is_empty() {
-                    self.pendings.lodgers.remove(&txn);
-                }
-            }
+        if self.pendings.formulas.take(txn, key).is_some() {
+            self.pendings.formulas.end(txn);
         }
         self.locks.release_item(txn, &Item::of(key));
     }
@@ -499,7 +371,7 @@ impl Leap {
         ts: Ts,
         reads: &mut dyn FnMut(&Key) -> bool,
     ) -> Result<bool, Stop> {
-        if self.pendings.rows.is_empty() {
+        if self.pendings.formulas.is_empty() {
             return Ok(false);
         }
         let newest = ts == Ts::MAX;
@@ -509,24 +381,24 @@ impl Leap {
             (ts, _) => ts,
         };
         let (mut waits, mut open) = (false, Vec::new());
-        for (key, pending) in self.pendings.each() {
+        let formulas = &self.pendings.formulas;
+        for (key, pending) in formulas.each() {
             if pending.txn == job.txn || !reads(key) {
                 continue;
             }
-            if self.pendings.is_below(pending, ts) {
+            if formulas.is_below(pending, ts) {
                 if let Some(reason) = self.doubt_of(key) {
                     return Err(Stop::aborted(reason));
                 }
                 open.push(pending.txn);
             }
             // Who began before the reader of a newest version may have been answered already.
-            let lodger = &self.pendings.lodgers[&pending.txn];
-            let until = if newest && lodger.low < ts {
-                Ts::MAX
-            } else {
-                ts
+            let until = match newest && formulas.low(pending.txn) < Some(ts) {
+                true => Ts::MAX,
+                false => ts,
             };
-            waits |= lodger.decided.is_some_and(|commit_ts| commit_ts <= until);
+            let decided = formulas.decided(pending.txn);
+            waits |= decided.is_some_and(|commit_ts| commit_ts <= until);
         }
         waits |= !open.is_empty();
         for txn in open {
@@ -536,7 +408,7 @@ impl Leap {
     }
 
     fn ask_outcome(&mut self, cx: &mut Context<'_>, txn: TxnId, ts: Ts) {
-        let Some(lodger) = self.pendings.lodgers.get_mut(&txn) else {
+        let Some(lodger) = self.pendings.formulas.note_mut(txn) else {
             return;
         };
         if lodger.asked < ts {
@@ -548,15 +420,13 @@ impl Leap {
 
     /// A transaction is not decided, and commits above `at`.
     pub(crate) fn on_still_open(&mut self, cx: &mut Context<'_>, txn: TxnId, at: Ts) {
-        let Some(lodger) = self.pendings.lodgers.get_mut(&txn) else {
+        let Some(lodger) = self.pendings.formulas.note_mut(txn) else {
             return;
         };
-        if lodger.decided.is_none() {
-            lodger.low = lodger.low.max(at);
-        }
         lodger.asked = Ts::ZERO;
         lodger.heard = cx.now;
-        for key in lodger.keys.clone() {
+        self.pendings.formulas.raise(txn, at);
+        for key in self.pendings.formulas.rows_of(txn).to_vec() {
             self.apply_due(cx, &key);
         }
         self.wake_snapshots();
@@ -564,62 +434,41 @@ impl Leap {
 
     /// A node has a new life: those of its transactions that are not decided are asked about.
     pub(crate) fn ask_lost_lodgers(&mut self, cx: &mut Context<'_>, node: NodeId, life: u32) {
-        let lost = self.pendings.lodgers.iter().filter(|(txn, lodger)| {
-            lodger.coordinator.node() == node && txn.incarnation < life && lodger.decided.is_none()
-        });
-        let lost: Vec<(TxnId, ShardId)> = lost.map(|(txn, l)| (*txn, l.coordinator)).collect();
+        let lost = self.pendings.formulas.undecided();
+        let lost = lost
+            .filter(|(txn, lodger)| lodger.coordinator.node() == node && txn.incarnation < life);
+        let lost: Vec<(TxnId, ShardId)> = lost.map(|(txn, l)| (txn, l.coordinator)).collect();
         for (txn, coordinator) in lost {
             self.post(cx, coordinator, Body::Undecided(txn), Self::NOTHING);
         }
         // Those that wait for a lock have nothing that could be decided.
-        let held = self.jobs.values();
-        let held = held.filter(|job| matches!(job.origin, Origin::Held { .. }));
-        let dead = held.map(|job| job.txn);
+        let dead = self.guests.txns();
         let dead = dead.filter(|txn| txn.shard.node() == node && txn.incarnation < life);
         let dead: Vec<TxnId> = dead.collect();
         for txn in dead {
-            if !self.pendings.lodges(txn) {
+            if !self.pendings.formulas.knows(txn) {
                 self.drop_lodger(cx, txn);
             }
         }
     }
 
     fn arm_pendings(&mut self, now: Time, in_us: u64) {
-        let at = now.after(in_us);
-        if let Some(armed) = self.pendings.timer {
-            if armed <= at {
-                return;
-            }
-            self.timers.remove(&(armed, Timer::Pendings));
-        }
-        self.pendings.timer = Some(at);
-        self.timers.insert((at, Timer::Pendings));
+        self.pendings.ask_again.set_by(now.after(in_us));
     }
 
     /// Asks about transactions that others wait for, and those that were not heard of for long.
     pub(crate) fn on_pendings_timer(&mut self, cx: &mut Context<'_>) {
-        self.pendings.timer = None;
-        if self.pendings.lodgers.is_empty() {
+        self.pendings.ask_again.stop();
+        if self.pendings.formulas.is_empty() {
             return;
         }
-        let mut due: BTreeMap<TxnId, Ts> = BTreeMap::new();
-        for on_row in self.pendings.rows.values() {
-            let decided = on_row
-                .iter()
-                .filter_map(|pending| self.pendings.lodgers[&pending.txn].decided);
-            let Some(first) = decided.min() else {
-                continue;
-            };
-            let below = on_row.iter().filter(|p| self.pendings.is_below(p, first));
-            due.extend(below.map(|pending| (pending.txn, first)));
-        }
+        let mut due = self.pendings.formulas.awaited();
         let soon = !due.is_empty();
-        for (txn, lodger) in &mut self.pendings.lodgers {
-            let silent = cx.now.since(lodger.heard) >= self.settings.inquire_us;
-            if lodger.decided.is_none() && silent {
+        for (txn, lodger) in self.pendings.formulas.undecided_mut() {
+            if cx.now.since(lodger.heard) >= self.settings.inquire_us {
                 lodger.heard = cx.now;
                 lodger.asked = Ts::ZERO;
-                due.entry(*txn).or_insert(Ts(1));
+                due.entry(txn).or_insert(Ts(1));
             }
         }
         for (txn, ts) in due {

@@ -82,7 +82,7 @@ impl Protocol for Leap {
         self.claim(cx);
         self.resolve_slice(cx);
         let most = self.settings.slice_units as usize;
-        cx.counters.units += self.since.sweep(cx.horizon, most) as u64;
+        cx.counters.units += self.home.since.sweep(cx.horizon, most) as u64;
         self.end_step(cx);
     }
 
@@ -102,8 +102,7 @@ impl Protocol for Leap {
         if self.jobs.has_parked() || has_slices || self.rejoin.has_turns() {
             return Some(Time(0));
         }
-        let timer = self.timers.first().map(|(at, _)| *at);
-        match (timer, self.locks.deadline()) {
+        match (self.timer_at(), self.locks.deadline()) {
             (Some(timer), Some(lock)) => Some(timer.min(lock)),
             (timer, lock) => timer.or(lock),
         }
@@ -164,7 +163,7 @@ impl Protocol for Leap {
 
     fn oldest_read(&self, now_ts: Ts) -> Ts {
         let here = self.jobs.values().filter_map(|job| job.snapshot());
-        let elsewhere = self.readings.values().filter_map(|reading| {
+        let elsewhere = self.readings.iter().filter_map(|(_, reading)| {
             let snapshot = reading.request.op.snapshot();
             snapshot.map(|snapshot| snapshot.at)
         });

@@ -12,7 +12,6 @@ use crate::checkpoint::{Former, claim_of};
 use crate::message::{Body, Claims, Owed, Verdicts};
 use crate::owner::{Held, Tenure};
 use crate::resolve::{Resolving, Unsaid};
-use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,6 +21,7 @@ use base::{IndexId, Key, NodeId, ShardId, Slot, Time, Ts};
 use core::ops::{Bound, ControlFlow, RangeBounds};
 use journal::{Held as Claim, Holding, Otag, Ownership};
 use store::{Store, Window};
+use txn::Alarm;
 
 /// A shard with many rows of others claims them anew only when their home may have dealt with them:
 /// so much later for each row. Microseconds.
@@ -111,7 +111,8 @@ pub(crate) struct Rejoin {
     awaited: BTreeSet<ShardId>,
     /// Claims that their homes had not decided when they answered.
     undecided: BTreeSet<Key>,
-    again_at: Option<Time>,
+    /// When shards are asked again, and claims made again.
+    pub(crate) again: Alarm,
 }
 
 impl Rejoin {
@@ -184,8 +185,10 @@ impl Leap {
                     confirmed: printed!(self, LeapOwnerServesAtOnce),
                 },
                 Holding::Released(to) => {
-                    self.backups.insert(claim.key.clone());
-                    Tenure::Released { to, asked: cx.now }
+                    self.owner
+                        .backups
+                        .begin(claim.key.clone(), (), cx.now, true);
+                    Tenure::Released { to }
                 }
             };
             let held = Held {
@@ -195,13 +198,10 @@ impl Leap {
                 since: Ts::ZERO,
                 position: Self::NOTHING,
             };
-            self.held.insert(claim.key, held);
+            self.owner.held.insert(claim.key, held);
         }
         self.rejoin.former = Arc::new(Former { own, checkpoint });
         self.evict_strangers(cx.store, moves);
-        if !self.backups.is_empty() {
-            self.arm_backups(cx.now);
-        }
         let others = self
             .homes
             .iter()
@@ -234,7 +234,7 @@ impl Leap {
                 }
                 let _ = store.scan_next(index, slot, Window::all(), Ts::MAX, &mut |key, _, _| {
                     let key = Key::new(index, slot, key.to_vec());
-                    if !self.held.contains_key(&key) {
+                    if !self.owner.held.contains_key(&key) {
                         strangers.push(key);
                     }
                     ControlFlow::Continue(())
@@ -248,7 +248,7 @@ impl Leap {
 
     /// Asks and claims, for the first time or again.
     pub(crate) fn rejoin_again(&mut self, cx: &mut Context<'_>) {
-        self.rejoin.again_at = None;
+        self.rejoin.again.stop();
         self.fail_gated(cx);
         if self.rejoin.waiting.is_empty() && self.rejoin.awaited.is_empty() {
             return;
@@ -264,10 +264,8 @@ impl Leap {
         for shard in self.rejoin.awaited.clone() {
             self.start_claims(cx, shard, 0);
         }
-        let many_us = CLAIM_US * self.held.len() as u64;
-        let at = cx.now.after(pause_us + many_us);
-        self.rejoin.again_at = Some(at);
-        self.timers.insert((at, Timer::Rejoin));
+        let many_us = CLAIM_US * self.owner.held.len() as u64;
+        self.rejoin.again.set(cx.now.after(pause_us + many_us));
     }
 
     /// Begins to tell a home what this shard has of its rows, unless that is under way. Those rows
@@ -305,7 +303,7 @@ impl Leap {
         };
         let from = claiming.upto.as_ref();
         let from = from.map_or(Bound::Unbounded, Bound::Excluded);
-        let rows = self.held.range((from, Bound::Unbounded));
+        let rows = self.owner.held.range((from, Bound::Unbounded));
         let (mut held, mut seen, mut last) = (Vec::new(), 0, None);
         for row in rows.take(self.settings.slice_units as usize) {
             seen += 1;
@@ -350,34 +348,28 @@ impl Leap {
             incarnation,
             grant: 0,
         };
-        self.grants_seen.entry(home).or_default().raise(floor);
-        let old = self.informs.range((home, Otag::default())..(home, floor));
-        let old: Vec<(ShardId, Otag)> = old.map(|(at, _)| *at).collect();
-        for at in old {
-            self.informs.remove(&at);
-        }
-        self.refusals
-            .retain(|(other, otag), _| *other != home || *otag >= floor);
+        self.requester.forget_grants(home, floor);
+        self.owner.forget_refusals(home, floor);
         let old: Vec<Key> = self
-            .release_of
+            .owner
+            .leaving()
             .iter()
             .filter(|(_, id)| {
-                let releasing = self.releasing.get(id);
+                let releasing = self.owner.releasing.get(id);
                 releasing.is_some_and(|r| r.home == home && r.otag < Some(floor))
             })
             .map(|(key, _)| key.clone())
             .collect();
         for key in old {
-            self.void_release(&key);
+            self.owner.void_release(&key);
         }
-        let doubtful = self.held.iter().any(|(key, held)| {
+        let doubtful = self.owner.held.iter().any(|(key, held)| {
             held.tenure == Tenure::Owned { confirmed: false } && self.home(key.slot) == home
         });
-        if doubtful && self.rejoin.awaited.insert(home) && self.rejoin.again_at.is_none() {
+        if doubtful && self.rejoin.awaited.insert(home) {
             // The former life of the home had not decided.
             let at = cx.now.after(self.settings.resend_us);
-            self.rejoin.again_at = Some(at);
-            self.timers.insert((at, Timer::Rejoin));
+            self.rejoin.again.set_once(at);
         }
         self.start_claims(cx, home, incarnation);
     }
@@ -488,7 +480,7 @@ impl Leap {
             .map(|claim| (&claim.key, (claim.otag, claim.holding)))
             .collect();
         let owned = |key: &Key, otag: Otag| claims.get(key) == Some(&(otag, Holding::Owned));
-        for (key, entry) in self.table.range_mut(bounds(rows)) {
+        for (key, entry) in self.home.table.range_mut(bounds(rows)) {
             cx.counters.units += 1;
             if entry.owner == Some(from) {
                 // What it claims of an earlier time does not count.
@@ -508,16 +500,16 @@ impl Leap {
         rows: &Rows,
         owned: &dyn Fn(&Key, Otag) -> bool,
     ) {
-        let coming = self.grants.iter();
+        let coming = self.home.grants.iter();
         let coming =
             coming.filter(|(_, grant)| grant.to == from && bounds(rows).contains(&grant.key));
-        let coming: Vec<(Otag, Key)> = coming.map(|(o, grant)| (*o, grant.key.clone())).collect();
+        let coming: Vec<(Otag, Key)> = coming.map(|(o, grant)| (o, grant.key.clone())).collect();
         for (otag, key) in coming {
             if owned(&key, otag) {
                 self.transferred(cx, otag);
                 self.settle(cx, otag, true);
             } else {
-                let grant = self.grants.get_mut(&otag).expect("just listed");
+                let grant = self.home.grants.get_mut(otag).expect("just listed");
                 grant.cancel = true;
                 self.grant_refused(cx, otag);
             }
@@ -533,7 +525,7 @@ impl Leap {
         claims: &BTreeMap<&Key, (Otag, Holding)>,
     ) {
         let owned = |key: &Key, otag: Otag| claims.get(key) == Some(&(otag, Holding::Owned));
-        let there = self.table.range(bounds(rows));
+        let there = self.home.table.range(bounds(rows));
         let there = there.filter(|(_, entry)| entry.owner == Some(from));
         let there: Vec<(Key, Otag, Option<Otag>)> = there
             .map(|(key, e)| (key.clone(), e.otag, e.grant))
@@ -547,21 +539,26 @@ impl Leap {
             });
             match grant {
                 // It is to be given back already.
-                Some(grant) if self.grants[&grant].to == from => {}
+                Some(grant) if self.home.grants[grant].to == from => {}
                 Some(grant) => {
                     let state = self
+                        .home
                         .grants
-                        .get_mut(&grant)
+                        .get_mut(grant)
                         .expect("an entry names its grant");
                     state.cancel = !released;
-                    state.heard = cx.now;
+                    self.home.grants.hear(grant, cx.now);
                     self.send_transfer(cx, grant);
                 }
                 None if owned(&key, otag) => {}
                 None => {
                     // Lost, or known to it under an older grant only.
-                    let lost = self.table[&key].lost;
-                    let backup = if lost { self.backup_of(&key) } else { from };
+                    let lost = self.home.table[&key].lost;
+                    let backup = if lost {
+                        self.home.backup_of(&key)
+                    } else {
+                        from
+                    };
                     self.reclaim(cx, key, backup);
                 }
             }
@@ -580,14 +577,10 @@ impl Leap {
         let (mut drop, mut later) = (Vec::new(), Vec::new());
         for claim in claims {
             let (key, otag) = (&claim.key, claim.otag);
-            let entry = self.table.get(key);
-            let moving = entry.and_then(|entry| entry.grant);
-            let moving = moving.is_some_and(|grant| self.grants[&grant].from == to);
-            let queued = self.reclaims_for(key, to);
-            let backup = self.settling_of.get(key).is_some_and(|otag| {
-                let settling = &self.settling[otag];
-                settling.backup == to
-            });
+            let entry = self.home.table.get(key);
+            let moving = self.home.grant_of(key).is_some_and(|(_, g)| g.from == to);
+            let queued = self.home.reclaims_for(key, to);
+            let backup = self.home.kept_backup_of(key) == Some(to);
             let stands = entry.is_some_and(|e| e.owner == Some(to) && e.otag == otag);
             match claim.holding {
                 _ if moving || backup || queued => later.push((key.clone(), otag)),
@@ -602,15 +595,9 @@ impl Leap {
             last,
             drop,
             later,
-            floor: self.floor(cx),
+            floor: self.home.floor(cx.incarnation),
         };
         self.post(cx, to, Body::Verdicts(Box::new(verdicts)), Self::NOTHING);
-    }
-
-    /// Whether a row waits for its turn to be given back to `backup`.
-    fn reclaims_for(&self, key: &Key, backup: ShardId) -> bool {
-        let mut waiting = self.incoming.values();
-        waiting.any(|incoming| incoming.reclaim == Some(backup) && incoming.key == *key)
     }
 
     pub(crate) fn on_verdicts(&mut self, cx: &mut Context<'_>, home: ShardId, verdicts: Verdicts) {
@@ -630,10 +617,7 @@ impl Leap {
         judged.next += 1;
         let later = verdicts.later.into_iter().map(|(key, _)| key);
         judged.later.extend(later);
-        self.grants_seen
-            .entry(home)
-            .or_default()
-            .raise(verdicts.floor);
+        self.requester.seen(home).raise(verdicts.floor);
         for (key, otag) in verdicts.drop {
             self.drop_backup(cx, key, otag);
         }
@@ -644,7 +628,7 @@ impl Leap {
         let judged = self.rejoin.judged.remove(&home).expect("just looked up");
         let later = judged.later;
         let homes = &self.homes;
-        for (key, held) in &mut self.held {
+        for (key, held) in &mut self.owner.held {
             let same = homes[usize::from(key.slot.0) % homes.len()] == home;
             if let Tenure::Owned { confirmed } = &mut held.tenure
                 && same
@@ -656,7 +640,7 @@ impl Leap {
             }
         }
         if !self.rejoin.undecided.is_empty() {
-            self.arm_backups(cx.now);
+            self.owner.backups.arm(cx.now);
         }
         self.apply_collected(cx);
         self.wake_gate();
@@ -665,7 +649,7 @@ impl Leap {
     /// Claims that were left open and still are, by home: it is asked about them as about backups,
     /// because what it decides in the end it says only once, or only to the one that gets the row.
     pub(crate) fn still_undecided(&mut self) -> Vec<(ShardId, Key, Otag)> {
-        let held = &self.held;
+        let held = &self.owner.held;
         let open = |key: &Key| {
             let held = held.get(key)?;
             (held.tenure == Tenure::Owned { confirmed: false }).then_some(held.otag)
@@ -687,7 +671,7 @@ impl Leap {
     /// Whether a shard may be asked for rows: it is in the life whose claims were dealt with.
     pub(crate) fn has_joined(&self, shard: ShardId) -> bool {
         let life = if self.is_remote(shard) {
-            self.peers.get(&shard.node()).copied().unwrap_or(0)
+            self.peers.life(shard.node())
         } else {
             self.incarnation
         };

@@ -5,17 +5,15 @@
 //! it is locked already (the paper's "request lock", section 4.1.3).
 
 use crate::job::{Stop, Wait};
-use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, Response};
+use crate::message::{Body, Fate, Inform, Refused, Response};
 use crate::outage::cut_off;
 use crate::owner::{Held, Tenure};
-use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Time, Ts};
 use journal::{Otag, Record};
-use txn::{AbortReason, LockMode, OpError, Priority, Tie};
+use txn::{AbortReason, Asked, LockMode, OpError, Priority, Tie};
 
 /// A row that was asked for.
 #[derive(Debug)]
@@ -34,12 +32,14 @@ pub(crate) struct Request {
     pub(crate) waiters: Vec<u64>,
     /// Delays between nodes before it was sent.
     pub(crate) depth: u32,
-    pub(crate) again_at: Time,
-    pub(crate) pause_us: u64,
     /// When it was asked for.
     pub(crate) asked: Time,
-    /// When something was last heard about it.
-    pub(crate) heard: Time,
+}
+
+impl Asked for Request {
+    fn receiver(&self) -> ShardId {
+        self.home
+    }
 }
 
 /// What a home must still be told for certain.
@@ -48,7 +48,6 @@ pub(crate) struct PendingInform {
     pub(crate) fate: Fate,
     /// The arrival is durable when the journal is durable to here.
     pub(crate) position: Position,
-    pub(crate) sent: Time,
 }
 
 /// Where this shard stands with a row.
@@ -76,12 +75,12 @@ impl Leap {
             if !self.rejoin.is_serving() {
                 return Standing::Doubtful;
             }
-            if self.table.is_empty() || !self.table.contains_key(key) {
+            if self.home.is_here(key) {
                 return Standing::Mine;
             }
             return Standing::Elsewhere;
         }
-        match self.held.get(key).map(|held| &held.tenure) {
+        match self.owner.held.get(key).map(|held| &held.tenure) {
             // Formulas on it may be missing as long as not everybody has said what it has.
             Some(Tenure::Owned { confirmed: true }) if self.has_collected() => Standing::Mine,
             Some(Tenure::Owned { .. }) => Standing::Doubtful,
@@ -116,11 +115,7 @@ impl Leap {
         if mode != LockMode::Shared && cx.journal.is_memory_full() {
             return Err(Stop::aborted(AbortReason::MemoryFull(self.shard)));
         }
-        if let Some(seq) = self.wanted.get(key) {
-            let request = self
-                .requests
-                .get_mut(seq)
-                .expect("a wanted row was asked for");
+        if let Some(request) = self.requester.wanted(key) {
             let other = request.priority;
             // Whoever waits for a request waits for all that it waits for.
             if other.txn != priority.txn && other > priority {
@@ -144,13 +139,10 @@ impl Leap {
         mode: LockMode,
     ) {
         let home = self.home(key.slot);
-        self.next_seq += 1;
-        let seq = self.next_seq;
         let depth = self
             .txns
             .get(&priority.txn)
             .map_or(0, |txn| txn.cost.delays);
-        let pause_us = self.settings.resend_us;
         let request = Request {
             key: key.clone(),
             home,
@@ -160,31 +152,18 @@ impl Leap {
             at: None,
             waiters,
             depth,
-            again_at: cx.now.after(pause_us),
-            pause_us,
             asked: cx.now,
-            heard: cx.now,
         };
-        self.timers.insert((request.again_at, Timer::Request(seq)));
-        self.requests.insert(seq, request);
-        self.wanted.insert(key.clone(), seq);
+        let seq = self.requester.begin(request, cx.now);
         self.send_request(cx, seq);
     }
 
     pub(crate) fn send_request(&mut self, cx: &mut Context<'_>, seq: u64) {
-        let Some(request) = self.requests.get(&seq) else {
+        let Some(message) = self.requester.message(seq) else {
             return;
         };
-        let home = request.home;
-        let floor = self.requests.iter().find(|(_, other)| other.home == home);
-        let message = OwnerRequest {
-            seq,
-            floor: floor.map_or(seq, |(seq, _)| *seq),
-            key: request.key.clone(),
-            priority: request.priority,
-            shared: request.shared,
-        };
-        let txn = request.priority.txn;
+        let home = self.home(message.key.slot);
+        let txn = message.priority.txn;
         let body = Body::OwnerRequest(Box::new(message));
         let remote = self.is_remote(home);
         if let Some(txn) = self.txns.get_mut(&txn).filter(|txn| txn.outcome.is_none()) {
@@ -199,10 +178,10 @@ impl Leap {
     }
 
     pub(crate) fn on_working(&mut self, cx: &mut Context<'_>, seq: u64, at: Option<ShardId>) {
-        let Some(request) = self.requests.get_mut(&seq) else {
+        self.requester.requests.hear(seq, cx.now);
+        let Some(request) = self.requester.requests.get_mut(seq) else {
             return;
         };
-        request.heard = cx.now;
         request.at = at.or(request.at);
         let key = request.key.clone();
         // The home can reach the owner, but this shard could not get the row from there.
@@ -218,14 +197,14 @@ impl Leap {
         }
         let (home, otag) = (response.home, response.otag);
         let filtered = !printed!(self, LeapDuplicateAccepted);
-        let seen = self.grants_seen.entry(home).or_default();
+        let seen = self.requester.seen(home);
         seen.raise(response.floor);
         if seen.is_over(otag) && filtered {
             self.inform_again(cx, home, otag);
             return;
         }
         seen.end(otag);
-        let known = self.held.get(&response.key).map(|held| held.otag);
+        let known = self.owner.held.get(&response.key).map(|held| held.otag);
         if known.is_some_and(|known| known >= otag) && filtered {
             // A former life has it durably.
             self.inform(cx, home, otag, Fate::Durable, Self::NOTHING);
@@ -279,7 +258,7 @@ impl Leap {
         };
         if home == self.shard {
             if since > cx.horizon {
-                self.since.insert(key.clone(), since);
+                self.home.since.insert(key.clone(), since);
             }
         } else {
             let held = Held {
@@ -289,10 +268,9 @@ impl Leap {
                 since,
                 position: arrival,
             };
-            self.held.insert(key.clone(), held);
-            self.backups.remove(&key);
+            self.owner.own(key.clone(), held);
         }
-        self.heat.note_arrival(&key, cx.now);
+        self.owner.heat.note_arrival(&key, cx.now);
         self.moves_in.note(cx.now);
         self.count_arrival(cx, from, home, seq, &versions);
         // The table of a home that is the requester itself is brought up to date at once.
@@ -318,7 +296,7 @@ impl Leap {
             (false, false) => self.moves.r_p_o += 1,
         }
         cx.counters.rows_moved += 1;
-        let Some(request) = self.requests.get(&seq) else {
+        let Some(request) = self.requester.requests.get(seq) else {
             return;
         };
         let waited_us = cx.now.since(request.asked);
@@ -347,9 +325,7 @@ impl Leap {
 
     /// A request has been answered: whoever waited goes on.
     pub(crate) fn end_request(&mut self, seq: u64) {
-        if let Some(request) = self.requests.remove(&seq) {
-            self.wanted.remove(&request.key);
-            self.timers.remove(&(request.again_at, Timer::Request(seq)));
+        if let Some(request) = self.requester.end(seq) {
             self.jobs.wake_all(request.waiters);
         }
     }
@@ -359,7 +335,7 @@ impl Leap {
             return;
         }
         if let Some(otag) = refused.otag {
-            let seen = self.grants_seen.entry(refused.home).or_default();
+            let seen = self.requester.seen(refused.home);
             if seen.is_over(otag) {
                 self.inform_again(cx, refused.home, otag);
                 return;
@@ -382,11 +358,9 @@ impl Leap {
         seq: u64,
         reason: Option<AbortReason>,
     ) {
-        let Some(request) = self.requests.remove(&seq) else {
+        let Some(request) = self.requester.end(seq) else {
             return;
         };
-        self.wanted.remove(&request.key);
-        self.timers.remove(&(request.again_at, Timer::Request(seq)));
         let has_copy = !request.shared && self.has_copy(&request.key);
         let has_read = request.gave_copy_up || has_copy;
         let reason = match reason {
@@ -425,21 +399,9 @@ impl Leap {
         position: Position,
     ) {
         let certain = !self.is_remote(home);
-        let waits = fate == Fate::Acquired;
-        if !certain || waits {
-            let pending = PendingInform {
-                fate,
-                position,
-                sent: cx.now,
-            };
-            if !certain {
-                self.arm_informs(cx.now);
-            }
-            self.informs.insert((home, otag), pending);
-            if waits {
-                self.arrivals.push_back((position, home, otag));
-            }
-        }
+        let pending = PendingInform { fate, position };
+        let grant = (home, otag);
+        self.requester.note_fate(grant, pending, cx.now, certain);
         let fates = Vec::from([(otag, fate)]);
         let inform = Inform {
             fates,
@@ -453,10 +415,9 @@ impl Leap {
 
     /// Says it again, because the home seems not to know.
     pub(crate) fn inform_again(&mut self, cx: &mut Context<'_>, home: ShardId, otag: Otag) {
-        let Some(pending) = self.informs.get_mut(&(home, otag)) else {
+        let Some(pending) = self.requester.informs.resend(&(home, otag), cx.now) else {
             return;
         };
-        pending.sent = cx.now;
         let fates = Vec::from([(otag, pending.fate)]);
         let inform = Inform { fates, again: true };
         self.post(cx, home, Body::Inform(inform), Self::NOTHING);
@@ -464,54 +425,28 @@ impl Leap {
 
     /// Tells the homes of rows whose arrival has become durable.
     pub(crate) fn arrivals_durable(&mut self, cx: &mut Context<'_>, durable: Position) {
-        let mut fates: BTreeMap<ShardId, Vec<(Otag, Fate)>> = BTreeMap::new();
-        while let Some((position, home, otag)) = self.arrivals.front().copied() {
-            if position > durable {
-                break;
-            }
-            self.arrivals.pop_front();
-            let Some(pending) = self.informs.get_mut(&(home, otag)) else {
-                continue;
-            };
-            pending.fate = Fate::Durable;
-            pending.sent = cx.now;
-            fates.entry(home).or_default().push((otag, Fate::Durable));
-        }
-        for (home, fates) in fates {
-            if !self.is_remote(home) {
-                for (otag, _) in &fates {
-                    self.informs.remove(&(home, *otag));
-                }
-            }
+        let node = self.shard.node();
+        for (home, fates) in self.requester.arrived(durable, node, cx.now) {
             let again = false;
             let inform = Inform { fates, again };
             self.post(cx, home, Body::Inform(inform), Self::NOTHING);
         }
     }
 
-    /// The home has dealt with these for good.
-    pub(crate) fn on_settled(&mut self, now: Time, home: ShardId, otags: &[Otag]) {
-        let mut sent = None;
-        for otag in otags {
-            let pending = self.informs.remove(&(home, *otag));
-            sent = sent.max(pending.map(|pending| pending.sent));
-        }
-        if let Some(sent) = sent {
-            self.exchange.note(now.since(sent));
-        }
-    }
-
     /// The owner behind a grant has restarted: it is either here already or never will be.
     pub(crate) fn on_cancel(&mut self, cx: &mut Context<'_>, home: ShardId, key: &Key, otag: Otag) {
-        let held = self.held.get(key).is_some_and(|held| held.otag == otag);
-        let seen = self.grants_seen.entry(home).or_default();
-        if self.informs.contains_key(&(home, otag)) {
+        let held = self
+            .owner
+            .held
+            .get(key)
+            .is_some_and(|held| held.otag == otag);
+        if self.requester.informs.contains(&(home, otag)) {
             self.inform_again(cx, home, otag);
         } else if held {
             // A former life has it durably.
             self.inform(cx, home, otag, Fate::Durable, Self::NOTHING);
-        } else if !seen.is_over(otag) {
-            seen.end(otag);
+        } else if !self.requester.seen(home).is_over(otag) {
+            self.requester.seen(home).end(otag);
             self.inform(cx, home, otag, Fate::Refused, Self::NOTHING);
         }
     }
@@ -519,10 +454,10 @@ impl Leap {
     /// The version that a snapshot at `ts` needs may be missing here.
     pub(crate) fn lacks_history(&self, key: &Key, ts: Ts) -> bool {
         let since = if self.is_home(key) {
-            self.since.get(key)
+            self.home.since.get(key)
         } else {
             let copied = self.sharing.copied_since(key);
-            copied.or_else(|| self.held.get(key).map(|held| held.since))
+            copied.or_else(|| self.owner.held.get(key).map(|held| held.since))
         };
         since.is_some_and(|since| ts < since)
     }

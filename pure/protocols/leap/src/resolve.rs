@@ -153,7 +153,7 @@ impl Leap {
                 lost: false,
                 moves: 1,
             };
-            self.table.insert(key, entry);
+            self.home.table.insert(key, entry);
         }
         resolving.best.is_empty()
     }

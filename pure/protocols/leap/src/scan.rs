@@ -313,7 +313,7 @@ impl Leap {
                 let here = |slot: &Slot| self.home(*slot) == self.shard;
                 slots.extend(store_slots(cx.store, op, low.slot).filter(here));
                 let mut from = low;
-                while let Some((key, _)) = self.table.range(from..high.clone()).next() {
+                while let Some((key, _)) = self.home.table.range(from..high.clone()).next() {
                     slots.insert(key.slot);
                     from = Key::new(op.index, Slot(key.slot.0 + 1), Vec::new());
                     if from > high {

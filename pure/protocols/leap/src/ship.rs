@@ -13,16 +13,15 @@ use crate::entrust::Errand;
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Owed, Resolve};
 use crate::request::Standing;
-use crate::timers::Timer;
 use crate::txns::Phase;
 use crate::{Context, Leap};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{Record, Shipment, Shipped};
 use store::{Formula, Write};
 use txn::increment::adds_only;
-use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome};
+use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Rounds, Submitted};
 
 /// A formula that an owner holds.
 #[derive(Clone, Debug)]
@@ -45,7 +44,6 @@ pub(crate) struct Owing {
     formulas: Vec<Shipment>,
     /// Owners that have not said that they are done.
     to: BTreeSet<ShardId>,
-    sent: Time,
 }
 
 /// What is owed, by transaction.
@@ -53,8 +51,7 @@ pub(crate) struct Owing {
 pub(crate) struct Owings {
     /// Jobs that wait until an owner has answered about a formula.
     pub(crate) waits: Vec<u64>,
-    pub(crate) all: BTreeMap<TxnId, Owing>,
-    timer: Option<Time>,
+    pub(crate) all: Rounds<TxnId, Owing>,
 }
 
 impl Leap {
@@ -72,8 +69,8 @@ impl Leap {
             return (!ship.pulled && !self.is_down(ship.owner)).then_some(ship.owner);
         }
         let from = self.settings.contended_from;
-        let stays = cx.journal.is_memory_full() || self.heat.is_contended(key, from, cx.now);
-        if !stays || self.wanted.contains_key(key) {
+        let stays = cx.journal.is_memory_full() || self.owner.heat.is_contended(key, from, cx.now);
+        if !stays || self.requester.wants(key) {
             return None;
         }
         self.place_of(key)
@@ -85,7 +82,7 @@ impl Leap {
             unreachable!("only coordinators ship")
         };
         let message = self.errand_of(&mut job, to, true);
-        let errand = Errand::new(cx.now, id, last, to, message, self.settings.resend_us);
+        let errand = Errand::new(id, last, to, message);
         self.begin_errand(cx, errand);
     }
 
@@ -95,7 +92,7 @@ impl Leap {
             unreachable!("formulas are shipped")
         };
         self.moves.shipped += 1;
-        self.heat.note_shipped(key, now);
+        self.owner.heat.note_shipped(key, now);
         let planned = errand.message.planned;
         let state = self
             .txns
@@ -131,7 +128,7 @@ impl Leap {
         let Some(state) = self.txns.get(&txn) else {
             return false;
         };
-        let errands = state.ships.iter().filter_map(|n| self.errands.out.get(n));
+        let errands = state.ships.iter().filter_map(|n| self.errands.out.get(*n));
         let mut keys = errands.filter_map(|errand| errand.message.op.key());
         keys.any(|key| touches(op, key))
     }
@@ -199,7 +196,7 @@ impl Leap {
         }
         let own = self.shard;
         writes.retain(|(key, write)| match write {
-            Write::Formula(formula) if self.pendings.has(key) => {
+            Write::Formula(formula) if self.pendings.formulas.has(key) => {
                 shipments.push(Shipment {
                     owner: own,
                     key: key.clone(),
@@ -246,26 +243,24 @@ impl Leap {
             position,
             to: formulas.iter().map(|shipment| shipment.owner).collect(),
             formulas,
-            sent: cx.now,
         };
         let remote = owing.to.iter().filter(|owner| self.is_remote(**owner));
         let messages = 2 * remote.count() as u32;
         if let Some(state) = self.txns.get_mut(&txn) {
             state.cost.messages_off_path += messages;
         }
-        self.owings.all.insert(txn, owing);
+        self.owings.all.begin(txn, owing, cx.now, true);
         if !here.is_empty() {
             self.lodge_decided(cx, txn, commit_ts, here);
         }
         self.tell_owners(cx, txn);
-        self.arm_owings(cx.now);
     }
 
-    fn tell_owners(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let Some(owing) = self.owings.all.get_mut(&txn) else {
+    /// Tells owners, for the first time or again, what they have not said that they are done with.
+    pub(crate) fn tell_owners(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let Some(owing) = self.owings.all.resend(&txn, cx.now) else {
             return;
         };
-        owing.sent = cx.now;
         let (commit_ts, position) = (Some(owing.commit_ts), owing.position);
         let to: Vec<ShardId> = owing.to.iter().copied().collect();
         for owner in to {
@@ -281,7 +276,7 @@ impl Leap {
         };
         owing.to.remove(&from);
         if owing.to.is_empty() {
-            self.owings.all.remove(&txn);
+            self.owings.all.end(&txn);
             self.append_delivered(cx, txn);
         }
     }
@@ -343,29 +338,6 @@ impl Leap {
         shipped.find(|ship| ship.pulled).map(|ship| ship.owner)
     }
 
-    fn arm_owings(&mut self, now: Time) {
-        if self.owings.timer.is_none() {
-            let at = now.after(self.settings.resend_us);
-            self.owings.timer = Some(at);
-            self.timers.insert((at, Timer::Owings));
-        }
-    }
-
-    /// Tells owners again what they have not said that they are done with.
-    pub(crate) fn on_owings_timer(&mut self, cx: &mut Context<'_>) {
-        self.owings.timer = None;
-        let resend_us = self.settings.resend_us;
-        let due = self.owings.all.iter();
-        let due = due.filter(|(_, owing)| cx.now.since(owing.sent) >= resend_us);
-        let due: Vec<TxnId> = due.map(|(txn, _)| *txn).collect();
-        for txn in due {
-            self.tell_owners(cx, txn);
-        }
-        if !self.owings.all.is_empty() {
-            self.arm_owings(cx.now);
-        }
-    }
-
     /// Goes on with what a former life owed.
     pub(crate) fn recover_owings(&mut self, cx: &mut Context<'_>, shipped: Vec<Shipped>) {
         for Shipped {
@@ -383,19 +355,15 @@ impl Leap {
                 position: Self::NOTHING,
                 to: formulas.iter().map(|shipment| shipment.owner).collect(),
                 formulas,
-                sent: cx.now,
             };
-            self.owings.all.insert(txn, owing);
-        }
-        if !self.owings.all.is_empty() {
-            self.arm_owings(cx.now);
+            self.owings.all.begin(txn, owing, cx.now, true);
         }
     }
 
     /// What a restarted owner must know before it serves, and the position behind which it is true.
     pub(crate) fn owed_to(&self, owner: ShardId) -> (Vec<Owed>, Position) {
         let (mut owed, mut position) = (Vec::new(), Self::NOTHING);
-        for (txn, owing) in &self.owings.all {
+        for (txn, owing) in self.owings.all.iter() {
             let to_it = owing
                 .formulas
                 .iter()
@@ -416,7 +384,11 @@ impl Leap {
 
     /// Whether formulas on rows of an index are owed to somebody.
     pub(crate) fn owes(&self, index: IndexId) -> bool {
-        let mut owed = self.owings.all.values().flat_map(|owing| &owing.formulas);
+        let mut owed = self
+            .owings
+            .all
+            .iter()
+            .flat_map(|(_, owing)| &owing.formulas);
         owed.any(|shipment| shipment.key.index == index)
     }
 
@@ -439,9 +411,8 @@ impl Leap {
         result: Result<OpResult, OpError>,
     ) {
         let (txn, id) = (errand.message.txn, errand.id);
-        self.ended_op = None;
-        let reply = self.end_op(cx, txn, id, errand.last, wait, result);
-        if self.ended_op != Some(id) {
+        let submitted = self.end_op(cx, txn, id, errand.last, wait, result);
+        if let Submitted::Ready(reply) = submitted {
             cx.out.complete(txn, id, reply);
         }
         self.jobs.wake_all(self.owings.waits.drain(..));
@@ -450,11 +421,9 @@ impl Leap {
     /// A node has a new life, or cannot be reached: transactions that wait for its answers to
     /// shipped formulas are rolled back.
     pub(crate) fn lose_ships(&mut self, cx: &mut Context<'_>, node: NodeId, before: u32) {
-        let errands = self.errands.out.values();
-        let lost = errands.filter(|errand| {
-            let message = &errand.message;
-            message.holds && errand.to.node() == node && message.expected < before
-        });
+        let lost = self.errands.out.lost(node, before).into_iter();
+        let lost = lost.map(|number| &self.errands.out[number]);
+        let lost = lost.filter(|errand| errand.message.holds);
         let lost: Vec<(TxnId, ShardId)> = lost.map(|e| (e.message.txn, e.to)).collect();
         for (txn, to) in lost {
             self.abort_txn(cx, txn, AbortReason::Unreachable(to));

@@ -16,14 +16,14 @@ use txn::{HotRow, Moves, MovingRows, Outcome, Tracked};
 impl MovingRows for Leap {
     fn moves(&self) -> Moves {
         let size = |key: &Key| key.bytes.capacity() + size_of::<Key>() + size_of::<Entry>();
-        let owned = self.held.len() - self.backups.len();
+        let owned = self.owner.held.len() - self.owner.backups.len();
         Moves {
-            rows_away: self.table.len() as u64,
+            rows_away: self.home.table.len() as u64,
             rows_here: owned as u64,
-            backups: self.backups.len() as u64,
+            backups: self.owner.backups.len() as u64,
             rows_lent: self.sharing.lent_count() as u64,
             copies: self.sharing.copy_count() as u64,
-            table_bytes: self.table.keys().map(size).sum::<usize>() as u64,
+            table_bytes: self.home.table.keys().map(size).sum::<usize>() as u64,
             ..self.moves.clone()
         }
     }
@@ -41,7 +41,7 @@ impl MovingRows for Leap {
             owner: entry.owner,
             moves: entry.moves,
         };
-        let mut rows: Vec<HotRow> = self.table.iter().map(row).collect();
+        let mut rows: Vec<HotRow> = self.home.table.iter().map(row).collect();
         rows.sort_by(|a, b| b.moves.cmp(&a.moves).then_with(|| a.key.cmp(&b.key)));
         rows.truncate(count);
         rows
@@ -49,13 +49,13 @@ impl MovingRows for Leap {
 
     fn owned(&self) -> Vec<Key> {
         let sure = |held: &Held| held.tenure == Tenure::Owned { confirmed: true };
-        let held = self.held.iter().filter(move |(_, held)| sure(held));
+        let held = self.owner.held.iter().filter(move |(_, held)| sure(held));
         held.map(|(key, _)| key.clone()).collect()
     }
 
     fn tracked(&self) -> Vec<Tracked> {
         let serving = self.rejoin.is_serving();
-        let table = self.table.iter().filter(move |_| serving);
+        let table = self.home.table.iter().filter(move |_| serving);
         let tracked = |(key, entry): (&Key, &Entry)| Tracked {
             key: key.clone(),
             owner: entry.owner,
@@ -65,13 +65,14 @@ impl MovingRows for Leap {
     }
 
     fn under_way(&self) -> Vec<(Key, ShardId, u32)> {
-        let given = self.grants.values().filter(|grant| grant.from != grant.to);
-        let moved = given.map(|grant| (grant.key.clone(), grant.to, grant.to_incarnation));
+        let grants = self.home.grants.iter();
+        let given = grants.filter(|(_, grant)| grant.from != grant.to);
+        let moved = given.map(|(_, grant)| (grant.key.clone(), grant.to, grant.to_incarnation));
         moved.collect()
     }
 
     fn has(&self, key: &Key) -> bool {
-        self.held.contains_key(key)
+        self.owner.held.contains_key(key)
     }
 
     fn owns(&self, key: &Key) -> bool {
@@ -83,7 +84,7 @@ impl MovingRows for Leap {
     }
 
     fn strayed(&self, index: IndexId, count: usize) -> Vec<Key> {
-        let away = keys_of(&self.table, index).chain(self.sharing.lent_of(index));
+        let away = keys_of(&self.home.table, index).chain(self.sharing.lent_of(index));
         away.take(count).cloned().collect()
     }
 }
@@ -92,15 +93,15 @@ impl Leap {
     /// Whether nobody holds, waits for or owes anything here.
     pub(crate) fn owes_nothing(&self) -> bool {
         self.locks.is_empty()
-            && self.dispatch.is_empty()
+            && self.home.dispatch.is_empty()
             && self.jobs.is_empty()
             && self.visits.is_empty()
-            && self.requests.is_empty()
-            && self.grants.is_empty()
-            && self.settling.is_empty()
-            && self.informs.is_empty()
-            && self.backups.is_empty()
-            && self.releasing.is_empty()
+            && self.requester.requests.is_empty()
+            && self.home.grants.is_empty()
+            && self.home.settling.is_empty()
+            && self.requester.informs.is_empty()
+            && self.owner.backups.is_empty()
+            && self.owner.releasing.is_empty()
             && self.readings.is_empty()
             && self.errands.out.is_empty()
             && self.pendings.is_idle()
@@ -114,52 +115,21 @@ impl Leap {
     pub(crate) fn check(&self, _store: &Store) {
         self.check_open();
         self.check_sharing();
-        for (key, entry) in &self.table {
+        for key in self.home.table.keys() {
             assert!(self.is_home(key), "a home tracks its own rows");
-            match entry.grant {
-                Some(otag) => {
-                    let grant = self.grants.get(&otag).expect("an entry names its grant");
-                    assert_eq!(grant.key, *key);
-                    assert!(entry.owner.is_none_or(|owner| owner == grant.from));
-                }
-                None => assert!(entry.owner.is_some(), "a row that is nowhere is under way"),
-            }
-            assert!(
-                entry.owner != Some(self.shard),
-                "a row at home has no entry"
-            );
         }
-        for (otag, grant) in &self.grants {
-            let entry = self
-                .table
-                .get(&grant.key)
-                .expect("a granted row has an entry");
-            assert_eq!(entry.grant, Some(*otag), "one grant at a time");
-            let incoming = self
-                .incoming
-                .get(&grant.request)
-                .expect("a grant keeps its place");
-            assert_eq!(incoming.stage, Stage::Granted(*otag));
-        }
-        for (otag, settling) in &self.settling {
-            assert_eq!(self.settling_of.get(&settling.key), Some(otag));
-        }
-        assert_eq!(self.settling.len(), self.settling_of.len());
-        for (key, held) in &self.held {
+        for key in self.owner.held.keys() {
             assert!(!self.is_home(key), "rows at home are not held");
-            assert!(held.otag <= held.seen, "tags never decrease");
-            let backup = matches!(held.tenure, Tenure::Released { .. });
-            assert_eq!(backup, self.backups.contains(key));
         }
+        self.home.validate(self.shard);
+        self.owner.validate();
     }
 
     /// The part of it that takes no longer than what is open here.
     pub(crate) fn check_open(&self) {
         self.locks.validate();
-        self.dispatch.validate();
-        for (key, seq) in &self.wanted {
-            assert_eq!(self.requests[seq].key, *key);
-        }
+        self.home.dispatch.validate();
+        self.requester.validate();
         for (txn, state) in &self.txns {
             for (key, write) in state.written.writes().iter() {
                 let held = self.locks.holds(*txn, &Item::of(key), claim_of(write));
@@ -171,10 +141,12 @@ impl Leap {
             let held = self.locks.holds(txn, &Item::of(key), claim_of(write));
             assert!(held, "{txn} installs {key:?} without its lock");
         });
-        for (key, pending) in self.pendings.each() {
-            let held = self
-                .locks
-                .holds(pending.txn, &Item::of(key), pending.claim());
+        for (key, pending) in self.pendings.formulas.each() {
+            let held = self.locks.holds(
+                pending.txn,
+                &Item::of(key),
+                crate::pending::claim_of(pending),
+            );
             assert!(held, "{} has {key:?} pending without its lock", pending.txn);
             assert!(self.is_mine(key), "a row with pending formulas stays");
         }
@@ -229,32 +201,32 @@ impl Leap {
                 state.local.len()
             )?;
         }
-        for request in self.requests.values() {
+        for (_, request) in self.requester.requests.iter() {
             writeln!(f, "wants {:?} of {}", request.key, request.home)?;
         }
         Ok(())
     }
 
     fn fmt_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (key, held) in &self.held {
+        for (key, held) in &self.owner.held {
             match held.tenure {
                 Tenure::Owned { confirmed } => {
                     let doubt = if confirmed { "" } else { " perhaps" };
                     writeln!(f, "owns {key:?} {}{doubt}", tag(held.otag))?;
                 }
-                Tenure::Released { to, .. } => {
+                Tenure::Released { to } => {
                     writeln!(f, "backup {key:?} {} given to {to}", tag(held.otag))?;
                 }
             }
         }
-        for (key, entry) in &self.table {
+        for (key, entry) in &self.home.table {
             match entry.owner {
                 Some(owner) => write!(f, "away {key:?} {} at {owner}", tag(entry.otag))?,
                 None => write!(f, "away {key:?} {} leaving", tag(entry.otag))?,
             }
             match entry.grant {
                 Some(otag) => {
-                    let cancel = if self.grants[&otag].cancel {
+                    let cancel = if self.home.grants[otag].cancel {
                         " cancelled"
                     } else {
                         ""
@@ -263,13 +235,13 @@ impl Leap {
                         f,
                         " grant {} to {}{cancel}",
                         tag(otag),
-                        self.grants[&otag].to
+                        self.home.grants[otag].to
                     )?;
                 }
                 None => f.write_str("\n")?,
             }
         }
-        for (otag, settling) in &self.settling {
+        for (otag, settling) in &self.home.settling {
             let Settling {
                 key, owner, backup, ..
             } = settling;
@@ -283,31 +255,31 @@ impl Leap {
     }
 
     fn fmt_waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ((from, seq), incoming) in &self.incoming {
+        for ((from, seq), incoming) in &self.home.incoming {
             if let Stage::Queued(_) = incoming.stage {
                 writeln!(f, "queued {:?} for {from} {seq}", incoming.key)?;
             }
         }
-        for ((home, otag), pending) in &self.informs {
+        for ((home, otag), pending) in self.requester.informs.iter() {
             writeln!(f, "tells {home} {:?} {}", pending.fate, tag(*otag))?;
         }
-        for releasing in self.releasing.values() {
+        for releasing in self.owner.releasing.values() {
             let void = if releasing.void { " void" } else { "" };
             writeln!(f, "releasing {:?} to {}{void}", releasing.key, releasing.to)?;
         }
-        for reading in self.readings.values() {
+        for (_, reading) in self.readings.iter() {
             writeln!(f, "reading {} at {}", reading.txn, reading.to)?;
         }
         for job in self.jobs.values() {
             writeln!(f, "job of {} {:?}", job.txn, job.origin)?;
         }
-        for (key, pending) in self.pendings.each() {
+        for (key, pending) in self.pendings.formulas.each() {
             writeln!(f, "pending {key:?} of {}", pending.txn)?;
         }
-        for txn in self.owings.all.keys() {
+        for (txn, _) in self.owings.all.iter() {
             writeln!(f, "owes {txn}")?;
         }
-        for (txn, visit) in &self.visits {
+        for (txn, visit) in self.visits.iter() {
             writeln!(f, "visit {txn} jobs {}", visit.jobs.len())?;
         }
         Ok(())

@@ -4,17 +4,16 @@ use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::ship::Ship;
-use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use base::{Key, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{Key, NodeId, Position, ShardId, Ts, TxnId};
 use local::Written;
 use serde::Serialize;
 use txn::lock::Item;
 use txn::{
-    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submission,
+    AbortReason, Asked, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submission,
     Submitted, TxnCost, TxnOptions,
 };
 
@@ -57,10 +56,6 @@ pub(crate) struct Txn {
     pub(crate) visited: Vec<(ShardId, u32)>,
     /// Shards that may hold locks for it.
     pub(crate) asked: Vec<ShardId>,
-    /// When those are asked again that have not confirmed.
-    pub(crate) confirm_at: Time,
-    /// Of `visited`, those that have not confirmed.
-    pub(crate) unconfirmed: Vec<(ShardId, u32)>,
     pub(crate) ops: u64,
     /// When the last read elsewhere was answered.
     pub(crate) read_at: Ts,
@@ -89,8 +84,6 @@ impl Txn {
             reads: Vec::new(),
             visited: Vec::new(),
             asked: Vec::new(),
-            confirm_at: Time(0),
-            unconfirmed: Vec::new(),
             ops: 0,
             read_at: Ts::ZERO,
             wait: Position(0),
@@ -138,12 +131,13 @@ impl Txn {
         }
     }
 
-    /// A shard on `node` that held locks for it in a life before `incarnation`.
+    /// A shard on `node` that held something for it in a life before `incarnation`. Of locks that
+    /// are being confirmed the confirmations know.
     pub(crate) fn lost_at(&self, node: NodeId, incarnation: u32) -> Option<ShardId> {
         let needed = match &self.phase {
-            Phase::Confirming { .. } => &self.unconfirmed,
+            Phase::Confirming { .. } => &[],
             Phase::Running | Phase::Sealing { .. } | Phase::Entrusted | Phase::Ended => {
-                &self.visited
+                self.visited.as_slice()
             }
         };
         let mut lost = needed
@@ -165,13 +159,16 @@ pub(crate) struct Reading {
     pub(crate) to: ShardId,
     pub(crate) request: ReadRequest,
     pub(crate) depth: u32,
-    pub(crate) again_at: Time,
-    pub(crate) pause_us: u64,
-    pub(crate) heard: Time,
     /// How often the row was not where it was looked for.
     pub(crate) missed: u32,
     /// Shards without the row, or away, that were asked in place of its home.
     pub(crate) tried: BTreeSet<ShardId>,
+}
+
+impl Asked for Reading {
+    fn receiver(&self) -> ShardId {
+        self.to
+    }
 }
 
 impl Leap {
@@ -278,8 +275,8 @@ impl Leap {
         job.free = whole && self.is_free(cx, job.txn, &op);
         job.op = Some(op);
         match self.run(cx, &mut job) {
-            Ok(result) => self.end_submitted(cx, &job, Ok(result)),
-            Err(Stop::Fail(error)) => self.end_submitted(cx, &job, Err(error)),
+            Ok(result) => self.end_local(cx, &job, Ok(result)),
+            Err(Stop::Fail(error)) => self.end_local(cx, &job, Err(error)),
             Err(Stop::Wait(Wait::Elsewhere)) => {
                 self.read_elsewhere(cx, Box::new(job), None);
                 Submitted::Pending
@@ -330,7 +327,7 @@ impl Leap {
                 cx.journal.is_memory_full()
                     && self.standing(key) == Standing::Elsewhere
                     && !self.sharing.has_copy(key)
-                    && !self.wanted.contains_key(key)
+                    && !self.requester.wants(key)
             }
             (Some(key), Some(Read::Snapshot(_))) => match self.standing(key) {
                 Standing::Mine => false,
@@ -344,24 +341,6 @@ impl Leap {
         }
     }
 
-    fn end_submitted(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &Job,
-        result: Result<OpResult, OpError>,
-    ) -> Submitted<OpReply> {
-        let Origin::Local { id, .. } = job.origin else {
-            unreachable!("a submitted operation is local")
-        };
-        self.ended_op = None;
-        let reply = self.end_local(cx, job, result);
-        if reply.outcome.is_none() && self.ended_op == Some(id) {
-            // The commit that rides on it awaits confirmations.
-            return Submitted::Pending;
-        }
-        Submitted::Ready(reply)
-    }
-
     /// The transaction is not alone any more.
     fn expose(&mut self, txn: TxnId) {
         for (_, job) in &self.txns[&txn].local {
@@ -372,19 +351,18 @@ impl Leap {
         self.locks.expose(txn);
     }
 
-    /// The answer to an operation that ran here. If the commit rides on it and has to wait, the
-    /// answer comes later: `ended_op` then names the operation.
+    /// The answer to an operation that ran here; pending if the commit rides on it and has to wait.
     pub(crate) fn end_local(
         &mut self,
         cx: &mut Context<'_>,
         job: &Job,
         result: Result<OpResult, OpError>,
-    ) -> OpReply {
+    ) -> Submitted<OpReply> {
         let Origin::Local { id, last } = job.origin else {
             unreachable!("answers to other shards are messages")
         };
         let Some(state) = self.txns.get_mut(&job.txn) else {
-            return OpReply::failed(AbortReason::Requested);
+            return Submitted::Ready(OpReply::failed(AbortReason::Requested));
         };
         state.local.retain(|(op, _)| *op != id);
         state.wait = state.wait.max(job.wait);
@@ -408,7 +386,8 @@ impl Leap {
         }
     }
 
-    /// What follows an operation, wherever it ran.
+    /// What follows an operation, wherever it ran; pending if the commit rides on it and has to
+    /// wait.
     pub(crate) fn end_op(
         &mut self,
         cx: &mut Context<'_>,
@@ -417,28 +396,23 @@ impl Leap {
         last: bool,
         wait: Position,
         result: Result<OpResult, OpError>,
-    ) -> OpReply {
+    ) -> Submitted<OpReply> {
         let idle = self.txns[&txn].is_idle();
         match result {
             Err(OpError::Aborted(reason)) => {
                 self.abort_txn(cx, txn, reason.clone());
-                OpReply::failed(reason)
+                Submitted::Ready(OpReply::failed(reason))
             }
             Ok(found) if last && idle && found.allows_finish() => {
-                match self.commit_with(cx, txn, id, found) {
-                    Submitted::Ready(reply) => reply,
-                    Submitted::Pending => {
-                        self.ended_op = Some(id);
-                        OpReply::open(Ok(OpResult::Done), wait)
-                    }
-                }
+                self.commit_with(cx, txn, id, found)
             }
-            result => OpReply::open(result, wait),
+            result => Submitted::Ready(OpReply::open(result, wait)),
         }
     }
 
     /// A snapshot's row has left, or was never here.
     pub(crate) fn redirect(&mut self, cx: &mut Context<'_>, job: Box<Job>) {
+        self.forget_guest(&job);
         match job.origin {
             Origin::Local { id, .. } => {
                 if let Some(state) = self.txns.get_mut(&job.txn) {
@@ -462,7 +436,7 @@ impl Leap {
         }
         match self.hindrance(key) {
             Some(reason) => Err(reason),
-            None => Ok(self.table.get(key).and_then(|entry| entry.owner)),
+            None => Ok(self.home.table.get(key).and_then(|entry| entry.owner)),
         }
     }
 
@@ -513,7 +487,6 @@ impl Leap {
             state.note_asked(to);
         }
         state.note_node(to);
-        let pause_us = self.settings.resend_us;
         let reading = Reading {
             txn: job.txn,
             id,
@@ -521,20 +494,15 @@ impl Leap {
             to,
             request,
             depth: state.cost.delays,
-            again_at: cx.now.after(pause_us),
-            pause_us,
-            heard: cx.now,
             missed: 0,
             tried: BTreeSet::new(),
         };
-        self.timers
-            .insert((reading.again_at, Timer::Reading(number)));
-        self.readings.insert(number, reading);
+        self.readings.begin(number, reading, cx.now, true);
         self.send_read(cx, number);
     }
 
     pub(crate) fn send_read(&mut self, cx: &mut Context<'_>, number: u64) {
-        let Some(reading) = self.readings.get(&number) else {
+        let Some(reading) = self.readings.get(number) else {
             return;
         };
         let (to, txn) = (reading.to, reading.txn);
@@ -552,18 +520,14 @@ impl Leap {
     }
 
     pub(crate) fn on_reading(&mut self, cx: &mut Context<'_>, number: u64) {
-        if let Some(reading) = self.readings.get_mut(&number) {
-            reading.heard = cx.now;
-        }
-        if let Some(fetching) = self.fetches.get_mut(&number) {
-            fetching.heard = cx.now;
-        }
-        self.note_errand_heard(cx.now, number);
+        self.readings.hear(number, cx.now);
+        self.fetches.hear(number, cx.now);
+        self.errands.out.hear(number, cx.now);
     }
 
     pub(crate) fn on_reply(&mut self, cx: &mut Context<'_>, from: ShardId, reply: ReadReply) {
         let ReadReply { txn, number, .. } = reply;
-        let Some(reading) = self.readings.get_mut(&number) else {
+        if !self.readings.contains(number) {
             // The transaction is over, but its locks may be there.
             let over = self
                 .txns
@@ -575,19 +539,18 @@ impl Leap {
                 }
             }
             return;
-        };
-        reading.heard = cx.now;
+        }
+        self.readings.hear(number, cx.now);
         let Some(result) = reply.result else {
+            let reading = self.readings.get_mut(number).expect("looked up above");
             reading.missed += 1;
-            let homeless = self.is_homeless(number);
-            if homeless || self.readings[&number].missed == 1 {
+            let first = reading.missed == 1;
+            if first || self.is_homeless(number) {
                 self.read_again(cx, number);
             }
             return;
         };
-        let reading = self.readings.remove(&number).expect("looked up above");
-        self.timers
-            .remove(&(reading.again_at, Timer::Reading(number)));
+        let reading = self.readings.end(number).expect("looked up above");
         let remote = self.is_remote(from);
         let state = self
             .txns
@@ -600,16 +563,15 @@ impl Leap {
         state.cost.delays = state.cost.delays.max(delays);
         state.cost.messages_on_path += reply.delays + u32::from(remote);
         self.note_visited(txn, &reply.visited);
-        self.ended_op = None;
         let answer = self.end_op(cx, txn, reading.id, reading.last, reply.wait, result);
-        if self.ended_op != Some(reading.id) {
+        if let Submitted::Ready(answer) = answer {
             cx.out.complete(txn, reading.id, answer);
         }
     }
 
     /// A row was not where it was looked for: it may be here by now, or its home knows better.
     pub(crate) fn read_again(&mut self, cx: &mut Context<'_>, number: u64) {
-        let Some(reading) = self.readings.get(&number) else {
+        let Some(reading) = self.readings.get(number) else {
             return;
         };
         let Some(key) = reading.request.op.key().cloned() else {
@@ -621,15 +583,13 @@ impl Leap {
             if self.is_down(home) {
                 self.read_without(cx, number);
             } else {
-                let reading = self.readings.get_mut(&number).expect("looked up above");
+                let reading = self.readings.get_mut(number).expect("looked up above");
                 reading.to = home;
                 self.send_read(cx, number);
             }
             return;
         }
-        let reading = self.readings.remove(&number).expect("looked up above");
-        self.timers
-            .remove(&(reading.again_at, Timer::Reading(number)));
+        let reading = self.readings.end(number).expect("looked up above");
         let (txn, id, last) = (reading.txn, reading.id, reading.last);
         let request = reading.request;
         let origin = Origin::Local { id, last };

@@ -3,37 +3,37 @@
 use crate::job::{Job, Origin, Stop, Wait, acquire_row};
 use crate::message::{Body, Confirm, ReadReply, ReadRequest};
 use crate::request::Standing;
-use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{ShardId, Time, TxnId};
 use txn::lock::{Acquired, Settled};
-use txn::{LockMode, Op, OpError, OpResult, Outcome, Read};
+use txn::{Asked, LockMode, Op, OpError, OpResult, Outcome, Read};
 
 /// What a transaction of another shard has here.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Visit {
+    coordinator: ShardId,
     /// Jobs that have not ended.
     pub(crate) jobs: Vec<u64>,
     /// Owners whose rows a scan here has fetched for it, with locks.
     pub(crate) fetched_from: Vec<ShardId>,
-    /// When its coordinator is asked.
-    pub(crate) timer: Option<Time>,
     /// Its locks went once because the coordinator could not be asked: whatever it reads here
     /// afterwards, it cannot commit.
     pub(crate) given_up: bool,
+}
+
+impl Asked for Visit {
+    fn receiver(&self) -> ShardId {
+        self.coordinator
+    }
 }
 
 impl Leap {
     pub(crate) fn on_read(&mut self, cx: &mut Context<'_>, from: ShardId, request: ReadRequest) {
         let ReadRequest { txn, number, .. } = request;
         let origin = Origin::Read { number };
-        let repeated = self
-            .jobs
-            .values()
-            .any(|job| job.txn == txn && job.origin == origin);
-        if repeated {
+        if self.guests.has(txn, origin) {
             self.post(cx, txn.shard, Body::Reading(number), Self::NOTHING);
             return;
         }
@@ -46,7 +46,7 @@ impl Leap {
         job.alone = request.alone;
         job.op = Some(request.op);
         job.delays = request.delays + u32::from(self.is_remote(from));
-        if locks && let Some(visit) = self.visits.get_mut(&txn) {
+        if locks && let Some(visit) = self.visits.get_mut(txn) {
             visit.jobs.push(job.id);
         }
         self.advance(cx, job);
@@ -54,8 +54,22 @@ impl Leap {
 
     /// Notes that a transaction of another shard may have locks here.
     pub(crate) fn open_visit(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        self.visits.entry(txn).or_default();
-        self.arm_visit(cx.now, txn);
+        self.visit(cx.now, txn);
+        self.visits.defer(txn, cx.now);
+    }
+
+    /// What a transaction has here; nothing at first.
+    pub(crate) fn visit(&mut self, now: Time, txn: TxnId) -> &mut Visit {
+        if !self.visits.contains(txn) {
+            let visit = Visit {
+                coordinator: txn.shard,
+                jobs: Vec::new(),
+                fetched_from: Vec::new(),
+                given_up: false,
+            };
+            self.visits.begin(txn, visit, now, false);
+        }
+        self.visits.get_mut(txn).expect("begun above")
     }
 
     pub(crate) fn end_read(
@@ -66,7 +80,7 @@ impl Leap {
         result: Result<OpResult, OpError>,
     ) {
         let mut visited = job.visited.clone();
-        if let Some(visit) = self.visits.get_mut(&job.txn) {
+        if let Some(visit) = self.visits.get_mut(job.txn) {
             visit.jobs.retain(|id| *id != job.id);
             if !matches!(job.op.as_ref().and_then(Op::read), Some(Read::Snapshot(_))) {
                 visited.push((self.shard, cx.incarnation));
@@ -110,7 +124,7 @@ impl Leap {
             self.reply(cx, job, number, Some(failed), Vec::new());
             return;
         }
-        let owner = match self.table.get(key) {
+        let owner = match self.home.table.get(key) {
             Some(entry) if self.is_home(key) => entry.owner,
             Some(_) | None => Some(job.txn.shard),
         };
@@ -124,7 +138,7 @@ impl Leap {
             // Its own shard has it, or the home must be asked once more.
             Some(owner) if owner == job.txn.shard => self.reply(cx, job, number, None, Vec::new()),
             Some(owner) => {
-                if let Some(visit) = self.visits.get_mut(&job.txn) {
+                if let Some(visit) = self.visits.get_mut(job.txn) {
                     visit.jobs.retain(|id| *id != job.id);
                     let locks = !matches!(op.read(), Some(Read::Snapshot(_)));
                     if locks && !visit.fetched_from.contains(&owner) {
@@ -149,27 +163,24 @@ impl Leap {
         let Confirm { txn, expected } = confirm;
         // The clock has taken in the commit timestamp, and a next life must not draw below it: the
         // answer leaves when a bound above it is durable, as everything does.
-        let held = self.visits.get(&txn).is_some_and(|visit| !visit.given_up);
+        let held = self.visits.get(txn).is_some_and(|visit| !visit.given_up);
         let holds = expected == cx.incarnation && held;
-        self.arm_visit(cx.now, txn);
+        self.visits.defer(txn, cx.now);
         self.post(cx, from, Body::Confirmed { txn, holds }, Self::NOTHING);
     }
 
     /// A transaction of another shard is over.
     pub(crate) fn end_visit(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let Some(visit) = self.visits.remove(&txn) else {
+        let Some(visit) = self.visits.end(txn) else {
             return;
         };
-        if let Some(at) = visit.timer {
-            self.timers.remove(&(at, Timer::Visit(txn)));
-        }
         for id in visit.jobs {
             self.drop_job(id);
         }
         for shard in visit.fetched_from {
             self.post(cx, shard, Body::Release(txn), Self::NOTHING);
         }
-        if self.pendings.lodges(txn) {
+        if self.pendings.formulas.knows(txn) {
             // They go when its formulas are resolved; those of reads, if that may take long.
             if self.is_down(txn.shard) {
                 self.release_reads(txn);
@@ -185,43 +196,41 @@ impl Leap {
     /// Formulas of a transaction that wait for locks here are not held any more: the locks are
     /// about to go, and the word of its coordinator may have been lost.
     fn decline_held(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let own = self.jobs.values().filter(|job| job.txn == txn);
-        let held = own.filter(|job| matches!(job.origin, Origin::Held { .. }));
-        let held: Vec<u64> = held.map(|job| job.id).collect();
-        for id in held {
-            let job = self.jobs.remove(id).expect("just listed");
-            self.drop_job(id);
+        for id in self.guests.holding(txn) {
+            let Some(job) = self.drop_job(id) else {
+                continue;
+            };
             if let Origin::Held { from, number } = job.origin {
                 self.decline(cx, &job, from, number);
             }
         }
     }
 
-    pub(crate) fn drop_job(&mut self, id: u64) {
-        self.jobs.remove(id);
-        self.fetches.retain(|_, fetching| fetching.job != id);
+    pub(crate) fn drop_job(&mut self, id: u64) -> Option<Box<Job>> {
+        for number in self.fetches.select(|fetching| fetching.job == id) {
+            self.fetches.end(number);
+        }
+        let job = self.jobs.remove(id)?;
+        self.forget_guest(&job);
+        Some(job)
     }
 
     /// Rows that are to leave in the name of a transaction whose locks were just freed go on
     /// waiting: the grant runs to its end, whatever becomes of the transaction.
     fn ask_again_for_releases(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         let waiting: Vec<u64> = self
+            .owner
             .releasing
             .iter()
-            .filter(|(_, releasing)| releasing.priority.txn == txn && !releasing.held_back)
+            .filter(|(_, releasing)| releasing.priority.txn == txn && releasing.held_back.is_none())
             .map(|(id, _)| *id)
             .collect();
         for before in waiting {
             // Under a new number: what the old one was granted meanwhile is freed with the rest.
-            let Some(releasing) = self.releasing.remove(&before) else {
+            let id = self.jobs.next_number();
+            let Some(releasing) = self.owner.renumber_release(before, id) else {
                 continue;
             };
-            let id = self.jobs.next_number();
-            if self.release_of.get(&releasing.key) == Some(&before) {
-                self.release_of.insert(releasing.key.clone(), id);
-            }
-            self.releasing.insert(id, releasing);
-            let releasing = &self.releasing[&id];
             let acquired = acquire_row(
                 &mut self.locks,
                 cx.now,
@@ -247,11 +256,11 @@ impl Leap {
     pub(crate) fn inquire(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         if self.is_down(txn.shard) {
             self.end_visit(cx, txn);
-            self.visits.entry(txn).or_default().given_up = true;
+            self.visit(cx.now, txn).given_up = true;
         } else {
             self.post(cx, txn.shard, Body::Inquire(txn), Self::NOTHING);
         }
-        self.arm_visit(cx.now, txn);
+        self.visits.defer(txn, cx.now);
     }
 
     /// A shard wants to know whether it still has to keep the locks of a transaction.
@@ -263,18 +272,6 @@ impl Leap {
             | None => Body::Release(txn),
         };
         self.post(cx, from, body, Self::NOTHING);
-    }
-
-    pub(crate) fn arm_visit(&mut self, now: Time, txn: TxnId) {
-        let Some(visit) = self.visits.get_mut(&txn) else {
-            return;
-        };
-        if let Some(at) = visit.timer {
-            self.timers.remove(&(at, Timer::Visit(txn)));
-        }
-        let at = now.after(self.settings.inquire_us);
-        visit.timer = Some(at);
-        self.timers.insert((at, Timer::Visit(txn)));
     }
 
     pub(crate) fn is_mine(&self, key: &base::Key) -> bool {

@@ -5,7 +5,6 @@ use crate::home::Incoming;
 use crate::job::acquire_row;
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::outage::cut_off;
-use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -64,10 +63,10 @@ impl Leap {
             seq,
             priority,
         } = lending;
-        let life = self.incoming.get(&(to, seq)).map(|i| i.incarnation);
+        let life = self.home.incoming.get(&(to, seq)).map(|i| i.incarnation);
         match (settled, life) {
             (Settled::Granted, Some(incarnation)) => {
-                self.finish_request(to, seq);
+                self.home.finish_request(to, seq);
                 self.lend(cx, &key, to, incarnation, seq);
                 self.locks.release_item(priority.txn, &Item::of(&key));
             }
@@ -76,7 +75,7 @@ impl Leap {
             (Settled::Died(conflict), Some(incarnation)) => {
                 let (key, holder) = (conflict.key, conflict.holder);
                 let reason = Some(AbortReason::Die { key, holder });
-                self.finish_request(to, seq);
+                self.home.finish_request(to, seq);
                 self.refuse_request(cx, to, incarnation, seq, reason);
             }
             (Settled::Died(_), None) => {}
@@ -91,8 +90,8 @@ impl Leap {
         };
         self.locks.withdraw(lending.priority.txn, id);
         let (to, seq) = (lending.to, lending.seq);
-        if let Some(life) = self.incoming.get(&(to, seq)).map(|i| i.incarnation) {
-            self.finish_request(to, seq);
+        if let Some(life) = self.home.incoming.get(&(to, seq)).map(|i| i.incarnation) {
+            self.home.finish_request(to, seq);
             self.refuse_request(cx, to, life, seq, Some(reason.clone()));
         }
     }
@@ -100,7 +99,7 @@ impl Leap {
     /// Gives a copy away; nobody writes the row at the moment.
     fn lend(&mut self, cx: &mut Context<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
         let gone = (cx.schema_changed)(key.index).is_none();
-        if gone || self.table.contains_key(key) {
+        if gone || self.home.table.contains_key(key) {
             let reason = gone.then_some(AbortReason::SchemaChanged);
             self.refuse_request(cx, to, incarnation, seq, reason);
             return;
@@ -119,10 +118,8 @@ impl Leap {
                 (MovedVersion { commit_ts, row }, self.installed.all())
             }
         };
-        let tag = self.next_otag(cx);
-        let arrival = self.settling_of.get(key);
-        let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
-        let arrival = arrival.map_or(Self::NOTHING, |inform| inform.position);
+        let tag = self.home.next_otag(cx.incarnation);
+        let arrival = self.unsettled_arrival(key);
         let position = arrival.max(written);
         let reader = Reader { tag, incarnation };
         let lent = self.sharing.lent.entry(key.clone()).or_default();
@@ -158,8 +155,9 @@ impl Leap {
     /// it.
     pub(crate) fn refuse_reader(&mut self, cx: &mut Context<'_>, otag: Otag, refused: &Refused) {
         let grant = self
+            .home
             .grants
-            .get(&otag)
+            .get(otag)
             .filter(|_| refused.home == self.shard);
         let request = grant
             .filter(|grant| grant.to == self.shard)
@@ -167,7 +165,11 @@ impl Leap {
         let Some((reader, seq)) = request.filter(|(reader, _)| *reader != self.shard) else {
             return;
         };
-        let life = self.incoming.get(&(reader, seq)).map(|i| i.incarnation);
+        let life = self
+            .home
+            .incoming
+            .get(&(reader, seq))
+            .map(|i| i.incarnation);
         if let (Some(life), Some(reason)) = (life, &refused.reason) {
             self.refuse_request(cx, reader, life, seq, Some(reason.clone()));
         }
@@ -186,7 +188,7 @@ impl Leap {
             return Ok(true);
         };
         let mut readers = lent.readers.keys();
-        if let Some(away) = readers.find(|shard| self.down.contains_key(&shard.node())) {
+        if let Some(away) = readers.find(|shard| self.peers.is_down(**shard)) {
             return Err(cut_off(key, *away, Tie::Copy));
         }
         match &mut lent.recall {
@@ -207,15 +209,12 @@ impl Leap {
     }
 
     fn arm_recalls(&mut self, cx: &Context<'_>) {
-        if !self.sharing.armed {
-            self.sharing.armed = true;
-            let at = cx.now.after(self.settings.resend_us);
-            self.timers.insert((at, Timer::Recalls));
-        }
+        let at = cx.now.after(self.settings.resend_us);
+        self.sharing.recalls_again.set_once(at);
     }
 
     pub(crate) fn on_recalls_timer(&mut self, cx: &mut Context<'_>) {
-        self.sharing.armed = false;
+        self.sharing.recalls_again.stop();
         let lent = self.sharing.lent.iter();
         let open = lent.filter(|(_, lent)| lent.recall.is_some());
         let open: Vec<Key> = open.map(|(key, _)| key.clone()).collect();

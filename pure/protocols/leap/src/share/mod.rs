@@ -26,8 +26,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Ts, TxnId};
 use journal::Otag;
-use txn::Priority;
 use txn::lock::Settled;
+use txn::{Alarm, Priority};
 
 /// Reads count up to here; a write takes half of them away.
 const READS_MAX: u32 = 64;
@@ -98,7 +98,8 @@ pub(crate) struct Sharing {
     lending: BTreeMap<u64, Lending>,
     copies: BTreeMap<Key, Copied>,
     recalling: BTreeMap<u64, Recalling>,
-    armed: bool,
+    /// When copies that are called back are asked for again.
+    pub(crate) recalls_again: Alarm,
 }
 
 impl Sharing {
@@ -235,8 +236,8 @@ impl Leap {
                 continue;
             };
             let (to, seq) = (lending.to, lending.seq);
-            if let Some(life) = self.incoming.get(&(to, seq)).map(|i| i.incarnation) {
-                self.finish_request(to, seq);
+            if let Some(life) = self.home.incoming.get(&(to, seq)).map(|i| i.incarnation) {
+                self.home.finish_request(to, seq);
                 self.refuse_request(cx, to, life, seq, None);
             }
         }
@@ -247,7 +248,7 @@ impl Leap {
         for (key, lent) in &self.sharing.lent {
             assert!(self.is_home(key), "only its home lends a row");
             assert!(
-                !self.table.contains_key(key),
+                !self.home.table.contains_key(key),
                 "a row that is lent is at home"
             );
             assert!(!lent.readers.is_empty(), "what nobody has is not lent");

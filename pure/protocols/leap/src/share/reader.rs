@@ -33,7 +33,7 @@ impl Leap {
 
     /// A copy has come.
     pub(crate) fn on_share(&mut self, cx: &mut Context<'_>, home: ShardId, share: Share) {
-        let seen = self.grants_seen.entry(home).or_default();
+        let seen = self.requester.seen(home);
         if share.to_incarnation != cx.incarnation || seen.is_over(share.tag) {
             return;
         }
@@ -64,7 +64,7 @@ impl Leap {
         };
         self.sharing.copies.insert(key, copy);
         self.moves.copied += 1;
-        if let Some(request) = self.requests.get(&seq) {
+        if let Some(request) = self.requester.requests.get(seq) {
             let (txn, depth) = (request.priority.txn, request.depth);
             let hops = 2 * u32::from(self.is_remote(home));
             if let Some(state) = self.txns.get_mut(&txn).filter(|s| s.outcome.is_none()) {
@@ -88,7 +88,7 @@ impl Leap {
             Some(copy) if copy.tag <= tag => copy.recall,
             // It has not come, or is gone; a late one does not count any more.
             Some(_) | None => {
-                self.grants_seen.entry(home).or_default().end(tag);
+                self.requester.seen(home).end(tag);
                 self.answer_recall(cx, home, key, tag, priority.txn, None);
                 return;
             }
@@ -103,8 +103,7 @@ impl Leap {
         let item = Item::of(&key);
         if self.locks.holds(priority.txn, &item, LockMode::Exclusive) {
             // The writer runs here and has asked for the row itself.
-            if let Some(request) = self.wanted.get(&key)
-                && let Some(request) = self.requests.get_mut(request)
+            if let Some(request) = self.requester.wanted(&key)
                 && request.priority.txn == priority.txn
             {
                 request.gave_copy_up = true;

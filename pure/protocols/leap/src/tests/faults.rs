@@ -154,7 +154,7 @@ fn an_old_claim_is_settled_although_the_row_is_to_move_on() {
     world.announce(NodeId(2));
     drive(&mut world, &[1, 2, 3]);
     assert_eq!(world.owner(&key("a0")), shard(3), "the backup is the row");
-    let claim = &world.shards[&shard(2)].protocol.held[&key("a0")];
+    let claim = &world.shards[&shard(2)].protocol.owner.held[&key("a0")];
     let open = Tenure::Owned { confirmed: false };
     assert_eq!(claim.tenure, open, "and node 2 was not told");
     let held = world.submit(older, get("a0"), false);

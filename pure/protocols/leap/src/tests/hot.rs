@@ -6,14 +6,13 @@ use super::world::{Flight, World, key, options};
 use crate::Settings;
 use base::{ShardId, Time, Ts, TxnId};
 use std::collections::VecDeque;
+use txn::contract::ATTEMPTS_UNTIL_URGENT;
 use txn::{MovingRows, Op, OpId, Outcome, Protocol, Submitted, TxnOptions};
 
 const LINK_US: u64 = 1_000;
 const STEP_US: u64 = 100;
 /// The disks are flushed so often.
 const FLUSH_US: u64 = 300;
-/// Tries after which a transaction is urgent, as at the server.
-const URGENT_FROM: u32 = 8;
 
 struct Client {
     at: ShardId,
@@ -137,7 +136,7 @@ impl Hot {
                 cx.clock.tick(cx.now)
             };
             let chosen = TxnOptions {
-                urgent: tries > URGENT_FROM,
+                urgent: tries > ATTEMPTS_UNTIL_URGENT,
                 ..options(ts)
             };
             protocol.begin(cx, txn, chosen);
@@ -260,7 +259,7 @@ fn a_row_that_goes_to_and_fro_stays_a_little() {
 fn tries_are_bounded_on_a_hot_spot() {
     for settings in [moves_alone(), moves_and_holds(), Settings::default()] {
         let score = run(settings, &EVERYBODY, 6, 1_000_000, change);
-        assert!(score.most_tries <= 2 * URGENT_FROM, "{score:?}");
+        assert!(score.most_tries <= 2 * ATTEMPTS_UNTIL_URGENT, "{score:?}");
         assert!(score.fewest >= 100, "{score:?}");
         assert!(score.tries <= 2 * score.committed, "{score:?}");
     }

@@ -235,7 +235,7 @@ fn no_row_moves_to_a_node_whose_memory_is_full() {
         let reply = world.take_answer(id).unwrap();
         assert_eq!(reason(&reply), Some(&AbortReason::MemoryFull(shard(2))));
         assert_eq!(owner_of(&world), shard(owner), "it has not moved");
-        let held = world.shards[&shard(2)].protocol.held.len();
+        let held = world.shards[&shard(2)].protocol.owner.held.len();
         assert_eq!(held, 0, "nor has anything else");
         // With memory again they come as ever.
         world.nodes[&NodeId(2)].disk.borrow_mut().is_memory_full = false;

@@ -497,7 +497,7 @@ fn rows_away_come_in_pieces_that_fit_a_message() {
     // Nor does one forget all of them when their table is dropped.
     world.units_max = 0;
     world.call(shard(1), |protocol, cx| protocol.forget_index(cx, TABLE));
-    let away = |world: &World| world.shards[&shard(1)].protocol.table.len();
+    let away = |world: &World| world.shards[&shard(1)].protocol.home.table.len();
     assert_eq!(away(&world), names.len() - 1_000);
     while away(&world) > 0 {
         world.tick(1);

@@ -1,0 +1,230 @@
+//! The home's state: who owns its rows, who waits for each, and which grants are open.
+
+use crate::dropped;
+use crate::home::{Entry, Grant, Incoming, Settling, Stage, place};
+use crate::seen::Seen;
+use crate::since::Since;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{IndexId, Key, ShardId, Time};
+use journal::Otag;
+use txn::{Alarm, Asks, LockTable};
+
+/// What a home knows of its rows. A row that it does not know of is here.
+#[derive(Debug, Default)]
+pub(crate) struct Home {
+    /// The owner table: rows that are elsewhere.
+    pub(crate) table: BTreeMap<Key, Entry>,
+    /// One request per row at a time; the others wait in its queue.
+    pub(crate) dispatch: LockTable,
+    pub(crate) incoming: BTreeMap<(ShardId, u64), Incoming>,
+    /// Requests by the number of their place in `dispatch`.
+    pub(crate) queued: BTreeMap<u64, (ShardId, u64)>,
+    pub(crate) grants: Asks<Otag, Grant>,
+    /// Transfers whose new owner is not known to have them durably.
+    pub(crate) settling: BTreeMap<Otag, Settling>,
+    pub(crate) settling_of: BTreeMap<Key, Otag>,
+    next_grant: u64,
+    requests_seen: BTreeMap<ShardId, (u32, Seen<u64>)>,
+    /// Rows whose history begins later than the horizon.
+    pub(crate) since: Since,
+    /// Backups that scans may still be reading.
+    pub(crate) evictions: Vec<Key>,
+    /// Indexes that are gone, with rows that are still under way.
+    pub(crate) dropped: BTreeMap<IndexId, dropped::Place>,
+    /// When those are looked at again.
+    pub(crate) dropped_again: Alarm,
+}
+
+impl Home {
+    /// A tag for a grant or copy, above all that this home has drawn in `incarnation`.
+    pub(crate) fn next_otag(&mut self, incarnation: u32) -> Otag {
+        let otag = self.unused_otag(incarnation);
+        self.next_grant += 1;
+        otag
+    }
+
+    /// The tag that is drawn next.
+    pub(crate) fn unused_otag(&self, incarnation: u32) -> Otag {
+        Otag {
+            incarnation,
+            grant: self.next_grant + 1,
+        }
+    }
+
+    /// All grants below this are over.
+    pub(crate) fn floor(&self, incarnation: u32) -> Otag {
+        let next = self.unused_otag(incarnation);
+        self.grants.first().unwrap_or(next)
+    }
+
+    /// Which requests of a life of a shard are over; those of former lives are forgotten.
+    pub(crate) fn seen(&mut self, from: ShardId, incarnation: u32) -> &mut Seen<u64> {
+        let (life, seen) = self.requests_seen.entry(from).or_default();
+        if *life < incarnation {
+            (*life, *seen) = (incarnation, Seen::default());
+        }
+        seen
+    }
+
+    /// Whether a row of this home is here. Most local transactions meet an empty table.
+    #[inline]
+    pub(crate) fn is_here(&self, key: &Key) -> bool {
+        self.table.is_empty() || !self.table.contains_key(key)
+    }
+
+    /// Who owns a row that is away and not on its way from here.
+    pub(crate) fn owner_of(&self, key: &Key) -> Option<ShardId> {
+        self.table.get(key)?.owner
+    }
+
+    /// The grant under which a row is on its way, or to leave its owner.
+    pub(crate) fn grant_of(&self, key: &Key) -> Option<(Otag, &Grant)> {
+        let otag = self.table.get(key)?.grant?;
+        Some((otag, &self.grants[otag]))
+    }
+
+    /// The shards without which a row cannot be had: its owner, and the ends of the grant that is
+    /// under way.
+    pub(crate) fn concerned(&self, key: &Key) -> impl Iterator<Item = ShardId> {
+        let ends = self.grant_of(key);
+        let ends = ends.map(|(_, grant)| [grant.to, grant.from]);
+        ends.into_iter().flatten().chain(self.owner_of(key))
+    }
+
+    /// Opens a grant, which takes the place of its request in the queue.
+    pub(crate) fn open_grant(&mut self, otag: Otag, grant: Grant, now: Time, repeats: bool) {
+        if let Some(incoming) = self.incoming.get_mut(&grant.request) {
+            incoming.stage = Stage::Granted(otag);
+        }
+        self.grants.begin(otag, grant, now, repeats);
+    }
+
+    /// A grant is over.
+    pub(crate) fn close_grant(&mut self, otag: Otag) -> Grant {
+        self.grants.end(otag).expect("looked up by the caller")
+    }
+
+    /// A request is over: the next of its row gets its turn.
+    pub(crate) fn finish_request(&mut self, from: ShardId, seq: u64) {
+        let Some(incoming) = self.incoming.remove(&(from, seq)) else {
+            return;
+        };
+        if let Stage::Queued(id) = incoming.stage {
+            self.queued.remove(&id);
+        }
+        if incoming.reclaim.is_none()
+            && let Some((life, seen)) = self.requests_seen.get_mut(&from)
+            && *life == incoming.incarnation
+        {
+            seen.end(seq);
+        }
+        self.dispatch
+            .release(place(from, incoming.incarnation, seq));
+    }
+
+    /// Who has the backup of a row that its owner has lost.
+    pub(crate) fn backup_of(&self, key: &Key) -> ShardId {
+        let backup = self.kept_backup_of(key);
+        backup.expect("only what was not durable can be lost")
+    }
+
+    /// Who has a backup of a row, if its owner may not have it durably.
+    pub(crate) fn kept_backup_of(&self, key: &Key) -> Option<ShardId> {
+        let otag = self.settling_of.get(key)?;
+        Some(self.settling[otag].backup)
+    }
+
+    /// Ends the transfer of a row whose owner may not have it durably.
+    pub(crate) fn end_settling(&mut self, otag: Otag) -> Option<Settling> {
+        let settling = self.settling.remove(&otag)?;
+        if self.settling_of.get(&settling.key) == Some(&otag) {
+            self.settling_of.remove(&settling.key);
+        }
+        Some(settling)
+    }
+
+    /// Whether a row waits for its turn to be given back to `backup`.
+    pub(crate) fn reclaims_for(&self, key: &Key, backup: ShardId) -> bool {
+        let mut waiting = self.incoming.values();
+        waiting.any(|incoming| incoming.reclaim == Some(backup) && incoming.key == *key)
+    }
+
+    /// Whether what a shard has kept of a row under a grant is not needed any more.
+    ///
+    /// A grant that is under way concerns its owner, who is named by the table, and the shard to
+    /// which it goes; it may wait for somebody who waits for the answer. A backup that may become
+    /// the row again belongs to a transfer that settles.
+    pub(crate) fn is_done_with(&self, from: ShardId, key: &Key, otag: Otag) -> bool {
+        let coming = self.grant_of(key).is_some_and(|(_, g)| g.to == from);
+        self.owner_of(key) != Some(from)
+            && !coming
+            && !self.grants.contains(otag)
+            && !self.settling_of.contains_key(key)
+    }
+
+    /// Grants that a checkpoint must know: open ones, and those of transfers that settle.
+    pub(crate) fn open_grants(&self) -> Vec<Otag> {
+        let mut open: Vec<Otag> = self.settling.keys().copied().collect();
+        for (otag, grant) in self.grants.iter() {
+            open.push(otag);
+            open.extend(&grant.older);
+        }
+        for settling in self.settling.values() {
+            open.extend(&settling.older);
+            open.push(settling.backup_since);
+        }
+        open.sort_unstable();
+        open.dedup();
+        open
+    }
+
+    /// Removes requests of a shard's lives before `incarnation` that were not granted; `true` with
+    /// those for which a row was to leave here.
+    pub(crate) fn forget_requests(
+        &mut self,
+        mut of: impl FnMut(ShardId, &Incoming) -> bool,
+    ) -> Vec<(Key, bool)> {
+        let old = self.incoming.iter().filter(|((from, _), incoming)| {
+            of(*from, incoming) && !matches!(incoming.stage, Stage::Granted(_))
+        });
+        let old = old.map(|(at, incoming)| {
+            let locking = incoming.stage == Stage::Locking;
+            (*at, incoming.key.clone(), locking)
+        });
+        let old: Vec<((ShardId, u64), Key, bool)> = old.collect();
+        let mut forgotten = Vec::new();
+        for ((from, seq), key, locking) in old {
+            self.finish_request(from, seq);
+            forgotten.push((key, locking));
+        }
+        forgotten
+    }
+
+    pub(crate) fn validate(&self, own: ShardId) {
+        self.dispatch.validate();
+        for (key, entry) in &self.table {
+            match entry.grant {
+                Some(otag) => {
+                    let grant = self.grants.get(otag).expect("an entry names its grant");
+                    assert_eq!(grant.key, *key);
+                    assert!(entry.owner.is_none_or(|owner| owner == grant.from));
+                }
+                None => assert!(entry.owner.is_some(), "a row that is nowhere is under way"),
+            }
+            assert!(entry.owner != Some(own), "a row at home has no entry");
+        }
+        for (otag, grant) in self.grants.iter() {
+            let entry = self.table.get(&grant.key);
+            let entry = entry.expect("a granted row has an entry");
+            assert_eq!(entry.grant, Some(otag), "one grant at a time");
+            let incoming = self.incoming.get(&grant.request);
+            let incoming = incoming.expect("a grant keeps its place");
+            assert_eq!(incoming.stage, Stage::Granted(otag));
+        }
+        for (otag, settling) in &self.settling {
+            assert_eq!(self.settling_of.get(&settling.key), Some(otag));
+        }
+        assert_eq!(self.settling.len(), self.settling_of.len());
+    }
+}

@@ -1,0 +1,18 @@
+//! The parts that a shard plays towards rows, each with its own state.
+//!
+//! | role | state | what the shard does with it |
+//! |---|---|---|
+//! | [`Requester`] | rows asked for, fates to be told | `request` |
+//! | [`Owner`] | rows of other homes that are here, rows about to leave | `owner` |
+//! | [`Home`] | the owner table, the queue of each row, grants | `home` |
+//!
+//! A role changes nothing but itself and sends nothing: [`crate::Leap`] plays them together, with
+//! the locks, the store and the journal that they share.
+
+mod home;
+mod owner;
+mod requester;
+
+pub(crate) use home::Home;
+pub(crate) use owner::Owner;
+pub(crate) use requester::Requester;

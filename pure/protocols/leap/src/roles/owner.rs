@@ -1,0 +1,145 @@
+//! The owner's state: rows of other homes that are here or were, and rows that are about to leave.
+
+use crate::heat::Heat;
+use crate::message::Refused;
+use crate::owner::{Held, Releasing, Tenure};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use base::{Key, ShardId, Time};
+use journal::Otag;
+use txn::Rounds;
+
+/// What a shard has of rows that live elsewhere, and what it gives away.
+#[derive(Debug, Default)]
+pub(crate) struct Owner {
+    /// Rows of other homes that this shard owns, or has released without an acknowledgement.
+    pub(crate) held: BTreeMap<Key, Held>,
+    /// Backups among `held`, about which their homes are asked.
+    pub(crate) backups: Rounds<Key, ()>,
+    /// Rows that are to leave, by the number of their lock request.
+    pub(crate) releasing: BTreeMap<u64, Releasing>,
+    /// Those of them that have just come and stay until a time.
+    pub(crate) held_back: BTreeSet<(Time, u64)>,
+    /// Number of the lock request per row.
+    release_of: BTreeMap<Key, u64>,
+    /// Refusals that may be asked for again.
+    refusals: BTreeMap<(ShardId, Otag), Refused>,
+    /// Rows that come and go.
+    pub(crate) heat: Heat,
+    /// Rows of dropped indexes that their homes have forgotten and that are in use here.
+    pub(crate) forgotten: Vec<(Key, Otag)>,
+}
+
+impl Owner {
+    /// A row is owned here from now on.
+    pub(crate) fn own(&mut self, key: Key, held: Held) {
+        self.backups.end(&key);
+        self.held.insert(key, held);
+    }
+
+    /// A row that is owned here goes: what is left is the backup.
+    pub(crate) fn give(&mut self, key: &Key, otag: Otag, to: ShardId, now: Time) {
+        let held = self.held.get_mut(key).expect("the owner releases");
+        held.otag = otag;
+        held.seen = otag;
+        held.tenure = Tenure::Released { to };
+        self.backups.begin(key.clone(), (), now, true);
+    }
+
+    /// Forgets a row.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.held.remove(key);
+        self.backups.end(key);
+    }
+
+    /// A row is to leave; `held_back` in it says from when on.
+    pub(crate) fn begin_release(&mut self, id: u64, releasing: Releasing) {
+        if let Some(until) = releasing.held_back {
+            self.held_back.insert((until, id));
+        }
+        self.release_of.insert(releasing.key.clone(), id);
+        self.releasing.insert(id, releasing);
+    }
+
+    /// A row has left, or stays after all.
+    pub(crate) fn end_release(&mut self, id: u64) -> Option<Releasing> {
+        let releasing = self.releasing.remove(&id)?;
+        if let Some(until) = releasing.held_back {
+            self.held_back.remove(&(until, id));
+        }
+        self.unlink_release(&releasing.key, id);
+        Some(releasing)
+    }
+
+    fn unlink_release(&mut self, key: &Key, id: u64) {
+        if self.release_of.get(key) == Some(&id) {
+            self.release_of.remove(key);
+        }
+    }
+
+    /// A row that was to leave stays, and what waits for that comes to nothing.
+    pub(crate) fn void_release(&mut self, key: &Key) {
+        if let Some(id) = self.release_of.remove(key)
+            && let Some(releasing) = self.releasing.get_mut(&id)
+        {
+            releasing.void = true;
+        }
+    }
+
+    /// The same under its number; what it was before.
+    pub(crate) fn void_release_of(&mut self, id: u64) -> Option<Releasing> {
+        let releasing = self.releasing.get_mut(&id)?;
+        let before = releasing.clone();
+        releasing.void = true;
+        self.unlink_release(&before.key, id);
+        Some(before)
+    }
+
+    /// Gives a release another number. It stays the row's, if it was.
+    pub(crate) fn renumber_release(&mut self, before: u64, id: u64) -> Option<&Releasing> {
+        let releasing = self.releasing.remove(&before)?;
+        if self.release_of.get(&releasing.key) == Some(&before) {
+            self.release_of.insert(releasing.key.clone(), id);
+        }
+        Some(self.releasing.entry(id).or_insert(releasing))
+    }
+
+    /// The row's release, if it is to leave.
+    pub(crate) fn release_of(&self, key: &Key) -> Option<&Releasing> {
+        self.releasing.get(self.release_of.get(key)?)
+    }
+
+    /// Rows that are to leave, by row.
+    pub(crate) fn leaving(&self) -> &BTreeMap<Key, u64> {
+        &self.release_of
+    }
+
+    /// A grant is refused for good.
+    pub(crate) fn note_refusal(&mut self, key: &Key, otag: Otag, refused: Refused) {
+        let held = self.held.get_mut(key);
+        held.expect("the owner refuses").seen = otag;
+        self.refusals.insert((refused.home, otag), refused);
+    }
+
+    /// What was refused under a grant.
+    pub(crate) fn refusal(&self, home: ShardId, otag: Otag) -> Option<&Refused> {
+        self.refusals.get(&(home, otag))
+    }
+
+    /// Grants of a home below `floor` are over.
+    pub(crate) fn forget_refusals(&mut self, home: ShardId, floor: Otag) {
+        self.refusals
+            .retain(|(other, otag), _| *other != home || *otag >= floor);
+    }
+
+    pub(crate) fn validate(&self) {
+        for (key, held) in &self.held {
+            assert!(held.otag <= held.seen, "tags never decrease");
+            let backup = matches!(held.tenure, Tenure::Released { .. });
+            assert_eq!(backup, self.backups.contains(key));
+        }
+        for id in self.release_of.values() {
+            assert!(self.releasing.contains_key(id), "a row leaves once");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The requester's state: rows that were asked for, and what homes are told of grants.
+
+use crate::heat::Exchange;
+use crate::message::{Fate, OwnerRequest};
+use crate::request::{PendingInform, Request};
+use crate::seen::Seen;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use base::{Key, NodeId, Position, ShardId, Time};
+use journal::Otag;
+use txn::{Asks, Rounds};
+
+/// What a shard has asked homes for, and what they are told.
+#[derive(Debug, Default)]
+pub(crate) struct Requester {
+    pub(crate) requests: Asks<u64, Request>,
+    /// The request for each row.
+    wanted: BTreeMap<Key, u64>,
+    next_seq: u64,
+    /// Arrivals that are not durable, in the order of the journal.
+    arrivals: VecDeque<(Position, ShardId, Otag)>,
+    /// Fates of grants that their home has not confirmed.
+    pub(crate) informs: Rounds<(ShardId, Otag), PendingInform>,
+    /// Grants of each home that are over for this shard.
+    grants_seen: BTreeMap<ShardId, Seen<Otag>>,
+    pub(crate) exchange: Exchange,
+}
+
+impl Requester {
+    /// A number for a place in the queue of a home.
+    pub(crate) fn new_seq(&mut self) -> u64 {
+        self.next_seq += 1;
+        self.next_seq
+    }
+
+    /// A row is asked for; the number of the request.
+    pub(crate) fn begin(&mut self, request: Request, now: Time) -> u64 {
+        let seq = self.new_seq();
+        self.wanted.insert(request.key.clone(), seq);
+        self.requests.begin(seq, request, now, true);
+        seq
+    }
+
+    /// A request is answered.
+    pub(crate) fn end(&mut self, seq: u64) -> Option<Request> {
+        let request = self.requests.end(seq)?;
+        self.wanted.remove(&request.key);
+        Some(request)
+    }
+
+    /// What is sent for a request.
+    pub(crate) fn message(&self, seq: u64) -> Option<OwnerRequest> {
+        let request = self.requests.get(seq)?;
+        Some(OwnerRequest {
+            seq,
+            floor: self.requests.floor(request.home).unwrap_or(seq),
+            key: request.key.clone(),
+            priority: request.priority,
+            shared: request.shared,
+        })
+    }
+
+    /// Whether a row was asked for and has not come.
+    pub(crate) fn wants(&self, key: &Key) -> bool {
+        self.wanted.contains_key(key)
+    }
+
+    /// The request for a row.
+    pub(crate) fn wanted(&mut self, key: &Key) -> Option<&mut Request> {
+        self.requests.get_mut(*self.wanted.get(key)?)
+    }
+
+    /// The rows that were asked for.
+    pub(crate) fn rows(&self) -> &BTreeMap<Key, u64> {
+        &self.wanted
+    }
+
+    /// Which grants of a home are over.
+    pub(crate) fn seen(&mut self, home: ShardId) -> &mut Seen<Otag> {
+        self.grants_seen.entry(home).or_default()
+    }
+
+    /// A new life of a home has begun: what former ones granted is over.
+    pub(crate) fn forget_grants(&mut self, home: ShardId, floor: Otag) {
+        self.seen(home).raise(floor);
+        self.informs
+            .retain(|(other, otag), _| *other != home || *otag >= floor);
+    }
+
+    /// Notes what a home is told now; `certain`: it gets there.
+    pub(crate) fn note_fate(
+        &mut self,
+        (home, otag): (ShardId, Otag),
+        pending: PendingInform,
+        now: Time,
+        certain: bool,
+    ) {
+        let (position, waits) = (pending.position, pending.fate == Fate::Acquired);
+        if !certain || waits {
+            self.informs.begin((home, otag), pending, now, !certain);
+            if waits {
+                self.arrivals.push_back((position, home, otag));
+            }
+        }
+    }
+
+    /// Where the arrival of a row is journaled that its home knows by this grant, if that may not
+    /// be durable.
+    pub(crate) fn arrival(&self, home: ShardId, otag: Otag) -> Option<Position> {
+        self.informs
+            .get(&(home, otag))
+            .map(|pending| pending.position)
+    }
+
+    /// The arrivals that have become durable, by home, which is told so now. Homes on `node` hear
+    /// it for certain.
+    pub(crate) fn arrived(
+        &mut self,
+        durable: Position,
+        node: NodeId,
+        now: Time,
+    ) -> BTreeMap<ShardId, Vec<(Otag, Fate)>> {
+        let mut fates: BTreeMap<ShardId, Vec<(Otag, Fate)>> = BTreeMap::new();
+        while let Some((position, home, otag)) = self.arrivals.front().copied() {
+            if position > durable {
+                break;
+            }
+            self.arrivals.pop_front();
+            let Some(pending) = self.informs.resend(&(home, otag), now) else {
+                continue;
+            };
+            pending.fate = Fate::Durable;
+            if home.node() == node {
+                self.informs.end(&(home, otag));
+            }
+            fates.entry(home).or_default().push((otag, Fate::Durable));
+        }
+        fates
+    }
+
+    /// A home has dealt with these for good.
+    pub(crate) fn settled(&mut self, now: Time, home: ShardId, otags: &[Otag]) {
+        let told = otags.iter().filter_map(|otag| {
+            let told = self.informs.end(&(home, *otag))?;
+            Some(told.sent)
+        });
+        if let Some(sent) = told.max() {
+            self.exchange.note(now.since(sent));
+        }
+    }
+
+    pub(crate) fn validate(&self) {
+        for (key, seq) in &self.wanted {
+            assert_eq!(self.requests[*seq].key, *key);
+        }
+        assert_eq!(
+            self.wanted.len(),
+            self.requests.iter().count(),
+            "one request for each row"
+        );
+    }
+}
