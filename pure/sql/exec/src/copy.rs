@@ -3,7 +3,7 @@
 use super::source::{collect, open};
 use super::write::{Change, Changes, check_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
-use crate::copy_data::{Decoder, Encoder, Fields, in_column, in_line};
+use crate::copy_format::{Decoder, Encoder, Fields, in_column, in_line};
 use crate::port::ExecError;
 use base::zone::Zone;
 use base::{Datum, SqlError, Type};

@@ -24,7 +24,7 @@ mod bulk;
 mod calls;
 mod conflict;
 mod copy;
-pub mod copy_data;
+pub mod copy_format;
 mod explain;
 mod explain_text;
 mod fast;
