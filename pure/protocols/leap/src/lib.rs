@@ -208,7 +208,7 @@ pub struct Leap {
 
     /// Where the last arrival or departure is journaled.
     recorded: Position,
-    /// Of this node, known from [`Leap::recover`] on.
+    /// Of this node, known from [`txn::Protocol::recover`] on.
     incarnation: u32,
     rejoin: Rejoin,
     peers: Peers,

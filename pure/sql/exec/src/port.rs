@@ -116,7 +116,7 @@ pub trait Port {
     /// Binds and plans a statement behind the host's barrier (EXPLAIN).
     ///
     /// # Errors
-    /// As [`plan()`]; XX000 if it panics.
+    /// As `plan::plan`; XX000 if it panics.
     fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError>;
     /// Cancels the statement of a session, or ends the session, wherever in the cluster it is;
     /// whether there is such a session.

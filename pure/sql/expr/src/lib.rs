@@ -7,7 +7,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`env`] | what evaluation may ask: columns, parameters, the session |
+//! | [`mod@env`] | what evaluation may ask: columns, parameters, the session |
 //! | `eval` | the evaluator; what functions compute is in [`functions`] |
 //! | [`resolve`] | which function an operator or name means for given argument types |
 //! | [`list`] | the right side of IN, and what a row costs |
