@@ -48,10 +48,11 @@ take ([ADR 0015](adr/0015-reads-of-one-statement.md)); transactions that lock wh
 
 ## Schema changes
 
-A transaction that has used a table is not held up by DROP TABLE and does not hold it up. Its next
-statement fails: with 42P01 if it names the table, with 40001 if there is another one of that name
-by then, or if it does not name it (`drop_table`, `drop_table_read`). PostgreSQL makes the DROP
-wait.
+A schema change waits for a block that has written to its table, for one second at most
+(`create_index`, `drop_table`). It does not wait for a block that has only read the table. The next
+statement of such a block fails after DROP TABLE: with 42P01 if it names the table, with 40001 if
+there is another one of that name by then, or if it does not name it (`drop_table_read`). PostgreSQL
+makes the DROP wait for readers, too, and without a limit.
 ";
 
 /// Names of all recorded systems.
