@@ -26,6 +26,7 @@ pub mod ownership;
 mod parse;
 pub mod reader;
 pub mod record;
+mod recovered;
 pub mod recovery;
 pub mod segment;
 pub mod verdict;
@@ -43,6 +44,7 @@ pub use record::{
     ChunkRef, CommitRef, DecisionRef, PrepareRef, RECORD_BYTES_MAX, Record, ShardWrites, Writes,
     WritesRef, encode_chunk, encode_commit, encode_decision, encode_prepare, frame,
 };
+pub use recovered::RecoveredShard;
 pub use recovery::{Recovery, Redo, Replay, ReplayStart, recover};
 pub use segment::{FORMAT_VERSION, SEGMENT_HEADER_BYTES, SegmentHeader};
 pub use verdict::{Evidence, Verdict, judge};

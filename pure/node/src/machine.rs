@@ -78,20 +78,7 @@ pub struct ShardConfig {
 }
 
 /// What recovery gives a shard.
-pub struct ShardRecovered {
-    /// Rows as of the end of the journal.
-    pub store: store::Store,
-    /// Newest catalog in the journal (empty on a fresh node).
-    pub catalog: Arc<Catalog>,
-    /// Timestamps are drawn above it only; a record with the bound is durable.
-    pub clock_floor: Ts,
-    /// Timestamps up to here may be drawn without another record.
-    pub clock_bound: Ts,
-    /// What transactions have left open: promises, decisions, rows away from home.
-    pub tables: journal::CheckpointTables,
-    /// Of the node, on its first shard: on the catalog that follows this one.
-    pub vote: Option<journal::Vote>,
-}
+pub type ShardRecovered = journal::RecoveredShard<Arc<Catalog>>;
 
 /// A clock bound reaches this far ahead of the clock (a timestamp's worth of 1 s). A restarted node
 /// waits until its wall clock has passed the bound, so it is short; a statement that comes after

@@ -14,8 +14,10 @@ use journal::checkpoint::{checkpoint_name, is_checkpoint_name};
 use journal::manifest::MANIFEST_NAME;
 use journal::reader::Torn;
 use journal::segment::parse_segment_name;
-use journal::{CheckpointReader, Manifest, Reader, Record, Recovery, Replay, ReplayStart, frame};
-use node::ShardRecovered;
+use journal::{
+    CheckpointReader, Manifest, Reader, Record, RecoveredShard, Recovery, Replay, ReplayStart,
+    frame,
+};
 use store::{Store, Write};
 
 /// How far ahead of the wall clock the first clock bound of a life lies: 1 s.
@@ -60,7 +62,7 @@ pub struct Recovered<D: Disk> {
     /// Starts of this node, this one included.
     pub incarnation: u32,
     /// What each shard continues from, by index.
-    pub shards: Vec<ShardRecovered>,
+    pub shards: Vec<RecoveredShard<Arc<Catalog>>>,
     /// The open end of the journal; this life's `NodeStart` is durable.
     pub writer: JournalWriter<D>,
     /// The mark, which knows of this life.
@@ -435,10 +437,10 @@ fn split(
     stores: Vec<Store>,
     catalog: &Arc<Catalog>,
     bound: Ts,
-) -> Vec<ShardRecovered> {
-    let mut shards: Vec<ShardRecovered> = stores
+) -> Vec<RecoveredShard<Arc<Catalog>>> {
+    let mut shards: Vec<RecoveredShard<Arc<Catalog>>> = stores
         .into_iter()
-        .map(|store| ShardRecovered {
+        .map(|store| RecoveredShard {
             store,
             catalog: catalog.clone(),
             clock_floor: if is_planted(Planted::ClockBoundIgnored) {
