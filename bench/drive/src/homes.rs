@@ -7,49 +7,50 @@
 use crate::answers::Answers;
 use crate::link::{Link, LinkError};
 use crate::url::Target;
-use base::{Datum, key::encode_datum, slot_of};
 
-/// The nodes of a cluster in the order of their numbers.
+/// The endpoint at the home of each warehouse.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Homes {
-    /// Index of each node in the list of endpoints, where it is there.
-    nodes: Vec<Option<usize>>,
-    shards_per_node: usize,
+    /// Index in the list of endpoints, by warehouse from 1; `None` where the home is not listed.
+    endpoints: Vec<Option<usize>>,
 }
 
 impl Homes {
-    /// Asks a Trellis server.
-    pub(crate) fn ask(link: &mut Link, target: &Target) -> Result<Homes, LinkError> {
+    /// Asks a Trellis server, whose tables have been made, for the homes of so many warehouses.
+    pub(crate) fn ask(
+        link: &mut Link,
+        target: &Target,
+        warehouses: u32,
+    ) -> Result<Homes, LinkError> {
         let mut answers = Answers::new();
-        match link.query("SHOW NODES", &mut answers) {
-            Ok(()) => {}
-            Err(LinkError::Server(_)) => return Ok(Homes::default()),
-            Err(error) => return Err(error),
-        }
-        let endpoint = |address: &str| {
+        link.query("SHOW NODES", &mut answers)?;
+        let rows = 0..answers.rows(0);
+        let nodes = rows.map(|row| {
+            let address = answers.text(0, row, 1);
             let mut all = target.endpoints.iter();
-            all.position(|endpoint| endpoint.to_string() == address)
+            let endpoint = all.position(|endpoint| endpoint.to_string() == address);
+            (answers.int(0, row, 0), endpoint)
+        });
+        let nodes: Vec<(Option<i64>, Option<usize>)> = nodes.collect();
+        let question = format!(
+            "SELECT trellis_node_of('warehouse', g::text) FROM generate_series(1, {warehouses}) g \
+             ORDER BY g"
+        );
+        let mut answers = Answers::new();
+        link.query(&question, &mut answers)?;
+        let at = |node: Option<i64>| {
+            let known = nodes.iter().find(|(number, _)| *number == node);
+            known.and_then(|(_, endpoint)| *endpoint)
         };
         let rows = 0..answers.rows(0);
-        let nodes = rows.map(|row| endpoint(answers.text(0, row, 1))).collect();
-        let shards = answers.int(0, 0, 4).unwrap_or(1);
-        Ok(Homes {
-            nodes,
-            shards_per_node: shards.max(1) as usize,
-        })
+        let endpoints = rows.map(|row| at(answers.int(0, row, 0))).collect();
+        Ok(Homes { endpoints })
     }
 
     /// The endpoint at the home of a warehouse; `None` if it is not known.
     pub(crate) fn of(&self, warehouse: u32) -> Option<usize> {
-        if self.nodes.is_empty() {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        encode_datum(&mut bytes, &Datum::Int(i64::from(warehouse)), false);
-        let slot = usize::from(slot_of(&bytes).0);
-        // Slots go round the first shards of all nodes, then round the second ones.
-        let shard = slot % (self.nodes.len() * self.shards_per_node);
-        self.nodes[shard % self.nodes.len()]
+        let at = usize::try_from(warehouse).ok()?.checked_sub(1)?;
+        self.endpoints.get(at).copied().flatten()
     }
 }
 
@@ -58,15 +59,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warehouses_are_spread_over_all_endpoints() {
+    fn warehouses_count_from_one() {
         let homes = Homes {
-            nodes: vec![Some(0), Some(1), Some(2)],
-            shards_per_node: 2,
+            endpoints: vec![Some(1), None, Some(0)],
         };
-        for endpoint in 0..3 {
-            let at = (1..=100).filter(|w| homes.of(*w) == Some(endpoint)).count();
-            assert!(at > 15, "endpoint {endpoint} is home of {at} of 100");
-        }
-        assert_eq!(Homes::default().of(1), None);
+        let found: Vec<Option<usize>> = (0..5).map(|warehouse| homes.of(warehouse)).collect();
+        assert_eq!(found, [None, Some(1), None, Some(0), None]);
     }
 }

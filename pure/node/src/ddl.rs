@@ -374,7 +374,7 @@ impl Ddl {
             }
             Err(crate::message::Failure::Sql(error)) => change.fail(error),
             Err(crate::message::Failure::Aborted(reason))
-                if attempts < BATCH_ATTEMPTS_MAX && !lacks_room(&reason) =>
+                if attempts < BATCH_ATTEMPTS_MAX && may_pass(&reason) =>
             {
                 let attempts = attempts + 1;
                 change.waiting = Waiting::Batch {
@@ -741,11 +741,12 @@ fn parted(one: NodeId, other: NodeId) -> SqlError {
         .hint("Run the statement again when all nodes reach one another.")
 }
 
-/// Whether trying again at once is of no use, because a node has no room.
-fn lacks_room(reason: &AbortReason) -> bool {
-    matches!(
+/// Whether trying again at once may help. A row whose outcome only a node knows that cannot be
+/// reached has been waited for long enough; a node without room has none a moment later.
+fn may_pass(reason: &AbortReason) -> bool {
+    !matches!(
         reason,
-        AbortReason::DiskFull(_) | AbortReason::MemoryFull(_)
+        AbortReason::DiskFull(_) | AbortReason::MemoryFull(_) | AbortReason::InDoubt(_)
     )
 }
 

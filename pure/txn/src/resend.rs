@@ -99,6 +99,7 @@ pub struct Alarm(Option<Time>);
 
 impl Alarm {
     /// When it rings.
+    #[inline]
     pub fn at(&self) -> Option<Time> {
         self.0
     }

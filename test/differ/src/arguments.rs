@@ -205,6 +205,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
     ("pg_cancel_backend", "sessions"),
     ("pg_terminate_backend", "sessions"),
     ("trellis_shard_of", "PostgreSQL has none"),
+    ("trellis_node_of", "PostgreSQL has none"),
 ];
 
 /// Functions that may raise an error for plain arguments; they stand alone in their statement, so

@@ -177,7 +177,8 @@ pub(super) fn load(
     }
     progress.stage(&format!("loading {}", warehouses(content.scale.warehouses)));
     let homes = match server.is_trellis {
-        true => Homes::ask(&mut link, target).during("asking for the nodes")?,
+        true => Homes::ask(&mut link, target, content.scale.warehouses)
+            .during("asking where the warehouses live")?,
         false => Homes::default(),
     };
     load_chunks(

@@ -1,6 +1,6 @@
 //! Schema changes over existing rows: more of them than one batch takes, on several shards.
 
-use crate::support::{Cluster, number, sqlstate};
+use crate::support::{Cluster, number, rows, sqlstate};
 use std::time::Duration;
 
 /// Well above the rows of one batch on each of four shards.
@@ -86,5 +86,38 @@ fn a_schema_change_waits_for_blocks_that_have_written() {
         second.unwrap();
         let indexed = "SELECT count(*) FROM t WHERE v >= 90 AND v <= 92";
         assert_eq!(number(&mut cluster.link(1, protocol), indexed), 3);
+    }
+}
+
+/// What the functions say of keys is where SHOW PLACEMENT counts their rows.
+#[test]
+fn functions_tell_where_a_key_lives() {
+    let cluster = Cluster::start("shard-of", 2, 2);
+    let table = "CREATE TABLE t (a int, b text, v int, PRIMARY KEY (a, b)) PARTITION BY (a, b)";
+    let fill = "INSERT INTO t SELECT g, 'x' || g, 0 FROM generate_series(1, 400) g";
+    cluster.create_as("two_phase", "shop", &[table, fill]);
+    let mut link = cluster.link(1, "shop");
+    let told = "SELECT trellis_shard_of('t', a::text, b), count(*), \
+                min(trellis_node_of('t', a::text, b)) FROM t GROUP BY 1 ORDER BY 1";
+    let told = rows(&mut link, told);
+    let mut placed: Vec<Vec<String>> = rows(&mut link, "SHOW PLACEMENT");
+    placed.sort();
+    let placed = placed.iter().map(|row| (row[2].clone(), row[4].clone()));
+    let placed: Vec<(String, String)> = placed.collect();
+    let shards: Vec<(String, String)> = told
+        .iter()
+        .map(|row| (row[0].clone(), row[1].clone()))
+        .collect();
+    assert_eq!(shards, placed, "four shards have rows");
+    for row in &told {
+        assert!(row[0].starts_with(&format!("n{}.", row[2])), "{row:?}");
+    }
+    let wrong = [
+        ("SELECT trellis_shard_of('t', '1')", "22023"),
+        ("SELECT trellis_node_of('t', 'x', 'y')", "22P02"),
+        ("SELECT trellis_node_of('nothing', '1')", "42P01"),
+    ];
+    for (sql, state) in wrong {
+        assert_eq!(sqlstate(&mut link, sql), state, "{sql}");
     }
 }

@@ -146,6 +146,20 @@ impl World {
                 let reason = AbortReason::RowCutOff { key, at, tie };
                 (Err(Failure::Aborted(reason)), None)
             }
+            "in doubt" => {
+                let wait = txn::contract::DoubtfulWait {
+                    key: base::Key::new(IndexId(1), base::Slot(0), Vec::new()),
+                    holder: base::TxnId {
+                        shard: ShardId::new(NodeId(3), 0),
+                        incarnation: 1,
+                        counter: 7,
+                    },
+                    node: NodeId(3),
+                    age_us: 1_500_000,
+                };
+                let reason = AbortReason::InDoubt(Box::new(wait));
+                (Err(Failure::Aborted(reason)), None)
+            }
             "error" => {
                 let error = SqlError::new(SqlState::UNIQUE, "two rows are alike");
                 (Err(Failure::Sql(error)), None)

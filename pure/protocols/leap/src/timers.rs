@@ -45,34 +45,50 @@ enum Timer {
 }
 
 impl Leap {
-    fn next_timer(&self) -> Option<(Time, Timer)> {
-        let timers = [
-            (self.requester.requests.next_due(), Timer::Request),
-            (self.home.grants.next_due(), Timer::Grant),
-            (self.readings.next_due(), Timer::Reading),
-            (self.fetches.next_due(), Timer::Fetching),
-            (
-                self.owner.held_back.first().map(|(at, _)| *at),
-                Timer::Release,
-            ),
-            (self.sharing.recalls_again.at(), Timer::Recalls),
-            (self.errands.out.next_due(), Timer::Errand),
-            (self.pendings.ask_again.at(), Timer::Pendings),
-            (self.owings.all.next_due(), Timer::Owings),
-            (self.confirms.next_due(), Timer::Confirm),
-            (self.visits.next_due(), Timer::Visit),
-            (self.requester.informs.next_due(), Timer::Informs),
-            (self.owner.backups.next_due(), Timer::Backups),
-            (self.rejoin.again.at(), Timer::Rejoin),
-            (self.home.dropped_again.at(), Timer::Dropped),
-        ];
-        let set = timers.into_iter();
-        set.filter_map(|(at, timer)| Some((at?, timer))).min()
+    /// Calls `see` with each timer that may be set.
+    #[inline]
+    fn each_timer(&self, mut see: impl FnMut(Option<Time>, Timer)) {
+        see(self.requester.requests.next_due(), Timer::Request);
+        see(self.home.grants.next_due(), Timer::Grant);
+        see(self.readings.next_due(), Timer::Reading);
+        see(self.fetches.next_due(), Timer::Fetching);
+        let held_back = self.owner.held_back.first().map(|(at, _)| *at);
+        see(held_back, Timer::Release);
+        see(self.sharing.recalls_again.at(), Timer::Recalls);
+        see(self.errands.out.next_due(), Timer::Errand);
+        see(self.pendings.ask_again.at(), Timer::Pendings);
+        see(self.owings.all.next_due(), Timer::Owings);
+        see(self.confirms.next_due(), Timer::Confirm);
+        see(self.visits.next_due(), Timer::Visit);
+        see(self.requester.informs.next_due(), Timer::Informs);
+        see(self.owner.backups.next_due(), Timer::Backups);
+        see(self.rejoin.again.at(), Timer::Rejoin);
+        see(self.home.dropped_again.at(), Timer::Dropped);
     }
 
-    /// When the next timer is due.
+    fn next_timer(&self) -> Option<(Time, Timer)> {
+        let mut first = None;
+        self.each_timer(|at, timer| {
+            if let Some(at) = at
+                && first.is_none_or(|known| (at, timer) < known)
+            {
+                first = Some((at, timer));
+            }
+        });
+        first
+    }
+
+    /// When the next timer is due. Asked behind every step of the shard, whatever its protocol.
     pub(crate) fn timer_at(&self) -> Option<Time> {
-        self.next_timer().map(|(at, _)| at)
+        let mut first = None;
+        self.each_timer(|at, _| {
+            if let Some(at) = at
+                && first.is_none_or(|known| at < known)
+            {
+                first = Some(at);
+            }
+        });
+        first
     }
 
     pub(crate) fn run_timers(&mut self, cx: &mut Context<'_>) {

@@ -5,6 +5,7 @@
 
 use super::constraints::{Constraint, of_table};
 use super::names;
+use super::placement;
 use super::*;
 use ::functions::keywords::quote_ident;
 use base::{Reg, SqlError, SqlState};
@@ -95,6 +96,14 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
             text((cx.setting)("client_encoding").unwrap_or_else(|| "UTF8".to_owned()))
         }
         "getdatabaseencoding" => text("UTF8"),
+        "trellis_shard_of" => match placement::home(cx, object(0), &args[1..])? {
+            Some(shard) => text(shard.to_string()),
+            None => Datum::Null,
+        },
+        "trellis_node_of" => match placement::home(cx, object(0), &args[1..])? {
+            Some(shard) => int(i64::from(shard.node().0)),
+            None => Datum::Null,
+        },
         "pg_size_pretty" => text(size_pretty(number(0).unwrap_or(0))),
         "pg_relation_filenode" => oid(object(0)),
         "pg_is_in_recovery" | "pg_is_wal_replay_paused" | "pg_is_other_temp_schema" => flag(false),
@@ -133,7 +142,7 @@ fn each(cx: &CatalogCx<'_>, name: &str, items: &[Datum]) -> Result<Datum, SqlErr
     Ok(Datum::Array(items.collect::<Result<_, _>>()?))
 }
 
-fn find_table<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<&'a Table> {
+pub(super) fn find_table<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<&'a Table> {
     cx.database
         .tables
         .values()

@@ -35,6 +35,7 @@ mod keywords;
 mod list;
 pub mod names;
 pub mod output;
+mod placement;
 mod procs;
 mod relations;
 pub mod rewrite;

@@ -139,6 +139,8 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "pg_stat_get_live_tuples" "pg_stat_get_dead_tuples" "pg_stat_get_blocks_fetched"
     "pg_stat_get_blocks_hit" "pg_stat_get_db_xact_commit" "pg_stat_get_db_xact_rollback"
         => (Oid) 1 Int8;
+    "trellis_shard_of" => (Regclass, Text, Text, Text, Text) 2 Text;
+    "trellis_node_of" => (Regclass, Text, Text, Text, Text) 2 Int4;
     "pg_index_column_has_property" => (Regclass, Int4, Text) 3 Bool;
     "pg_index_has_property" => (Regclass, Text) 2 Bool;
     "pg_indexam_has_property" => (Oid, Text) 2 Bool;

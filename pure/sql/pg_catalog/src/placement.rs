@@ -1,0 +1,45 @@
+//! Where rows live: `trellis_shard_of` and `trellis_node_of`.
+
+use super::functions::find_table;
+use super::*;
+use base::key::{encode_datum, slot_of};
+use base::{ShardId, SqlError, SqlState};
+
+/// The home of the rows of a table whose partition columns have these values, as texts of the
+/// columns' types; `None` for a replicated table, which is on every node.
+///
+/// # Errors
+/// 42P01 if there is no such table, 22023 for another number of values than the table has
+/// partition columns, 22P02 and its like for a text that is no value of its column.
+pub(super) fn home(
+    cx: &CatalogCx<'_>,
+    table: u32,
+    key: &[Datum],
+) -> Result<Option<ShardId>, SqlError> {
+    let Some(table) = find_table(cx, table) else {
+        let message = format!("relation with OID {table} is no table of this database");
+        return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+    };
+    if key.len() != table.partition.len() {
+        let columns = table.partition.iter();
+        let columns = columns.map(|at| table.columns[usize::from(*at)].name.as_str());
+        let columns: Vec<&str> = columns.collect();
+        let message = format!(
+            "table \"{}\" is not partitioned by {} values",
+            table.name,
+            key.len()
+        );
+        let hint = format!("Give a value for each of: {}.", columns.join(", "));
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, message).hint(hint));
+    }
+    if table.replicated {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    for (at, value) in table.partition.iter().zip(key) {
+        let ty = table.columns[usize::from(*at)].ty;
+        let value = base::text::parse(ty, value.as_str().unwrap_or_default())?;
+        encode_datum(&mut bytes, &value, false);
+    }
+    Ok(Some(cx.catalog.placement.home(slot_of(&bytes))))
+}
