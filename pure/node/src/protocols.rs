@@ -10,6 +10,7 @@ use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use catalog::{Catalog, ProtocolKind};
 use journal::{CheckpointTables, Ownership};
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use store::Store;
 use txn::contract::{Outgoing, ProtocolMessage, Submitted};
@@ -30,6 +31,9 @@ struct Lane<P: Protocol> {
     out: Outbox<P::Message>,
     /// Of the checkpoint under way.
     cursor: Option<P::Cursor>,
+    /// What [`Protocol::deadline`] said, until the machine changes: the shard asks behind every
+    /// step, and most steps touch one protocol or none.
+    deadline: Cell<Option<Option<Time>>>,
     wrap: fn(P::Message) -> ProtocolWord,
 }
 
@@ -39,8 +43,24 @@ impl<P: Protocol> Lane<P> {
             machine,
             out: Outbox::default(),
             cursor: None,
+            deadline: Cell::new(None),
             wrap,
         }
+    }
+
+    /// The machine, to be changed.
+    fn change(&mut self) -> &mut P {
+        self.deadline.set(None);
+        &mut self.machine
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if let Some(known) = self.deadline.get() {
+            return known;
+        }
+        let deadline = self.machine.deadline();
+        self.deadline.set(Some(deadline));
+        deadline
     }
 
     fn drain(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
@@ -61,6 +81,7 @@ macro_rules! enter {
         let schema = &core.schema;
         let schema_changed = |index: IndexId| schema.get(&index).copied();
         let lane = &mut core.protocols.$lane;
+        lane.deadline.set(None);
         let $machine = &mut lane.machine;
         let $cx = &mut Cx {
             now: core.now,
@@ -266,7 +287,7 @@ impl Protocols {
     /// When the first of them wants a tick.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let mut first: Option<Time> = None;
-        every!(self, |lane| if let Some(at) = lane.machine.deadline()
+        every!(self, |lane| if let Some(at) = lane.deadline()
             && first.is_none_or(|known| at < known)
         {
             first = Some(at);
@@ -291,7 +312,7 @@ impl Protocols {
     /// protocol is asked, because each makes way then.
     pub(crate) fn checkpoint_may_begin(&mut self) -> bool {
         let mut all = true;
-        every_mut!(self, |lane| all &= lane.machine.checkpoint_may_begin());
+        every_mut!(self, |lane| all &= lane.change().checkpoint_may_begin());
         all
     }
 
@@ -300,7 +321,7 @@ impl Protocols {
     pub(crate) fn checkpoint_begins(&mut self) -> CheckpointTables {
         let mut tables = CheckpointTables::default();
         every_mut!(self, |lane| lane.cursor =
-            lane.machine.checkpoint_begin(&mut tables));
+            lane.change().checkpoint_begin(&mut tables));
         tables
     }
 
@@ -352,7 +373,7 @@ impl Protocols {
 
     /// Changes how much a slice of a large transaction takes.
     pub(crate) fn set_slice(&mut self, units: u64) {
-        every_mut!(self, |lane| lane.machine.set_slice(units));
+        every_mut!(self, |lane| lane.change().set_slice(units));
     }
 
     /// Checks the invariants of all; panics with a description of what is broken.

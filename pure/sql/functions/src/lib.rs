@@ -6,7 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | `func` | the scalar functions and operators that exist |
-//! | [`number`], [`string`], [`datetime`], [`mod@array`] | families of functions by their arguments |
+//! | [`number`], [`string`], [`datetime`], [`mod@array`] | functions by their arguments |
 //! | [`to_char`] | `to_char`, `to_number`, `to_date`, `to_timestamp` |
 //! | [`regex`] | regular expressions |
 //! | [`cast`] | conversions of values |

@@ -96,14 +96,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
             text((cx.setting)("client_encoding").unwrap_or_else(|| "UTF8".to_owned()))
         }
         "getdatabaseencoding" => text("UTF8"),
-        "trellis_shard_of" => match placement::home(cx, object(0), &args[1..])? {
-            Some(shard) => text(shard.to_string()),
-            None => Datum::Null,
-        },
-        "trellis_node_of" => match placement::home(cx, object(0), &args[1..])? {
-            Some(shard) => int(i64::from(shard.node().0)),
-            None => Datum::Null,
-        },
+        "trellis_shard_of" | "trellis_node_of" => placement::told(cx, name, object(0), &args[1..])?,
         "pg_size_pretty" => text(size_pretty(number(0).unwrap_or(0))),
         "pg_relation_filenode" => oid(object(0)),
         "pg_is_in_recovery" | "pg_is_wal_replay_paused" | "pg_is_other_temp_schema" => flag(false),

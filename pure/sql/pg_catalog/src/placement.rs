@@ -11,11 +11,7 @@ use base::{ShardId, SqlError, SqlState};
 /// # Errors
 /// 42P01 if there is no such table, 22023 for another number of values than the table has
 /// partition columns, 22P02 and its like for a text that is no value of its column.
-pub(super) fn home(
-    cx: &CatalogCx<'_>,
-    table: u32,
-    key: &[Datum],
-) -> Result<Option<ShardId>, SqlError> {
+fn home(cx: &CatalogCx<'_>, table: u32, key: &[Datum]) -> Result<Option<ShardId>, SqlError> {
     let Some(table) = find_table(cx, table) else {
         let message = format!("relation with OID {table} is no table of this database");
         return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
@@ -42,4 +38,21 @@ pub(super) fn home(
         encode_datum(&mut bytes, &value, false);
     }
     Ok(Some(cx.catalog.placement.home(slot_of(&bytes))))
+}
+
+/// The result of `trellis_shard_of` or `trellis_node_of`.
+///
+/// # Errors
+/// Those of [`home`].
+pub(super) fn told(
+    cx: &CatalogCx<'_>,
+    name: &str,
+    table: u32,
+    key: &[Datum],
+) -> Result<Datum, SqlError> {
+    Ok(match home(cx, table, key)? {
+        Some(shard) if name == "trellis_node_of" => int(shard.node().0),
+        Some(shard) => text(shard.to_string()),
+        None => Datum::Null,
+    })
 }
