@@ -72,7 +72,7 @@ pub(crate) struct Run {
     coverage: Coverage,
     changes: u64,
     /// Differences by their kind: how often, and the first.
-    found: BTreeMap<String, u64>,
+    found: BTreeMap<String, Found>,
     /// Differences that are meant, by their shape.
     known: BTreeMap<&'static str, u64>,
 }
@@ -165,10 +165,11 @@ impl Run {
 
     /// Prints a difference unless one of its kind was printed before.
     fn tell(&mut self, kind: String, text: &str) {
-        let count = self.found.entry(kind).or_default();
-        *count += 1;
-        if *count == 1 {
+        let found = self.found.entry(kind).or_default();
+        found.count += 1;
+        if found.count == 1 {
             println!("DIFFERS: {text}");
+            found.first = text.to_owned();
         }
     }
 
@@ -324,13 +325,21 @@ impl Run {
             println!("  {name}: {tried}");
         }
         let good = self.found.is_empty() && share >= WITH_ROWS;
-        for (kind, count) in &self.found {
-            println!("differ, {count} times: {kind}");
+        for (kind, Found { count, first }) in &self.found {
+            println!("differ, {count} times: {kind}\n  first: {first}");
         }
         let failed = self.found.len();
         println!("differ: {} passed, {failed} failed", coverage.statements);
         good
     }
+}
+
+/// Differences of one kind.
+#[derive(Default)]
+struct Found {
+    count: u64,
+    /// What was printed of the first one.
+    first: String,
 }
 
 /// A part of a statement to which the servers give different answers.
