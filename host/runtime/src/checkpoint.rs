@@ -63,9 +63,10 @@ impl CheckpointNews {
 const JOURNAL_BYTES: u64 = 256 << 20;
 /// Bytes of rows that a shard writes in one turn: about 100 microseconds.
 const PIECE_BYTES: usize = 64 << 10;
-/// Lowest and highest rate of a checkpoint, in bytes per second of all shards together.
+/// Lowest rate of a checkpoint, in bytes per second of all shards together.
 const RATE_MIN: f64 = (8 << 20) as f64;
-const RATE_MAX: f64 = (256 << 20) as f64;
+/// Highest rate, in bytes per second of each shard: about a seventh of its time.
+const RATE_MAX: f64 = (96 << 20) as f64;
 
 /// The checkpoints of this node.
 pub(crate) struct Checkpoints {
@@ -126,7 +127,7 @@ impl Checkpoints {
         let now = Instant::now();
         let journal_bytes = self.checkpointer.journal_bytes(self.journal.end());
         let bytes = self.last_bytes.max(journal_bytes);
-        self.rate = (!hurry).then(|| rate(bytes, now - self.began));
+        self.rate = (!hurry).then(|| rate(bytes, now - self.began, self.rate_max()));
         self.began = now;
         self.next_at = now;
         match self.checkpointer.begin(self.journal.end()) {
@@ -164,7 +165,13 @@ impl Checkpoints {
     /// The rate, raised once the journal has grown so much meanwhile that the next one is due.
     fn present_rate(&self) -> Option<f64> {
         let late = self.checkpointer.journal_bytes(self.journal.end()) > self.due_bytes();
-        self.rate.map(|rate| if late { RATE_MAX } else { rate })
+        self.rate
+            .map(|rate| if late { self.rate_max() } else { rate })
+    }
+
+    /// Bytes per second of all shards together.
+    fn rate_max(&self) -> f64 {
+        RATE_MAX * self.mailboxes.len() as f64
     }
 
     /// Takes bytes of a file. A checkpoint that cannot be written is given up.
@@ -216,10 +223,10 @@ fn given_up(error: &DiskError) {
 }
 
 /// Bytes per second at which a checkpoint of `bytes` is done in half of the time that the journal
-/// behind it took to grow.
-fn rate(bytes: u64, interval: Duration) -> f64 {
+/// behind it took to grow, `rate_max` at most.
+fn rate(bytes: u64, interval: Duration, rate_max: f64) -> f64 {
     let seconds = interval.as_secs_f64().max(0.001) / 2.0;
-    (bytes as f64 / seconds).clamp(RATE_MIN, RATE_MAX)
+    (bytes as f64 / seconds).clamp(RATE_MIN, rate_max)
 }
 
 #[cfg(test)]
@@ -229,9 +236,10 @@ mod tests {
     #[test]
     fn a_checkpoint_takes_half_of_the_time_that_there_is() {
         let mib = |rate: f64| (rate / f64::from(1 << 20)).round();
-        assert_eq!(mib(rate(550 << 20, Duration::from_secs(40))), 28.0);
-        assert_eq!(mib(rate(8 << 30, Duration::from_secs(600))), 27.0);
-        assert_eq!(rate(1 << 20, Duration::from_secs(600)), RATE_MIN);
-        assert_eq!(rate(8 << 30, Duration::ZERO), RATE_MAX);
+        let rate = |bytes, seconds| rate(bytes, Duration::from_secs(seconds), RATE_MAX);
+        assert_eq!(mib(rate(550 << 20, 40)), 28.0);
+        assert_eq!(mib(rate(8 << 30, 600)), 27.0);
+        assert_eq!(rate(1 << 20, 600), RATE_MIN);
+        assert_eq!(rate(8 << 30, 0), RATE_MAX);
     }
 }
