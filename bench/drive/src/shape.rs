@@ -23,6 +23,19 @@ pub struct Description {
     pub parameters: Vec<(&'static str, String)>,
     /// What a reader must know before comparing numbers, such as a reduced scale.
     pub remarks: Vec<String>,
+    /// The rate by which runs of the workload are compared, if it has one.
+    pub measure: Option<Measure>,
+}
+
+/// Commits of one kind per minute: the measure of a workload whose specification names one.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Index of the kind that counts.
+    pub kind: usize,
+    /// Most of them per minute that the sizes allow, with keying and think times.
+    pub per_minute_max: f64,
+    /// What a report calls the pieces of work that were left out because there was nothing to do.
+    pub skipped: &'static str,
 }
 
 /// One numbered condition that a check compared.

@@ -16,7 +16,7 @@ use crate::{answers::Answers, tpcc::gained};
 use std::sync::OnceLock;
 use std::time::Instant;
 use workload::finding::Finding;
-use workload::spread::{Job, Load, Plan, READ_COUNTER, Source};
+use workload::spread::{Job, Mix, Plan, READ_COUNTER, Source};
 use workload::tpcc::Scale;
 use workload::wire::Session;
 
@@ -26,7 +26,7 @@ use workload::wire::Session;
 /// No connection, or a statement is refused.
 pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), DriveError> {
     let parts = || plan.spread.homes.iter().flatten();
-    if matches!(plan.load, Load::TpccPair | Load::TpccFull) {
+    if plan.mix.is_tpcc() {
         // The loader knows only numbers without gaps; a few warehouses are nobody's home.
         let warehouses = parts().max().copied().unwrap_or(1);
         let options = LoadOptions {
@@ -47,7 +47,7 @@ pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), D
         link.command(&statement).during("creating tables")?;
     }
     link.close();
-    if let Load::Ycsb { .. } = plan.load {
+    if let Mix::Ycsb { .. } = plan.mix {
         let mut rows = Vec::new();
         // By way of its home: see `homes`.
         for (endpoint, parts) in target.endpoints.iter().zip(&plan.spread.homes) {
@@ -126,12 +126,6 @@ struct SpreadRun {
     started: OnceLock<Instant>,
 }
 
-impl SpreadRun {
-    fn is_tpcc(&self) -> bool {
-        matches!(self.plan.load, Load::TpccPair | Load::TpccFull)
-    }
-}
-
 impl Workload for SpreadRun {
     type Terminal = Source;
     type Input = Job;
@@ -146,7 +140,7 @@ impl Workload for SpreadRun {
         Description {
             name: "spread",
             parameters: vec![
-                ("load", format!("{:?}", self.plan.load)),
+                ("mix", format!("{:?}", self.plan.mix)),
                 ("remote_percent", spread.remote_percent.to_string()),
                 ("remote_of", format!("{:?}", spread.unit)),
                 (
@@ -156,6 +150,7 @@ impl Workload for SpreadRun {
                 ("homes", format!("{:?}", spread.homes)),
             ],
             remarks: Vec::new(),
+            measure: None,
         }
     }
 
@@ -204,7 +199,7 @@ impl Workload for SpreadRun {
     }
 
     fn ledger(&self) -> Result<Option<i64>, DriveError> {
-        if !matches!(self.plan.load, Load::Counter { .. }) {
+        if !matches!(self.plan.mix, Mix::Counter { .. }) {
             return Ok(None);
         }
         let endpoint = &self.target.endpoints[0];
@@ -236,7 +231,7 @@ impl Workload for SpreadRun {
     }
 
     fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
-        match self.is_tpcc() {
+        match self.plan.mix.is_tpcc() {
             true => check::check(&self.target, progress),
             false => Ok(CheckReport::default()),
         }

@@ -11,7 +11,7 @@ use drive::view::Silent;
 use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
 use local_cluster::{Interrupt, LocalCluster, Started, connect, url};
 use runtime::{ClusterFile, NodeEntry};
-use sim::scale::{Load, Spread, System, Unit, homes};
+use sim::scale::{Mix, Spread, System, Unit, homes};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub(super) fn pair(remote_percent: u64) -> Plan {
     };
     let constants = Constants::for_load(1);
     Plan {
-        load: Load::TpccPair,
+        mix: Mix::TpccPair,
         spread,
         scale: Scale::reduced(1),
         constants: Constants::for_run(1, constants.c_last),

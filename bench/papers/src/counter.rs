@@ -5,7 +5,7 @@ use crate::figure::Figure;
 use crate::model::{mean_ms, moved, rate};
 use crate::remote::Tries;
 use anyhow::Result;
-use sim::scale::{Load, ScaleOptions, Spread, System};
+use sim::scale::{Mix, ScaleOptions, Spread, System};
 
 /// Links of these experiments, microseconds one way.
 const LINK_US: u64 = 1_000;
@@ -14,7 +14,7 @@ fn options(lab: &Lab, system: System, way: Way, clients_per_node: u32) -> ScaleO
     ScaleOptions {
         system,
         clients_per_node,
-        load: way.load(),
+        mix: way.mix(),
         spread: Spread::new(Vec::new(), 0),
         warmup_us: 200_000,
         run_us: if lab.quick { 300_000 } else { 600_000 },
@@ -117,8 +117,8 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn load(self) -> Load {
-        Load::Counter {
+    pub(super) fn mix(self) -> Mix {
+        Mix::Counter {
             block: self.block,
             returning: self.returning,
         }

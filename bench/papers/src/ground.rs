@@ -4,7 +4,7 @@
 //! changed.
 
 use crate::model::{Model, SYSTEMS};
-use sim::scale::Load;
+use sim::scale::Mix;
 use workload::spread::Plan;
 use workload::tpcc::Scale;
 use workload::tpcc::random::Constants;
@@ -12,7 +12,7 @@ use workload::tpcc::random::Constants;
 /// Lines for the report.
 pub(super) fn lines(model: &Model) -> Vec<String> {
     let base = model.base();
-    let plan = plan_of(base.load);
+    let plan = plan_of(base.mix);
     let databases = SYSTEMS.map(|system| {
         let options = system.options();
         format!("{}: CREATE DATABASE ... WITH ({options})", system.name())
@@ -43,11 +43,11 @@ pub(super) fn lines(model: &Model) -> Vec<String> {
     ]
 }
 
-/// The plan of a load, as far as statements go.
-fn plan_of(load: Load) -> Plan {
+/// The plan of a mix, as far as statements go.
+fn plan_of(mix: Mix) -> Plan {
     let constants = Constants::for_load(1);
     Plan {
-        load,
+        mix,
         spread: sim::scale::Spread::new(Vec::new(), 0),
         scale: Scale::reduced(1),
         constants: Constants::for_run(1, constants.c_last),
@@ -83,7 +83,7 @@ mod tests {
             (16, 1, 16, 3)
         );
         assert_eq!((base.items, base.customers, base.seed), (1_000, 30, 1));
-        let every = plan_of(base.load).statements();
+        let every = plan_of(base.mix).statements();
         assert!(
             every.iter().any(|(sql, _)| sql.contains("SERIALIZABLE")),
             "{every:?}"

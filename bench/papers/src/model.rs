@@ -4,7 +4,7 @@
 use crate::plan::{Clock, WantedPoint};
 use anyhow::{Result, anyhow};
 use scaling::CostFile;
-use sim::scale::{Load, Point, ScaleOptions, Slice, Spread, System, Unit, measure};
+use sim::scale::{Mix, Point, ScaleOptions, Slice, Spread, System, Unit, measure};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -52,7 +52,7 @@ impl Model {
             nodes: self.nodes(),
             shards: 1,
             system: System::Leap,
-            load: Load::TpccPair,
+            mix: Mix::TpccPair,
             spread: Spread {
                 unit: Unit::Access,
                 by_id: true,

@@ -1,7 +1,7 @@
 //! What a run has before it: the points that its figures want, and how long they will take.
 
 use anyhow::Result;
-use sim::scale::{Load, ScaleOptions};
+use sim::scale::{Mix, ScaleOptions};
 use std::time::{Duration, Instant};
 
 /// A point of the model that a figure wants.
@@ -45,12 +45,12 @@ impl WantedPoint {
         let by_clients = clients * 1_000_000 / (4 * self.link_us + LOCAL_US);
         let per_s = by_clients.min(cores * CORE_PER_S);
         let run = per_s * (options.warmup_us + options.run_us) / 1_000_000;
-        let warehouse = match options.load {
-            Load::TpccPair | Load::TpccFull => {
+        let warehouse = match options.mix {
+            Mix::TpccPair | Mix::TpccFull => {
                 u64::from(options.items) + 10 * u64::from(options.customers)
             }
-            Load::Ycsb { .. } => u64::from(options.items),
-            Load::Counter { .. } => 1,
+            Mix::Ycsb { .. } => u64::from(options.items),
+            Mix::Counter { .. } => 1,
         };
         let rows = nodes * u64::from(options.warehouses_per_node) * warehouse;
         run + rows / 3 + 1
@@ -138,7 +138,7 @@ mod tests {
                 nodes,
                 shards: 1,
                 system: System::Leap,
-                load: Load::TpccPair,
+                mix: Mix::TpccPair,
                 spread: Spread::new(Vec::new(), 10),
                 clients_per_node: 16,
                 warehouses_per_node: 3,

@@ -286,7 +286,7 @@ fn increments(lab: &mut Lab, figure: &mut Figure, late: &mut Vec<f64>) -> Result
     for system in [System::Leap, System::Interleaved] {
         for way in WAYS {
             let plan = Plan {
-                load: way.load(),
+                mix: way.mix(),
                 ..pair(0)
             };
             let seen = run(lab, &mut cluster, "counter", system, &plan, lengths)?;

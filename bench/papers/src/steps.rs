@@ -4,7 +4,7 @@ use crate::Lab;
 use crate::figure::{Chart, Figure, trend};
 use crate::model::{SYSTEMS, frames, mean_ms, moved, rate};
 use anyhow::Result;
-use sim::scale::{Load, Point, ScaleOptions, Spread};
+use sim::scale::{Mix, Point, ScaleOptions, Spread};
 use std::rc::Rc;
 
 const STEPS: [u32; 4] = [1, 2, 4, 8];
@@ -33,7 +33,7 @@ pub(super) fn figure_11(lab: &mut Lab) -> Result<Figure> {
             let base = lab.model.base();
             let options = ScaleOptions {
                 system,
-                load: Load::Ycsb { steps, ops: OPS },
+                mix: Mix::Ycsb { steps, ops: OPS },
                 spread: Spread::new(Vec::new(), 100),
                 ..base
             };

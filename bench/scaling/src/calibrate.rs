@@ -9,7 +9,7 @@ use crate::CostFile;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use serde_json::{Map, Value, json};
-use sim::scale::{AMOUNTS, CostTable, Load, ScaleOptions, Spread, Stopwatch, System, Work};
+use sim::scale::{AMOUNTS, CostTable, Mix, ScaleOptions, Spread, Stopwatch, System, Work};
 use sim::scale::{Unit, measure};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -63,14 +63,14 @@ pub fn run(args: &CalibrateArgs) -> Result<()> {
 
     let rough = rough(args, flush_ns);
     let mut samples = Samples::default();
-    let steps = Load::Ycsb { steps: 1, ops: 8 };
+    let steps = Mix::Ycsb { steps: 1, ops: 8 };
     for system in [System::Interleaved, System::Leap] {
-        for load in [Load::TpccFull, Load::TpccPair, steps] {
-            samples.add(watched(args, &rough, load, system, 1)?);
+        for mix in [Mix::TpccFull, Mix::TpccPair, steps] {
+            samples.add(watched(args, &rough, mix, system, 1)?);
         }
     }
     for returning in [false, true] {
-        let counter = Load::Counter {
+        let counter = Mix::Counter {
             block: returning,
             returning,
         };
@@ -86,7 +86,7 @@ pub fn run(args: &CalibrateArgs) -> Result<()> {
     // What has not been fitted to: another seed.
     let mut other = Samples::default();
     for system in [System::Interleaved, System::Leap] {
-        other.add(watched(args, &rough, Load::TpccFull, system, 2)?);
+        other.add(watched(args, &rough, Mix::TpccFull, system, 2)?);
     }
     let fit = json!({
         "steps": samples.steps.len(),
@@ -188,7 +188,7 @@ impl Stopwatch for Watch {
 fn watched(
     args: &CalibrateArgs,
     table: &CostTable,
-    load: Load,
+    mix: Mix,
     system: System,
     seed: u64,
 ) -> Result<Pass> {
@@ -196,7 +196,7 @@ fn watched(
         nodes: 3,
         shards: 2,
         system,
-        load,
+        mix,
         spread: Spread {
             unit: Unit::Access,
             ..Spread::new(Vec::new(), 20)

@@ -8,7 +8,7 @@ use drive::report::chart::{Axes, Series, lines};
 use drive::report::{COLOURS, escape, page};
 use serde_json::{Value, json};
 use sim::plan::ProtocolKind;
-use sim::scale::{CostTable, Load, Point, ScaleOptions, Spread, System, Unit, measure};
+use sim::scale::{CostTable, Mix, Point, ScaleOptions, Spread, System, Unit, measure};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -198,10 +198,10 @@ fn one(args: &ScaleArgs, table: &CostTable, nodes: u16, remote_percent: u64) -> 
         nodes,
         shards: args.shards,
         system: args.system(),
-        load: match args.workload {
-            ScaleWorkload::Tpcc => Load::TpccPair,
-            ScaleWorkload::TpccFull => Load::TpccFull,
-            ScaleWorkload::Ycsb => Load::Ycsb { steps: 1, ops: 8 },
+        mix: match args.workload {
+            ScaleWorkload::Tpcc => Mix::TpccPair,
+            ScaleWorkload::TpccFull => Mix::TpccFull,
+            ScaleWorkload::Ycsb => Mix::Ycsb { steps: 1, ops: 8 },
         },
         spread: args.spread(remote_percent),
         clients_per_node: args.clients_per_node,
@@ -358,7 +358,7 @@ fn point_json(measured: &Measured) -> Value {
     json!({
         "nodes": options.nodes,
         "shards_per_node": options.shards,
-        "mix": load_name(options.load),
+        "mix": mix_name(options.mix),
         "system": options.system.name(),
         "remote_percent": options.spread.remote_percent,
         "clients_per_node": options.clients_per_node,
@@ -390,12 +390,12 @@ fn point_json(measured: &Measured) -> Value {
     })
 }
 
-fn load_name(load: Load) -> &'static str {
-    match load {
-        Load::TpccPair => "tpcc NewOrder+Payment",
-        Load::TpccFull => "tpcc all five",
-        Load::Ycsb { .. } => "ycsb",
-        Load::Counter { .. } => "counter",
+fn mix_name(mix: Mix) -> &'static str {
+    match mix {
+        Mix::TpccPair => "tpcc NewOrder+Payment",
+        Mix::TpccFull => "tpcc all five",
+        Mix::Ycsb { .. } => "ycsb",
+        Mix::Counter { .. } => "counter",
     }
 }
 

@@ -243,6 +243,7 @@ impl RunWorkload for Recorder {
                 ("txns_per_key", shape.txns_per_key.to_string()),
             ],
             remarks: Vec::new(),
+            measure: None,
         }
     }
 

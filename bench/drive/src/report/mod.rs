@@ -21,14 +21,11 @@ pub fn distributed_share(report: &RunReport) -> Option<f64> {
     (all > 0).then(|| distributed as f64 / all as f64)
 }
 
-/// Whether the run was of TPC-C, which has measures of its own.
-pub(crate) fn is_tpcc(report: &RunReport) -> bool {
-    report.description.name == "tpcc"
-}
-
-/// NewOrder commits per minute; `None` when the run has no number or no NewOrder.
+/// Commits per minute of the kind that the workload is measured by; `None` when it has no measure
+/// or the run has no number.
 pub fn new_order_per_min(report: &RunReport) -> Option<f64> {
-    (is_tpcc(report) && report.has_number()).then(|| report.per_minute(0))
+    let measure = report.description.measure?;
+    report.has_number().then(|| report.per_minute(measure.kind))
 }
 
 /// tpmC: only with keying and think times, and only with a number.
@@ -36,18 +33,9 @@ pub fn tpmc(report: &RunReport) -> Option<f64> {
     new_order_per_min(report).filter(|_| report.paced)
 }
 
-/// The share of the highest tpmC that the warehouses can give (clause 4.2.2).
+/// The share of the highest tpmC that the sizes can give (clause 4.2.2).
 pub fn efficiency(report: &RunReport) -> Option<f64> {
-    let named = |name: &str| {
-        let found = report
-            .description
-            .parameters
-            .iter()
-            .find(|(key, _)| *key == name);
-        found.and_then(|(_, value)| value.parse::<f64>().ok())
-    };
-    let highest = workload::tpcc::TPMC_PER_WAREHOUSE_MAX * named("warehouses")?;
-    Some(tpmc(report)? / highest)
+    Some(tpmc(report)? / report.description.measure?.per_minute_max)
 }
 
 /// Whether percentiles may be shown: the run kept up with its arrivals and has a number.

@@ -1,6 +1,6 @@
 //! The result table at the end of a run.
 
-use super::{distributed_share, efficiency, has_percentiles, is_tpcc, new_order_per_min, tpmc};
+use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
 use crate::run::{RunReport, describe_mode};
 use crate::shape::CheckReport;
 use crate::view::duration;
@@ -141,9 +141,9 @@ fn summary(report: &RunReport, out: &mut String) {
             );
         }
     }
-    if is_tpcc(report) {
-        let delivery = report.kinds.last().map_or(0, |_| skipped(report));
-        let _ = writeln!(out, "districts without an order to deliver: {delivery}");
+    if let Some(measure) = report.description.measure {
+        let skipped: u64 = report.kinds.iter().map(|kind| kind.tally.skipped).sum();
+        let _ = writeln!(out, "{}: {skipped}", measure.skipped);
     }
     if let Some(share) = distributed_share(report) {
         let _ = writeln!(out, "distributed transactions {:.1} %", share * 100.0);
@@ -159,10 +159,6 @@ fn summary(report: &RunReport, out: &mut String) {
         let cores = report.client_cores;
         let _ = writeln!(out, "client: {:.0} % of {cores} cores", share * 100.0);
     }
-}
-
-fn skipped(report: &RunReport) -> u64 {
-    report.kinds.iter().map(|kind| kind.tally.skipped).sum()
 }
 
 fn audits(report: &RunReport, out: &mut String) {

@@ -8,7 +8,7 @@ use crate::link::{Link, LinkError, ready};
 use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::{POSTGRES_SETTINGS, Server};
-use crate::shape::{CheckReport, Description, Done, Failure, Workload};
+use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
 use crate::url::Target;
 use crate::view::Progress;
 use load::Book;
@@ -18,7 +18,7 @@ use workload::tpcc::check::Ledger;
 use workload::tpcc::input::{Input, Terminal};
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::Content;
-use workload::tpcc::{Kind, Scale, sql, transactions};
+use workload::tpcc::{Kind, Scale, TPMC_PER_WAREHOUSE_MAX, sql, transactions};
 use workload::wire::Session;
 
 pub use workload::wire::Isolation;
@@ -207,6 +207,11 @@ impl Workload for Tpcc {
                 ("ol_i_id_run", self.run.ol_i_id.to_string()),
             ],
             remarks,
+            measure: Some(Measure {
+                kind: Kind::NewOrder.number(),
+                per_minute_max: TPMC_PER_WAREHOUSE_MAX * f64::from(scale.warehouses),
+                skipped: "districts without an order to deliver",
+            }),
         }
     }
 

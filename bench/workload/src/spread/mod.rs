@@ -1,8 +1,8 @@
-//! Loads whose share of work on other nodes is set: what a comparison of protocols varies.
+//! Workloads whose share of work on other nodes is set: what a comparison of protocols varies.
 //!
 //! | part | content |
 //! |---|---|
-//! | [`Load`] | what a transaction does: TPC-C, key-value steps, a counter |
+//! | [`Mix`] | what a transaction does: TPC-C, key-value steps, a counter |
 //! | [`Spread`] | how much of it is elsewhere, and where: share, locality, reach, hot row |
 //! | [`Plan`] | both, with sizes and a seed: what to create, and the clients' inputs |
 //!
@@ -32,7 +32,7 @@ use ycsb::Step;
 
 /// What a transaction does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Load {
+pub enum Mix {
     /// NewOrder and Payment of TPC-C, half and half.
     TpccPair,
     /// All five transactions of TPC-C, by the cards of the specification.
@@ -55,16 +55,23 @@ pub enum Load {
     },
 }
 
+impl Mix {
+    /// Whether its transactions are those of TPC-C.
+    pub fn is_tpcc(self) -> bool {
+        matches!(self, Mix::TpccPair | Mix::TpccFull)
+    }
+}
+
 /// Reads of one warming query.
 const WARM_ROWS: usize = 50;
 /// Reads of other nodes after which a row counts as read by all.
 const WARM_READS: usize = 6;
 
-/// A load, its spread, sizes and seed.
+/// A mix, its spread, sizes and seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// What transactions do.
-    pub load: Load,
+    pub mix: Mix,
     /// Where they do it.
     pub spread: Spread,
     /// Sizes of TPC-C; of key-value rows, `items` is how many each part has.
@@ -112,13 +119,13 @@ pub struct Steps {
 impl Plan {
     /// Statements that make the tables.
     pub fn tables(&self) -> Vec<String> {
-        match self.load {
-            Load::TpccPair | Load::TpccFull => schema::create_all(&SchemaOptions {
+        match self.mix {
+            Mix::TpccPair | Mix::TpccFull => schema::create_all(&SchemaOptions {
                 placement: true,
                 foreign_keys: false,
             }),
-            Load::Ycsb { .. } => vec![ycsb::TABLE.to_string()],
-            Load::Counter { .. } => {
+            Mix::Ycsb { .. } => vec![ycsb::TABLE.to_string()],
+            Mix::Counter { .. } => {
                 vec![
                     counter::TABLE.to_string(),
                     counter::rows(&self.spread.homes),
@@ -138,7 +145,7 @@ impl Plan {
     /// load.
     pub fn warm_queries(&self) -> Vec<String> {
         let mut all = Vec::new();
-        if matches!(self.load, Load::TpccPair | Load::TpccFull) && self.spread.homes.len() > 1 {
+        if self.mix.is_tpcc() && self.spread.homes.len() > 1 {
             let items: Vec<u32> = (1..=self.scale.items).collect();
             for some in items.chunks(WARM_ROWS) {
                 let mut text = String::from("BEGIN ISOLATION LEVEL SERIALIZABLE; ");
@@ -161,19 +168,19 @@ impl Plan {
 
     /// What a client prepares.
     pub fn statements(&self) -> Vec<(String, Vec<ParamType>)> {
-        match self.load {
-            Load::TpccPair | Load::TpccFull => sql::all(Isolation::Serializable),
-            Load::Ycsb { .. } => ycsb::statements(),
-            Load::Counter { .. } => counter::statements(),
+        match self.mix {
+            Mix::TpccPair | Mix::TpccFull => sql::all(Isolation::Serializable),
+            Mix::Ycsb { .. } => ycsb::statements(),
+            Mix::Counter { .. } => counter::statements(),
         }
     }
 
     /// Names of the kinds of transactions, by [`Job::kind`].
     pub fn kinds(&self) -> &'static [&'static str] {
-        match self.load {
-            Load::TpccPair | Load::TpccFull => &Kind::NAMES,
-            Load::Ycsb { .. } => &["steps"],
-            Load::Counter { .. } => &["increment"],
+        match self.mix {
+            Mix::TpccPair | Mix::TpccFull => &Kind::NAMES,
+            Mix::Ycsb { .. } => &["steps"],
+            Mix::Counter { .. } => &["increment"],
         }
     }
 
@@ -193,8 +200,8 @@ impl Plan {
 
     /// The next input. `at_us` is the time since the run began: the reach may change with it.
     pub fn draw(&self, source: &mut Source, at_us: u64) -> Job {
-        match self.load {
-            Load::TpccPair => {
+        match self.mix {
+            Mix::TpccPair => {
                 let kind = match source.prng.below(2) {
                     0 => Kind::NewOrder,
                     _ => Kind::Payment,
@@ -202,12 +209,12 @@ impl Plan {
                 let input = source.terminal.draw_kind(kind);
                 Job::Tpcc(self.settle(source, input, at_us))
             }
-            Load::TpccFull => {
+            Mix::TpccFull => {
                 let input = source.terminal.draw();
                 Job::Tpcc(self.settle(source, input, at_us))
             }
-            Load::Ycsb { steps, ops } => Job::Ycsb(self.draw_steps(source, steps, ops, at_us)),
-            Load::Counter { block, returning } => Job::Counter {
+            Mix::Ycsb { steps, ops } => Job::Ycsb(self.draw_steps(source, steps, ops, at_us)),
+            Mix::Counter { block, returning } => Job::Counter {
                 home: block.then_some(source.home),
                 returning,
             },

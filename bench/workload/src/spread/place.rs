@@ -1,4 +1,4 @@
-//! How much of a load is elsewhere, and where.
+//! How much of the work is elsewhere, and where.
 //!
 //! *Locality*: the share of remote accesses whose rows nobody but the asking node uses. So that
 //! there are such rows, all rows are dealt into slices when a locality is set: odd items (and
@@ -19,7 +19,7 @@ pub enum Unit {
     Access,
 }
 
-/// How much of a load is elsewhere, and where.
+/// How much of the work is elsewhere, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spread {
     /// The warehouses (parts) of each node.

@@ -5,10 +5,10 @@ use alloc::collections::BTreeMap;
 
 const NODES: usize = 4;
 
-fn plan(load: Load, remote_percent: u64) -> Plan {
+fn plan(mix: Mix, remote_percent: u64) -> Plan {
     let homes = vec![vec![1, 2], vec![3, 4], vec![5, 6], vec![7, 8]];
     Plan {
-        load,
+        mix,
         spread: Spread::new(homes, remote_percent),
         scale: Scale::reduced(1),
         constants: Constants::for_load(1),
@@ -45,7 +45,7 @@ fn accesses(plan: &Plan) -> (Vec<(u32, u32)>, usize) {
 
 #[test]
 fn the_share_of_accesses_is_that_asked_for_and_goes_everywhere() {
-    let mut plan = plan(Load::TpccPair, 30);
+    let mut plan = plan(Mix::TpccPair, 30);
     plan.spread.unit = Unit::Access;
     let (away, all) = accesses(&plan);
     let share = away.len() as f64 / all as f64;
@@ -64,7 +64,7 @@ fn the_share_of_accesses_is_that_asked_for_and_goes_everywhere() {
 
 #[test]
 fn the_share_of_transactions_leaves_once() {
-    let plan = plan(Load::TpccPair, 50);
+    let plan = plan(Mix::TpccPair, 50);
     let mut source = plan.source(1);
     let (mut left, mut orders) = (0, 0);
     for _ in 0..4_000 {
@@ -87,7 +87,7 @@ fn the_share_of_transactions_leaves_once() {
 
 #[test]
 fn rows_with_locality_are_used_by_one_node_alone() {
-    let mut plan = plan(Load::TpccPair, 100);
+    let mut plan = plan(Mix::TpccPair, 100);
     plan.spread.unit = Unit::Access;
     plan.spread.locality_percent = Some(100);
     let mut users: BTreeMap<(u32, u32, u32), usize> = BTreeMap::new();
@@ -123,7 +123,7 @@ fn rows_with_locality_are_used_by_one_node_alone() {
 
 #[test]
 fn a_home_leaves_the_rows_of_others_alone() {
-    let mut plan = plan(Load::TpccPair, 0);
+    let mut plan = plan(Mix::TpccPair, 0);
     plan.spread.locality_percent = Some(90);
     let mut source = plan.source(0);
     for _ in 0..500 {
@@ -136,7 +136,7 @@ fn a_home_leaves_the_rows_of_others_alone() {
 
 #[test]
 fn the_reach_changes_with_time() {
-    let mut plan = plan(Load::TpccPair, 100);
+    let mut plan = plan(Mix::TpccPair, 100);
     plan.spread.reach = vec![1, 2, 0];
     plan.spread.reach_us = 1_000;
     let mut source = plan.source(0);
@@ -153,7 +153,7 @@ fn the_reach_changes_with_time() {
 
 #[test]
 fn the_hot_row_is_in_its_share_of_orders() {
-    let mut plan = plan(Load::TpccPair, 0);
+    let mut plan = plan(Mix::TpccPair, 0);
     plan.spread.hot_percent = 100;
     let mut source = plan.source(3);
     for _ in 0..100 {
@@ -168,15 +168,15 @@ fn the_hot_row_is_in_its_share_of_orders() {
 
 #[test]
 fn same_seed_same_inputs() {
-    for load in [
-        Load::TpccFull,
-        Load::Ycsb { steps: 3, ops: 5 },
-        Load::Counter {
+    for mix in [
+        Mix::TpccFull,
+        Mix::Ycsb { steps: 3, ops: 5 },
+        Mix::Counter {
             block: true,
             returning: true,
         },
     ] {
-        let plan = plan(load, 20);
+        let plan = plan(mix, 20);
         let draw = |client| {
             let mut source = plan.source(client);
             (0..50)

@@ -1,6 +1,6 @@
 //! Loading, and the clients: the plan of `workload::spread`, with warehouses dealt to shards.
 
-use super::{Load, ScaleOptions, System};
+use super::{Mix, ScaleOptions, System};
 use crate::client::SimConn;
 use crate::executor::SimCx;
 use crate::workload::wire::{LinkError, SimLink};
@@ -88,7 +88,7 @@ impl Clients {
         Clients {
             system: options.system,
             plan: Plan {
-                load: options.load,
+                mix: options.mix,
                 spread: Spread {
                     homes,
                     ..options.spread.clone()
@@ -154,9 +154,9 @@ impl Clients {
             wire::command(link, &statement).await.map_err(text)?;
         }
         let mut bytes = Vec::new();
-        match self.plan.load {
-            Load::Counter { .. } => {}
-            Load::Ycsb { .. } => {
+        match self.plan.mix {
+            Mix::Counter { .. } => {}
+            Mix::Ycsb { .. } => {
                 for (link, parts) in links.iter_mut().zip(&self.plan.spread.homes) {
                     for part in parts {
                         self.plan.part_rows(*part, &mut bytes);
@@ -164,7 +164,7 @@ impl Clients {
                     }
                 }
             }
-            Load::TpccPair | Load::TpccFull => {
+            Mix::TpccPair | Mix::TpccFull => {
                 let chunks = Chunk::all(&self.content.scale).into_iter();
                 for chunk in chunks.filter(|chunk| self.is_read(chunk.table)) {
                     self.load_chunk(&mut links, chunk, &mut bytes).await?;
@@ -182,12 +182,12 @@ impl Clients {
         Ok(())
     }
 
-    /// Whether the load ever looks at rows that were there before: the pair only adds orders and
+    /// Whether the mix ever looks at rows that were there before: the pair only adds orders and
     /// payments.
     fn is_read(&self, table: Table) -> bool {
         match table {
             Table::Orders | Table::NewOrder | Table::OrderLine | Table::History => {
-                self.plan.load == Load::TpccFull
+                self.plan.mix == Mix::TpccFull
             }
             Table::Warehouse | Table::District | Table::Customer | Table::Item | Table::Stock => {
                 true

@@ -14,7 +14,7 @@ pub use model::{CostTable, Stopwatch, Usage};
 
 pub use load::homes;
 pub use txn::Moves;
-pub use workload::spread::{Load, Spread, Unit};
+pub use workload::spread::{Mix, Spread, Unit};
 
 use crate::executor::SimCx;
 use crate::plan::{Plan, ProtocolKind};
@@ -68,7 +68,7 @@ pub struct ScaleOptions {
     /// The protocol.
     pub system: System,
     /// What the clients do.
-    pub load: Load,
+    pub mix: Mix,
     /// How much of it is elsewhere. Its `homes` are filled in here.
     pub spread: Spread,
     /// Clients per node; they connect to their own node.

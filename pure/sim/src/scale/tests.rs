@@ -1,7 +1,7 @@
 //! The model against what is known: the delays of the protocol, and itself.
 
 use super::model::{CostTable, Model, Usage};
-use super::{Load, Point, ScaleOptions, Spread, System, measure, plan};
+use super::{Mix, Point, ScaleOptions, Spread, System, measure, plan};
 use crate::executor::SimCx;
 use crate::world::World;
 use base::Prng;
@@ -15,7 +15,7 @@ fn options() -> ScaleOptions {
         nodes: 2,
         shards: 1,
         system: System::Interleaved,
-        load: Load::TpccPair,
+        mix: Mix::TpccPair,
         spread: Spread::new(Vec::new(), 50),
         clients_per_node: 4,
         warehouses_per_node: 2,
@@ -43,8 +43,8 @@ fn table() -> CostTable {
 }
 
 /// Increments of one's own and of the common counter.
-fn counter(returning: bool) -> Load {
-    Load::Counter {
+fn counter(returning: bool) -> Mix {
+    Mix::Counter {
         block: true,
         returning,
     }
@@ -68,24 +68,24 @@ fn the_same_seed_gives_the_same_numbers() {
 
 #[test]
 fn every_load_and_system_works_on_several_shards() {
-    let ycsb = Load::Ycsb { steps: 2, ops: 3 };
-    for (load, system) in [
-        (Load::TpccFull, System::Interleaved),
-        (Load::TpccFull, System::Serial),
-        (Load::TpccPair, System::Leap),
+    let ycsb = Mix::Ycsb { steps: 2, ops: 3 };
+    for (mix, system) in [
+        (Mix::TpccFull, System::Interleaved),
+        (Mix::TpccFull, System::Serial),
+        (Mix::TpccPair, System::Leap),
         (ycsb, System::Leap),
         (ycsb, System::Serial),
         (counter(false), System::Interleaved),
         (counter(true), System::Leap),
     ] {
         let options = ScaleOptions {
-            load,
+            mix,
             system,
             shards: 2,
             ..options()
         };
         let point = point(&options);
-        assert!(point.commits() > 20, "{load:?} {system:?}: {point:?}");
+        assert!(point.commits() > 20, "{mix:?} {system:?}: {point:?}");
         let busy = &point.usage.busy_ns;
         assert!(busy.iter().all(|ns| *ns > 0), "{busy:?}");
         assert!(point.usage.flushes > 0 && point.usage.frames > 0);
@@ -116,7 +116,7 @@ fn one_counter_is_one_row() {
     };
     for system in [System::Interleaved, System::Leap] {
         let options = ScaleOptions {
-            load: counter(true),
+            mix: counter(true),
             system,
             warmup_us: 0,
             run_us: 300_000,
