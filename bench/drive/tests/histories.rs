@@ -4,8 +4,6 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
-mod peer;
-
 use check::{Judgement, Level};
 use drive::histories::{self, HistoryOptions, HistoryReport};
 use drive::report;

@@ -4,8 +4,6 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
-mod peer;
-
 use drive::link::Link;
 use drive::report;
 use drive::run::RunnerOptions;

@@ -1,8 +1,6 @@
 //! Heavy statements beside short ones: however many there are, a step does one turn of one of them,
 //! and a point statement is answered in the step in which it comes.
 
-mod one_shard;
-
 use catalog::ProtocolKind;
 use one_shard::{Outcome, World};
 
@@ -33,7 +31,7 @@ fn waits_for_one_turn(protocol: ProtocolKind, heavy: &str) {
         }
         let before = world.shard.counters().rows_read;
         for conn in running.clone() {
-            let mut outcome = outcome();
+            let mut outcome = Outcome::default();
             // Buffers are empty: only the statements themselves make one wait for another.
             if world.take(conn, &mut outcome) {
                 assert_eq!(outcome.error, None, "{heavy}");
@@ -48,7 +46,7 @@ fn waits_for_one_turn(protocol: ProtocolKind, heavy: &str) {
         largest = largest.max(world.shard.counters().rows_read - before);
         if turn % 7 == 0 && world.replies.is_empty() {
             world.say(1, "SELECT v FROM t WHERE id = 77");
-            let mut outcome = outcome();
+            let mut outcome = Outcome::default();
             assert!(world.take(1, &mut outcome), "answered in its own step");
             assert_eq!((outcome.rows, outcome.error), (1, None));
             points += 1;
@@ -63,14 +61,6 @@ fn waits_for_one_turn(protocol: ProtocolKind, heavy: &str) {
     // They take turns: those that began together end together.
     let (first, last) = (ended[0].1, ended[ended.len() - 1].1);
     assert!(last <= 2 * first + 40, "{ended:?}");
-}
-
-fn outcome() -> Outcome {
-    Outcome {
-        rows: 0,
-        last: base::Datum::Null,
-        error: None,
-    }
 }
 
 #[test]

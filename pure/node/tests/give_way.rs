@@ -1,7 +1,5 @@
 //! Idle readers give way to writers, under each protocol.
 
-mod one_shard;
-
 use base::{SqlState, Time};
 use catalog::ProtocolKind;
 use node::Input;
@@ -21,11 +19,7 @@ fn world(protocol: ProtocolKind) -> World {
 
 /// Lets the client's statement go on, from tick to tick, for so long at most; `None`: it waits.
 fn wait(world: &mut World, conn: u32, limit_us: u64) -> Option<Outcome> {
-    let mut outcome = Outcome {
-        rows: 0,
-        last: base::Datum::Null,
-        error: None,
-    };
+    let mut outcome = Outcome::default();
     let until = world.now.after(limit_us);
     while !world.take(conn, &mut outcome) {
         let at = world.shard.deadline().unwrap_or(Time(u64::MAX));

@@ -1,8 +1,6 @@
 //! Conditions that are much work for each row are looked at for fewer rows in a step; long lists
 //! are no such work.
 
-mod one_shard;
-
 use catalog::ProtocolKind;
 use one_shard::World;
 
@@ -10,11 +8,7 @@ const ROWS: u64 = 500;
 
 /// Runs a query that gives one row; the units of all steps and of the largest.
 fn units(world: &mut World, text: &str) -> (u64, u64) {
-    let mut outcome = one_shard::Outcome {
-        rows: 0,
-        last: base::Datum::Null,
-        error: None,
-    };
+    let mut outcome = one_shard::Outcome::default();
     world.shard.take_step_units_max();
     world.say(1, text);
     let (mut sum, mut largest, mut over) = (0, 0, false);

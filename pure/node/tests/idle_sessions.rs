@@ -1,7 +1,5 @@
 //! A shard whose clients fall silent: their sessions end, and the shard wants no tick after that.
 
-mod one_shard;
-
 use catalog::ProtocolKind;
 use node::Input;
 use one_shard::World;

@@ -1,8 +1,6 @@
 //! Statements outside of a block that only read: they read one moment, and no writer waits for
 //! them.
 
-mod one_shard;
-
 use base::Datum;
 use catalog::ProtocolKind;
 use one_shard::{Outcome, World};
@@ -19,11 +17,7 @@ struct Running {
 
 impl Running {
     fn start(world: &mut World, conn: u32, text: &str) -> Running {
-        let outcome = Outcome {
-            rows: 0,
-            last: Datum::Null,
-            error: None,
-        };
+        let outcome = Outcome::default();
         world.say(conn, text);
         Running {
             conn,

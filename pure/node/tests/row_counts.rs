@@ -1,8 +1,6 @@
 //! The planner knows how many rows tables have: not for the first statement that wants to know, but
 //! soon after it, for prepared statements, too.
 
-mod one_shard;
-
 use base::Datum;
 use catalog::ProtocolKind;
 use one_shard::World;

@@ -1,7 +1,5 @@
 //! `set_config` and `current_setting`: what PostgreSQL 15 gives for the same statements.
 
-mod one_shard;
-
 use base::Datum;
 use catalog::ProtocolKind;
 use one_shard::World;

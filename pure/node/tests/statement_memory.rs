@@ -1,8 +1,6 @@
 //! What a statement holds in memory stays within `statement_memory`, whatever it does: measured
 //! by an allocator that counts the bytes in use, in a node of one shard.
 
-mod one_shard;
-
 use allocations::{Counting, begin_peak, held_bytes, peak_bytes};
 use catalog::ProtocolKind;
 use one_shard::World;

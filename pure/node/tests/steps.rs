@@ -2,8 +2,6 @@
 //! transaction: counted by the shard ([`node::Shard::take_step_units_max`]), and by an allocator
 //! that counts what a step allocates and frees, which knows nothing of what the shard counts.
 
-mod one_shard;
-
 use allocations::{Counting, count, freed_count};
 use catalog::ProtocolKind;
 use one_shard::World;
@@ -105,11 +103,7 @@ fn step(world: &mut World, largest: &mut Largest, act: impl FnOnce(&mut World)) 
 
 /// Runs a statement, and what it leaves to do, to its end.
 fn run(world: &mut World, text: &str) -> Largest {
-    let mut outcome = one_shard::Outcome {
-        rows: 0,
-        last: base::Datum::Null,
-        error: None,
-    };
+    let mut outcome = one_shard::Outcome::default();
     let mut largest = Largest::default();
     world.shard.take_step_units_max();
     let mut over = false;

@@ -6,9 +6,6 @@
 //! blocks of memory. `pure/node/tests/steps.rs` bounds the work of a step in counted units.
 #![expect(clippy::print_stdout, reason = "it measures and prints")]
 
-#[path = "../../../pure/node/tests/one_shard/mod.rs"]
-mod one_shard;
-
 use catalog::ProtocolKind;
 use libmimalloc_sys::{mi_collect, mi_option_set};
 use mimalloc::MiMalloc;
@@ -151,11 +148,7 @@ fn busy() -> f64 {
 
 /// Runs a statement and what it leaves to do.
 fn measure(world: &mut World, text: &str, told: usize) {
-    let mut outcome = Outcome {
-        rows: 0,
-        last: base::Datum::Null,
-        error: None,
-    };
+    let mut outcome = Outcome::default();
     world.shard.take_step_units_max();
     let start = Instant::now();
     let (mut steps, mut over): (Vec<Step>, bool) = (Vec::with_capacity(1 << 16), false);

@@ -8,16 +8,6 @@
 )]
 
 mod fake;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::unwrap_used,
-    reason = "shared with the tests of the benchmark"
-)]
-#[path = "../../../../bench/drive/tests/peer/mod.rs"]
-mod peer;
 
 use base::Prng;
 use fake::Cluster;

@@ -1,4 +1,6 @@
 //! A PostgreSQL server of our own for a test: fresh cluster, free port, gone afterwards.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -6,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A running server; stopped and deleted when dropped.
-pub(crate) struct Peer {
+pub struct Peer {
     programs: PathBuf,
     folder: PathBuf,
     port: u16,
@@ -15,7 +17,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// Starts a server. `None` where PostgreSQL is not installed; with `TRELLIS_REQUIRE_PEERS` set
     /// that is a failure, so that CI cannot skip by mistake; without it the caller checks nothing.
-    pub(crate) fn start() -> Option<Peer> {
+    pub fn start() -> Option<Peer> {
         let Some(programs) = find_programs() else {
             let required = std::env::var_os("TRELLIS_REQUIRE_PEERS").is_some();
             assert!(
@@ -33,18 +35,15 @@ impl Peer {
             let owner = Command::new("chown").arg("postgres").arg(&folder).status();
             assert!(owner.expect("chown runs").success());
         }
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let listener = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let port = listener.expect("this machine has a free port").port();
         let peer = Peer {
             programs,
             folder,
             port,
         };
         let data = peer.data();
-        let data = data.to_str().unwrap();
+        let data = text(&data);
         peer.must(
             "initdb",
             &[
@@ -55,13 +54,14 @@ impl Peer {
                    host all md5_user 127.0.0.1/32 md5\n\
                    host all plain_user 127.0.0.1/32 password\n\
                    host all all 127.0.0.1/32 trust\n";
-        std::fs::write(peer.data().join("pg_hba.conf"), hba).unwrap();
+        let written = std::fs::write(peer.data().join("pg_hba.conf"), hba);
+        written.expect("the folder of the cluster is writable");
         let options = format!(
             "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off \
              -c max_connections=200 -c max_pred_locks_per_transaction=256"
         );
         let log = peer.folder.join("log");
-        let log = log.to_str().unwrap();
+        let log = text(&log);
         peer.must(
             "pg_ctl",
             &["-D", data, "-o", &options, "-l", log, "-w", "start"],
@@ -69,16 +69,18 @@ impl Peer {
         Some(peer)
     }
 
-    pub(crate) fn url(&self, database: &str) -> String {
+    /// Of a database, as its superuser.
+    pub fn url(&self, database: &str) -> String {
         self.url_of("postgres", database)
     }
 
-    pub(crate) fn url_of(&self, user: &str, database: &str) -> String {
+    /// Of a database, as this user.
+    pub fn url_of(&self, user: &str, database: &str) -> String {
         format!("postgres://{user}@127.0.0.1:{}/{database}", self.port)
     }
 
     /// Runs statements by psql, which shares no code with the client under test.
-    pub(crate) fn psql(&self, database: &str, sql: &str) -> String {
+    pub fn psql(&self, database: &str, sql: &str) -> String {
         let port = self.port.to_string();
         let args = [
             "-h",
@@ -92,7 +94,7 @@ impl Peer {
         ];
         let more = ["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql];
         let output = self.must("psql", &[&args[..], &more[..]].concat());
-        String::from_utf8(output.stdout).unwrap().trim().to_string()
+        String::from_utf8_lossy(&output.stdout).trim().to_string()
     }
 
     fn data(&self) -> PathBuf {
@@ -134,17 +136,15 @@ impl Drop for Peer {
         let data = self.data();
         self.run(
             "pg_ctl",
-            &[
-                "-D",
-                data.to_str().unwrap(),
-                "-m",
-                "immediate",
-                "-w",
-                "stop",
-            ],
+            &["-D", text(&data), "-m", "immediate", "-w", "stop"],
         );
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str()
+        .expect("temporary folders have names in UTF-8")
 }
 
 fn is_root() -> bool {

@@ -1,6 +1,6 @@
 //! A node of one shard in one thread, with clients that take every answer at once.
-#![allow(unreachable_pub, reason = "test modules share it")]
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use base::{Datum, NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
 use catalog::{Placement, ProtocolKind};
@@ -27,23 +27,39 @@ impl JournalPort for Port {
 
 /// The shard and its clock.
 pub struct World {
+    /// The shard.
     pub shard: Shard,
+    /// Virtual time.
     pub now: Time,
     /// Answers of the step before, by connection.
     pub replies: Vec<(ConnId, Reply)>,
+    /// Steps so far.
     pub steps: u64,
 }
 
 /// What a statement gave.
 #[derive(Debug)]
 pub struct Outcome {
+    /// Rows that it returned.
     pub rows: u64,
     /// The first value of the last row.
     pub last: Datum,
+    /// Why it failed.
     pub error: Option<SqlError>,
 }
 
+impl Default for Outcome {
+    fn default() -> Outcome {
+        Outcome {
+            rows: 0,
+            last: Datum::Null,
+            error: None,
+        }
+    }
+}
+
 impl World {
+    /// A shard of a new cluster whose database follows this protocol.
     pub fn new(protocol: ProtocolKind) -> World {
         let config = ShardConfig {
             shard: ShardId(0),
@@ -92,6 +108,7 @@ impl World {
         }
     }
 
+    /// Connects a client.
     pub fn connect(&mut self, conn: u32) {
         self.connect_with(conn, "");
     }
@@ -114,6 +131,7 @@ impl World {
         self.step(Input::Client { conn, message });
     }
 
+    /// A client sends a query string.
     pub fn say(&mut self, conn: u32, text: &str) {
         let message = ClientMessage::Query(text.to_owned());
         let conn = ConnId(conn);
@@ -146,11 +164,7 @@ impl World {
 
     /// Runs a statement to its end.
     pub fn run(&mut self, conn: u32, text: &str) -> Outcome {
-        let mut outcome = Outcome {
-            rows: 0,
-            last: Datum::Null,
-            error: None,
-        };
+        let mut outcome = Outcome::default();
         self.say(conn, text);
         for _ in 0..10_000_000 {
             if self.take(conn, &mut outcome) {
