@@ -1,5 +1,5 @@
 //! What a panic does: it ends the process, but for one of parsing or planning a statement, which
-//! ends that statement (`node::barrier`).
+//! ends that statement (`session::barrier`).
 //!
 //! A node without one of its threads would limp on with half of its promises, so nothing else
 //! unwinds: the hook prints the panic and aborts. This is the one place of the product that

@@ -182,7 +182,7 @@ mod tests {
             body: Body::Read(Box::new(request)),
         };
         let mut frame = Vec::new();
-        frame::encode_message(from, to, &WireMessage::from(message), &mut frame);
+        frame::encode_message(from, to, &WireMessage::Protocol(message.into()), &mut frame);
         frame
     }
 

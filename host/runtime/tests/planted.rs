@@ -105,7 +105,7 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
             error.contains("CXX000\0Minternal error: planted ("),
             "{error}"
         );
-        assert!(error.contains("node/src/preparing.rs:"), "{error}");
+        assert!(error.contains("session/src/preparing.rs:"), "{error}");
         for client in &mut clients {
             let answer = client.query("INSERT INTO t SELECT count(*) FROM t");
             assert_eq!(answer, ["CINSERT 0 1\0"]);

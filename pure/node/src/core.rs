@@ -1,10 +1,14 @@
 //! What all stages of a shard share: clock, rows, protocols, catalog, counters.
 
-use crate::machine::ShardConfig;
+mod lanes;
+
+use crate::config::ShardConfig;
+use crate::input::Memory;
 use crate::message::Message;
-use crate::protocols::Protocols;
 use base::{Clock, IndexId, LookupMap, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
+use lanes::Protocols;
+pub(crate) use lanes::clocks_suffice;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Store;
@@ -23,21 +27,6 @@ pub(crate) struct NodeJournal {
     pub(crate) memory: Memory,
     /// What the host has granted and no statement has taken yet.
     claimed_bytes: u64,
-}
-
-/// The memory of a node, as its host has measured it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Memory {
-    /// Bytes in use by the process.
-    pub used_bytes: u64,
-    /// Bytes above which writes are refused; 0: there is no limit.
-    pub writes_until_bytes: u64,
-    /// Bytes that the process may have; 0: there is no limit.
-    pub limit_bytes: u64,
-    /// Bytes of records that are not handed to the disk yet.
-    pub journal_bytes: u64,
-    /// Writes are refused.
-    pub full: bool,
 }
 
 impl JournalPort for NodeJournal {

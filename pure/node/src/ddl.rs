@@ -34,13 +34,15 @@
 mod quiet;
 
 use crate::fill::Work;
-use crate::input::ConnId;
-use crate::message::{DdlStop, DdlWork, FromTxn, TxnHandle};
+use crate::message::DdlWork;
 use base::{IndexId, NodeId, ShardId, SqlError, SqlState, TableId, Time};
 use catalog::{Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};
 use exec::fill::FillPosition;
 use plan::Fill;
+pub(crate) use quiet::QUIESCE_US;
 use quiet::Quiet;
+use session::ConnId;
+use session::message::{DdlStop, FromTxn, TxnHandle};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, Outcome};
@@ -372,8 +374,8 @@ impl Ddl {
                 }
                 change.position = next;
             }
-            Err(crate::message::Failure::Sql(error)) => change.fail(error),
-            Err(crate::message::Failure::Aborted(reason))
+            Err(session::message::Failure::Sql(error)) => change.fail(error),
+            Err(session::message::Failure::Aborted(reason))
                 if attempts < BATCH_ATTEMPTS_MAX && may_pass(&reason) =>
             {
                 let attempts = attempts + 1;
@@ -383,10 +385,10 @@ impl Ddl {
                     attempts,
                 };
             }
-            Err(crate::message::Failure::Aborted(reason)) => {
+            Err(session::message::Failure::Aborted(reason)) => {
                 let error = match node_away(&reason) {
                     Some(node) => rows_away(node),
-                    None => crate::session::aborted(&reason, None),
+                    None => session::errors::aborted(&reason, None),
                 };
                 change.fail(error);
             }
@@ -441,7 +443,7 @@ impl Ddl {
                 return Some(Action::Answer(origin, Err(needs_all_nodes(down))));
             }
             if let (Some(node), false) = (nodes.full.first(), restart) {
-                let error = crate::port::disk_full(*node);
+                let error = session::errors::disk_full(*node);
                 return Some(Action::Answer(origin, Err(error)));
             }
             let id = self.id_of(origin);

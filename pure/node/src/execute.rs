@@ -1,18 +1,18 @@
 //! Executing the plan of a statement: at once if it is one operation on a free local row, else as a
 //! future; once more at a later snapshot if a shard asks for that.
 
-use crate::message::FromTxn;
+use crate::core::clocks_suffice;
 use crate::port::StatementPort;
-use crate::protocols::clocks_suffice;
-use crate::snapshot::{Held, raise_to_clocks};
-use crate::txns::Running;
-use base::{RowBatch, Ts};
-use exec::port::{ExecError, Params};
-use exec::{Completed, Fast};
+use crate::snapshot::Held;
+use base::{Planted, RowBatch, Ts, is_planted};
+use exec::port::{ExecError, OpFuture, Params};
+use exec::{Completed, Fast, Port, Running};
 use plan::{Plan, PlanKind};
+use session::message::FromTxn;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use txn::{Op, OpResult, Snapshot};
 
 /// A statement that has been started.
 pub(crate) enum Start {
@@ -50,6 +50,37 @@ pub(crate) fn start_exact(plan: Arc<Plan>, params: Params, port: Rc<StatementPor
         port.hold(raised);
         execute(plan, params, port).await
     })
+}
+
+/// Raises a snapshot to the largest clock of all shards that can be reached. If that is all of
+/// them, the reader misses nothing: a shard that answered a commit before had a clock above it.
+/// Else a protocol whose shards do not remember what they told readers looks at each row.
+async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, ExecError> {
+    let planned = port.catalog().version;
+    let mut raised = Held {
+        exact: true,
+        guarded: false,
+        ..held
+    };
+    let mut asked = Vec::new();
+    for shard in port.shards().iter() {
+        if port.is_unreachable(*shard) {
+            raised.exact = false;
+            raised.guarded = clocks_suffice(port.txn.protocol);
+            continue;
+        }
+        let op = Op::Clock(Snapshot::recent(held.at, held.since));
+        asked.push(OpFuture::start(port, *shard, planned, op, false));
+    }
+    for answer in asked {
+        let OpResult::Clock(clock) = answer.await? else {
+            unreachable!("a shard that is asked for its clock tells it")
+        };
+        if !is_planted(Planted::SnapshotNotRaised) {
+            raised.at = raised.at.max(clock);
+        }
+    }
+    Ok(raised)
 }
 
 /// Runs a plan to its end.

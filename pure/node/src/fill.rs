@@ -1,10 +1,9 @@
 //! One batch of a schema change's work over existing rows, as a transaction of the node.
 
 use crate::port::StatementPort;
-use crate::txns::Running;
 use catalog::{Column, Index};
 use exec::fill::FillPosition;
-use exec::{Completed, Tag};
+use exec::{Completed, Running, Tag};
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -1,36 +1,12 @@
 //! What a shard is told, and what it asks its host to do.
 
-use crate::core::Memory;
 use crate::message::Message;
-use crate::preparing::{Preparation, PreparationResult};
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
-pub use expr::Ends;
+use session::{ConnId, Link, Preparation, PreparationResult};
 use std::sync::Arc;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply};
-
-/// A connection of one shard; never used twice there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ConnId(pub u32);
-
-/// What the host knows of a client's connection.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Link {
-    /// Its addresses; `None` if it has none.
-    pub ends: Option<Ends>,
-    /// Connections that the node takes; 0: no limit.
-    pub connections_max: u32,
-    /// The node has as many connections as it takes without this one: it is refused (53300).
-    pub is_refused: bool,
-}
-
-/// Connections that a node takes if its host says nothing else: what the setting shows.
-pub fn connections_default() -> u32 {
-    let setting = pg_catalog::settings::lookup("max_connections");
-    let default = setting.and_then(|setting| setting.default.parse().ok());
-    default.expect("the setting has a number")
-}
 
 /// What a shard is told.
 #[derive(Debug)]
@@ -118,6 +94,21 @@ pub enum Input {
     Drain,
 }
 
+/// The memory of a node, as its host has measured it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Memory {
+    /// Bytes in use by the process.
+    pub used_bytes: u64,
+    /// Bytes above which writes are refused; 0: there is no limit.
+    pub writes_until_bytes: u64,
+    /// Bytes that the process may have; 0: there is no limit.
+    pub limit_bytes: u64,
+    /// Bytes of records that are not handed to the disk yet.
+    pub journal_bytes: u64,
+    /// Writes are refused.
+    pub full: bool,
+}
+
 /// A part of a checkpoint file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CheckpointPart {
@@ -163,35 +154,5 @@ pub struct RareEffects {
 impl Effects {
     pub(crate) fn rare_mut(&mut self) -> &mut RareEffects {
         self.rare.get_or_insert_default()
-    }
-}
-
-/// Low bits of a backend number, which come from the connection; those of the shard lie above.
-const CONN_BITS: u32 = 21;
-
-/// The backend number of a session: who has it finds the session's shard in the whole cluster.
-/// Connections repeat after two million on one shard, so it names the session of that number
-/// which lives.
-pub fn pid_of(shard: ShardId, conn: ConnId) -> i32 {
-    (i32::from(shard.0 as i16) << CONN_BITS) | (conn.0 & ((1 << CONN_BITS) - 1)) as i32
-}
-
-/// The shard of the session with this backend number, if it is one.
-pub fn pid_shard(pid: i32) -> Option<ShardId> {
-    (pid > 0).then_some(ShardId((pid >> CONN_BITS) as u16))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_backend_number_tells_its_shard() {
-        for (node, index, conn) in [(1, 0, 128), (3, 2, u32::MAX), (64, 15, 1)] {
-            let shard = ShardId::new(NodeId(node), index);
-            assert_eq!(pid_shard(pid_of(shard, ConnId(conn))), Some(shard));
-        }
-        assert_eq!(pid_shard(0), None);
-        assert_eq!(pid_shard(-5), None);
     }
 }

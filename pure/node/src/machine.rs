@@ -21,21 +21,17 @@ mod sessions;
 mod switch;
 mod takeover;
 
-use crate::away::Away;
-use crate::barrier::Barrier;
 use crate::checkpoint::CheckpointRun;
+use crate::config::{ShardConfig, ShardRecovered};
 use crate::core::Core;
 use crate::ddl::{Ddl, Origin};
-use crate::input::{ConnId, Effects, Input};
-use crate::message::{DdlCall, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage};
+use crate::input::{Effects, Input};
+use crate::message::{LocalMessage, Message, ShowKind, WireMessage};
 use crate::port::Events;
-use crate::preparing::{Leftovers, Preparation};
 use crate::register::Register;
 use crate::sequence::{SequenceDraws, draw_block};
-use crate::session::{PlanCache, Session};
 use crate::show::Shows;
 use crate::stages::{Stage, Stages};
-use crate::statistics::Statistics;
 use crate::txns::Txns;
 use ahead::Ahead;
 use base::{
@@ -44,8 +40,9 @@ use base::{
 };
 use catalog::{Catalog, ProtocolKind};
 use exec::fill::FillPosition;
-pub(crate) use quiesce::QUIESCE_US;
 use quiesce::Quiescing;
+use session::message::{DdlCall, ToTxn, TxnHandle};
+use session::{Away, ConnId, Leftovers, PlanCache, Preparation, Session, Statistics};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -54,31 +51,6 @@ use switch::Switch;
 use takeover::Takeover;
 use txn::JournalPort;
 use wire::{Reply, Severity};
-
-/// What a shard knows about itself and its cluster when it starts.
-#[derive(Clone, Debug)]
-pub struct ShardConfig {
-    /// Its name.
-    pub shard: ShardId,
-    /// All nodes with the addresses that SHOW NODES prints.
-    pub nodes: Vec<(NodeId, String)>,
-    /// Shards of each node.
-    pub shards_per_node: u16,
-    /// Starts of this node so far, this one included.
-    pub incarnation: u32,
-    /// Number of the cluster, in all its files and handshakes.
-    pub cluster: u64,
-    /// For everything that is drawn at random.
-    pub seed: u64,
-    /// Reads a clock in nanoseconds for the service times of SHOW STAGES; a host without one gives
-    /// a function that returns 0.
-    pub stopwatch: fn() -> u64,
-    /// Stops panics of parsing and planning.
-    pub barrier: Barrier,
-}
-
-/// What recovery gives a shard.
-pub type ShardRecovered = journal::RecoveredShard<Arc<Catalog>>;
 
 /// A clock bound reaches this far ahead of the clock (a timestamp's worth of 1 s). A restarted node
 /// waits until its wall clock has passed the bound, so it is short; a statement that comes after
@@ -266,7 +238,7 @@ impl Shard {
             }
             Input::Disconnected { conn } => self.disconnect(conn),
             Input::Prepared(prepared) => {
-                let conn = prepared.conn;
+                let conn = prepared.conn();
                 self.with_session(conn, |session, cx| session.on_prepared(cx, *prepared));
             }
             Input::Drained { conn } => self.with_session(conn, |s, cx| s.on_drained(cx)),

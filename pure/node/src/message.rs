@@ -1,18 +1,13 @@
-//! What shards say to one another, and what sessions and transactions of one node say to each
-//! other.
+//! What shards say to one another.
 
-use crate::input::ConnId;
 pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
-use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, TableId, Time, Ts};
-use catalog::{Catalog, Command, Database};
-use exec::port::Params;
-use parse::session::Isolation;
-use plan::{Fill, Plan};
+use base::{NodeId, RowBatch, ShardId, SqlError, TableId, Ts};
+use catalog::{Catalog, Command};
+use plan::Fill;
 use serde::{Deserialize, Serialize};
+use session::message::{DdlStop, FromTxn, ToTxn, TxnHandle};
 use std::sync::Arc;
-use txn::{AbortReason, Outcome};
-use wire::Tag;
 
 /// A message between two shards.
 #[derive(Debug)]
@@ -160,58 +155,6 @@ pub struct DdlWork {
     pub undo: Vec<Command>,
 }
 
-/// Why a client does not want its schema change any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum DdlStop {
-    /// It has asked for that.
-    Canceled,
-    /// `statement_timeout` has passed.
-    StatementTimeout,
-    /// `lock_timeout` has passed: it is stopped only if it still waits for others.
-    LockTimeout,
-}
-
-impl DdlStop {
-    /// What the client is told if that stops it.
-    pub fn error(self) -> SqlError {
-        let (state, text) = match self {
-            DdlStop::Canceled => (
-                SqlState::QUERY_CANCELED,
-                "canceling statement due to user request",
-            ),
-            DdlStop::StatementTimeout => (
-                SqlState::QUERY_CANCELED,
-                "canceling statement due to statement timeout",
-            ),
-            DdlStop::LockTimeout => (
-                SqlState::LOCK_NOT_AVAILABLE,
-                "canceling statement due to lock timeout",
-            ),
-        };
-        SqlError::new(state, text)
-    }
-}
-
-/// Tables that a catalog is about to change: a block's first write to them waits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Quiesce {
-    /// Version of that catalog.
-    pub version: u64,
-    /// The tables.
-    pub tables: Vec<TableId>,
-    /// Nothing waits longer than this.
-    pub until: Time,
-}
-
-/// What a session wants of the shard that orders schema changes.
-#[derive(Debug)]
-pub enum DdlCall {
-    /// A change of the schema; the database that its names refer to.
-    Ask(ConnId, String, plan::DdlPlan),
-    /// The one that this session has asked for is not wanted any more.
-    Stop(ConnId, DdlStop),
-}
-
 /// A message inside a node.
 #[derive(Debug)]
 pub enum LocalMessage {
@@ -226,185 +169,6 @@ pub enum LocalMessage {
         /// Must match.
         secret: i32,
     },
-}
-
-/// Names a transaction of a session inside a node: who asks, and which of its transactions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TxnHandle {
-    /// The session's shard.
-    pub session: ShardId,
-    /// The session's connection.
-    pub conn: ConnId,
-    /// Counts transactions (attempts, too) of this connection, from 1.
-    pub number: u64,
-}
-
-/// Number of a statement inside its transaction, from 1, given by the session.
-pub type StatementNo = u32;
-
-/// From a session to its transaction.
-#[derive(Debug)]
-pub enum ToTxn {
-    /// Runs a statement; with `begin` it is the first of the transaction.
-    Run(RunRequest),
-    /// The client has taken rows: this many more batches may be sent.
-    Credit(StatementNo, u32),
-    /// Data for COPY FROM; `None`: end; an error: the client gave up.
-    CopyData(StatementNo, Result<Option<Vec<u8>>, SqlError>),
-    /// The rest of the statement's rows is not wanted: end it as if complete.
-    Close(StatementNo),
-    /// Ends the running statement with this error (57014).
-    Cancel(SqlError),
-    /// Commits; answered by [`FromTxn::Ended`].
-    Commit,
-    /// Rolls back; answered by [`FromTxn::Ended`].
-    Rollback,
-}
-
-/// A statement to run.
-pub struct RunRequest {
-    /// Which statement of the transaction.
-    pub statement: StatementNo,
-    /// Set on the first one.
-    pub begin: Option<BeginRequest>,
-    /// What to run.
-    pub plan: Arc<Plan>,
-    /// Its parameters.
-    pub params: Params,
-    /// Commit when it succeeds, roll back when it fails (a statement outside a transaction block).
-    pub autocommit: bool,
-    /// Catalog of the plan.
-    pub catalog: Arc<Catalog>,
-    /// Database of the session.
-    pub database: Arc<Database>,
-    /// Facts about the session.
-    pub facts: Arc<SessionFacts>,
-    /// Batches that may be sent before the first [`ToTxn::Credit`].
-    pub credit: u32,
-    /// The statement ends with 57014 at this time; `None`: no limit.
-    pub deadline: Option<Time>,
-}
-
-impl std::fmt::Debug for RunRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let RunRequest {
-            statement,
-            begin,
-            params,
-            autocommit,
-            ..
-        } = self;
-        let mut debug = f.debug_struct("RunRequest");
-        debug.field("statement", statement).field("begin", begin);
-        debug
-            .field("params", params)
-            .field("autocommit", autocommit)
-            .finish_non_exhaustive()
-    }
-}
-
-/// How a transaction starts.
-#[derive(Clone, Copy, Debug)]
-pub struct BeginRequest {
-    /// Level given to the client (never weaker than asked for).
-    pub isolation: Isolation,
-    /// Writes are refused; with SERIALIZABLE it reads a snapshot.
-    pub read_only: bool,
-    /// Timestamp of the first attempt; `None`: this is it.
-    pub priority_ts: Option<Ts>,
-    /// Counts attempts, from 1.
-    pub attempt: u32,
-    /// `now()` of the transaction.
-    pub txn_time: Time,
-    /// Longest wait for a lock, microseconds; 0: no limit.
-    pub lock_timeout_us: u64,
-    /// Longest wait for a transaction in doubt, microseconds; 0: no limit.
-    pub in_doubt_timeout_us: u64,
-    /// The bytes of its messages are to be known: it begins with EXPLAIN ANALYZE.
-    pub measured: bool,
-    /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above
-    /// it, so that a session reads what it wrote whichever shard coordinates.
-    pub seen: Ts,
-}
-
-/// What statements may ask about their session. Made anew when a setting changes.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct SessionFacts {
-    /// User name.
-    pub user: String,
-    /// Backend number.
-    pub pid: i32,
-    /// Addresses of the connection.
-    pub ends: Option<expr::Ends>,
-    /// Settings that differ from their defaults, lower-case names.
-    pub settings: Vec<(String, String)>,
-    /// Defaults of those whose value is not their default: what the startup message said, or the
-    /// server.
-    pub defaults: Vec<(String, String)>,
-    /// Last values drawn from sequences in this session.
-    pub currval: Vec<(base::IndexId, i64)>,
-}
-
-/// From a transaction to its session.
-#[derive(Debug)]
-pub enum FromTxn {
-    /// Rows of a statement; uses up one batch of credit. They leave once the journal is durable to
-    /// the position: the largest that the transaction has read so far.
-    Rows(StatementNo, RowBatch, Position),
-    /// COPY TO data; uses up one batch of credit. Waits as rows do.
-    CopyOut(StatementNo, Vec<u8>, Position),
-    /// COPY FROM wants data (sent once).
-    CopyInReady(StatementNo),
-    /// This many more bytes of COPY FROM data have been taken (said once in a while).
-    CopyTaken(StatementNo, usize),
-    /// The statement is over.
-    Done(StatementNo, Done),
-    /// The transaction is over (answer to Commit and Rollback).
-    Ended {
-        /// How.
-        outcome: Outcome,
-        /// Answers built from it wait for this position unless `synchronous_commit = off`.
-        wait: Position,
-    },
-}
-
-/// End of a statement.
-#[derive(Debug)]
-pub struct Done {
-    /// Its tag, or why it failed. After `Failure::Aborted` the transaction is gone; after
-    /// `Failure::Sql` it is gone if it was autocommit, else it waits for Rollback.
-    pub result: Result<Tag, Failure>,
-    /// How the transaction ended, if it was autocommit and reached its end.
-    pub outcome: Option<Outcome>,
-    /// Answers built from it wait for this position (what it read, and its commit) unless
-    /// `synchronous_commit = off`.
-    pub wait: Position,
-    /// Priority timestamp, for a retry.
-    pub priority_ts: Ts,
-    /// Sequence values drawn.
-    pub currval: Vec<(base::IndexId, i64)>,
-    /// What `set_config` has set, in order; only if it succeeded.
-    pub settings: Vec<SettingChange>,
-}
-
-/// A setting that a statement has changed: its lower-case name and its checked value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SettingChange {
-    /// Name.
-    pub name: String,
-    /// Value.
-    pub value: String,
-    /// It ends with the transaction.
-    pub local: bool,
-}
-
-/// Why a statement failed.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Failure {
-    /// An error of the statement.
-    Sql(SqlError),
-    /// The protocol rolled the transaction back; running it again may help.
-    Aborted(AbortReason),
 }
 
 impl WireMessage {
@@ -431,6 +195,3 @@ impl WireMessage {
         }
     }
 }
-
-/// The node that serialises schema changes.
-pub const CATALOG_NODE: NodeId = NodeId(1);

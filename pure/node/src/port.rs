@@ -1,16 +1,14 @@
 //! The executor's view of its transaction: [`exec::Port`] over the shard's core.
 
-use crate::barrier::behind;
 use crate::core::Core;
-use crate::message::{FromTxn, SessionFacts, SettingChange, StatementNo, TxnHandle};
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use crate::snapshot::Held;
 use crate::used::Used;
 use base::limits::PROGRAM_BYTES_MAX;
 use base::{
-    DatabaseId, IndexId, NodeId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState,
-    Time, Ts, TxnId, is_planted,
+    DatabaseId, IndexId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,
+    TxnId, is_planted,
 };
 use bind::PlanCx;
 use bind::rel::Signal;
@@ -20,6 +18,9 @@ use parse::Statement;
 use parse::session::Isolation;
 use parse::show::Show;
 use plan::Plan;
+use session::barrier::behind;
+use session::errors::{disk_full, memory_used_up};
+use session::message::{FromTxn, SessionFacts, SettingChange, StatementNo, TxnHandle};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -160,7 +161,7 @@ impl StatementPort {
             *self.txn.outcome.borrow_mut() = Some(outcome);
             if unknown {
                 // There is no result to go on with; the session is told of the outcome.
-                return Err(ExecError::Sql(crate::session::unknown_outcome()));
+                return Err(ExecError::Sql(session::errors::unknown_outcome()));
             }
         }
         reply.result.map_err(|error| match error {
@@ -666,30 +667,4 @@ fn program_too_long(bytes: usize) -> SqlError {
     SqlError::new(SqlState::PROGRAM_LIMIT, text).detail(format!(
         "They may have at most {PROGRAM_BYTES_MAX} bytes, their parameters included."
     ))
-}
-
-/// 53100: a write to a node without room.
-pub(crate) fn disk_full(node: NodeId) -> SqlError {
-    SqlError::new(
-        SqlState::DISK_FULL,
-        format!("the disk of node {node} is full"),
-    )
-    .hint("Free some space there; reads and rollbacks still work.")
-}
-
-/// 53200: a statement that needs more than its node has left.
-pub(crate) fn memory_used_up(node: NodeId) -> SqlError {
-    SqlError::new(
-        SqlState::OUT_OF_MEMORY,
-        format!("the memory of node {node} is used up"),
-    )
-}
-
-/// 53200: a write to a node without memory.
-pub(crate) fn memory_full(node: NodeId) -> SqlError {
-    SqlError::new(
-        SqlState::OUT_OF_MEMORY,
-        format!("the memory of node {node} is full"),
-    )
-    .hint("Delete rows there or raise its limit (SHOW MEMORY); reads and deletes still work.")
 }

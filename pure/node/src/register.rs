@@ -36,7 +36,7 @@
 //! come out. The words of an acceptor must not leave before its vote is durable
 //! (`machine/takeover.rs`).
 
-use crate::message::CATALOG_NODE;
+use crate::config::CATALOG_NODE;
 use base::{NodeId, Planted, Time, is_planted};
 use catalog::Catalog;
 use journal::{Accepted, Ballot, Vote};

@@ -5,13 +5,11 @@
 //! for
 //! another one's lock. After a crash the rest of a block is lost: a gap again, never a repetition.
 
-use crate::port::StatementPort;
-use crate::txns::Running;
 use base::key::Slot;
 use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Type};
 use catalog::Sequence;
 use exec::port::{ExecError, OpFuture};
-use exec::{Completed, Port, Tag};
+use exec::{Completed, Port, Running, Tag};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -81,7 +79,7 @@ pub(crate) fn draw(
 
 /// The transaction that draws a block for this shard.
 pub(crate) fn draw_block(
-    port: Rc<StatementPort>,
+    port: Rc<dyn Port>,
     draws: Rc<RefCell<SequenceDraws>>,
     sequence: Sequence,
 ) -> Running {

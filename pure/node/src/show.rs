@@ -1,12 +1,12 @@
 //! SHOW STAGES, PLACEMENT, NODES, COUNTERS, SESSIONS, DATABASES and TABLES: asked of every shard,
 //! put together here; and orders to single sessions, which go the same way.
 
-use crate::input::pid_shard;
 use crate::message::ShowKind;
 use base::{Datum, RowBatch, ShardId, Time};
 use bind::rel::Signal;
 use exec::port::ExecError;
 use parse::show::Show;
+use session::pid_shard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
 

@@ -1,13 +1,14 @@
 //! One shard's part of the answers to SHOW.
 
 use crate::core::Core;
-use crate::input::Ends;
-use crate::session::{Description, key_text};
 use crate::show::HOTTEST_ROWS;
 use crate::stages::text;
 use base::{Datum, NodeId, RowBatch, ShardId, Time};
 use catalog::{Execution, Table};
+use expr::Ends;
 use functions::keywords::quote_ident;
+use session::Description;
+use session::errors::key_text;
 use std::collections::BTreeMap;
 
 /// 2000-01-01, from which SQL counts, in microseconds since 1970.

@@ -7,12 +7,8 @@
 //! refuses every snapshot of which that is not known). A read-only transaction of several
 //! statements asks for them before its first one, so that it never has to begin again.
 
-use crate::port::StatementPort;
-use crate::protocols::clocks_suffice;
-use base::{Planted, Ts, is_planted};
-use exec::Port;
-use exec::port::{ExecError, OpFuture};
-use txn::{Op, OpResult, Snapshot};
+use base::Ts;
+use txn::Snapshot;
 
 /// The snapshot of a statement or transaction.
 #[derive(Clone, Copy, Debug)]
@@ -48,35 +44,4 @@ impl Held {
             Snapshot::recent(self.at, self.since)
         }
     }
-}
-
-/// Raises a snapshot to the largest clock of all shards that can be reached. If that is all of
-/// them, the reader misses nothing: a shard that answered a commit before had a clock above it.
-/// Else a protocol whose shards do not remember what they told readers looks at each row.
-pub(crate) async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, ExecError> {
-    let planned = port.catalog().version;
-    let mut raised = Held {
-        exact: true,
-        guarded: false,
-        ..held
-    };
-    let mut asked = Vec::new();
-    for shard in port.shards().iter() {
-        if port.is_unreachable(*shard) {
-            raised.exact = false;
-            raised.guarded = clocks_suffice(port.txn.protocol);
-            continue;
-        }
-        let op = Op::Clock(Snapshot::recent(held.at, held.since));
-        asked.push(OpFuture::start(port, *shard, planned, op, false));
-    }
-    for answer in asked {
-        let OpResult::Clock(clock) = answer.await? else {
-            unreachable!("a shard that is asked for its clock tells it")
-        };
-        if !is_planted(Planted::SnapshotNotRaised) {
-            raised.at = raised.at.max(clock);
-        }
-    }
-    Ok(raised)
 }

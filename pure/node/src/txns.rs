@@ -6,9 +6,6 @@ mod one_moment;
 
 use crate::core::Core;
 use crate::execute::{Start, execute_raised, start, start_exact};
-use crate::message::{
-    BeginRequest, Done, Failure, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
-};
 use crate::port::{Events, Memory, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
@@ -16,15 +13,16 @@ use crate::snapshot::Held;
 use crate::used::Used;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
-use exec::Completed;
 use exec::port::ExecError;
+use exec::{Completed, Running};
 use give_way::Ended;
 use parse::session::Isolation;
 use plan::Plan;
+use session::message::{
+    BeginRequest, Done, Failure, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -33,9 +31,7 @@ use txn::{AbortReason, OpId, OpReply, Outcome, TxnOptions};
 use wire::Tag;
 
 /// The connection of work that no client asked for.
-pub(crate) const INTERNAL: crate::input::ConnId = crate::input::ConnId(u32::MAX);
-
-pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>>;
+pub(crate) const INTERNAL: session::ConnId = session::ConnId(u32::MAX);
 
 /// Restarts of one statement at later snapshots: two as a rule, more if nodes are away.
 const RESTARTS_MAX: u32 = 20;

@@ -1,11 +1,14 @@
 //! A change waits for the blocks that have written to its tables (`machine::quiesce`).
 
 use super::{Action, Change, Ddl, Origin, Waiting};
-use crate::machine::QUIESCE_US;
 use base::{ShardId, TableId, Time};
 use catalog::{Catalog, Command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Longest time, in microseconds, for which a change of the schema waits for open blocks, and for
+/// which statements wait because of that. A change of the protocol gives them as long.
+pub(crate) const QUIESCE_US: u64 = 1_000_000;
 
 /// The tables of the next command are to become quiet.
 #[derive(Debug)]

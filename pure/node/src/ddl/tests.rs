@@ -21,11 +21,11 @@
 )]
 
 use super::*;
-use crate::message::{Done, Failure};
 use bind::PlanCx;
 use catalog::{Execution, Placement, ProtocolKind, Validity};
 use golden::Machine;
 use plan::PlanKind;
+use session::message::{Done, Failure};
 use std::fmt::Write;
 use std::path::Path;
 use wire::Tag;

@@ -13,8 +13,10 @@
 //! the sender is asked for it.
 
 use super::Shard;
-use crate::message::{CATALOG_NODE, LocalMessage, Message, ToTxn, WireMessage};
+use crate::config::CATALOG_NODE;
+use crate::message::{LocalMessage, Message, WireMessage};
 use base::{NodeId, Position, ShardId};
+use session::message::ToTxn;
 use txn::ProtocolMessage;
 
 /// What has come too early, in its order.

@@ -1,10 +1,11 @@
 //! What the stages of one shard tell one another, and the shards of one node.
 
 use super::Shard;
-use crate::message::{FromTxn, LocalMessage, Message, TxnHandle, WireMessage};
+use crate::message::{LocalMessage, Message, WireMessage};
 use crate::stages::Stage;
 use crate::txns::INTERNAL;
 use base::{Position, TxnId};
+use session::message::{FromTxn, TxnHandle};
 
 impl Shard {
     pub(super) fn pass_to_txns(&mut self) -> bool {
@@ -93,8 +94,10 @@ impl Shard {
             self.draws.remove(&handle);
             let result = match done.result {
                 Ok(_) => Ok(()),
-                Err(crate::message::Failure::Sql(error)) => Err(exec::port::ExecError::Sql(error)),
-                Err(crate::message::Failure::Aborted(reason)) => {
+                Err(session::message::Failure::Sql(error)) => {
+                    Err(exec::port::ExecError::Sql(error))
+                }
+                Err(session::message::Failure::Aborted(reason)) => {
                     Err(exec::port::ExecError::Aborted(reason))
                 }
             };

@@ -1,7 +1,8 @@
 //! Connections with other nodes that come and go.
 
 use super::Shard;
-use crate::message::{CATALOG_NODE, Message, WireMessage};
+use crate::config::CATALOG_NODE;
+use crate::message::{Message, WireMessage};
 use base::{NodeId, Position, ShardId};
 
 impl Shard {

@@ -13,12 +13,11 @@
 //! failed, or by itself a little later than the shard of node 1 would go on.
 
 use super::Shard;
-use crate::message::{Message, Quiesce, WireMessage};
+use crate::ddl::QUIESCE_US;
+use crate::message::{Message, WireMessage};
 use base::{Position, ShardId, TableId, Time};
+use session::message::Quiesce;
 
-/// Longest time, in microseconds, for which a change of the schema waits for open blocks, and for
-/// which statements wait because of that. A change of the protocol gives them as long.
-pub(crate) const QUIESCE_US: u64 = 1_000_000;
 /// Microseconds after that until a shard that hears nothing more of a change forgets it.
 const BEYOND_US: u64 = 500_000;
 

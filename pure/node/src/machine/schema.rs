@@ -12,11 +12,13 @@
 //! does: a node that restarts drops rows of key spaces that it does not know.
 
 use super::Shard;
+use crate::config::CATALOG_NODE;
 use crate::ddl::{Action, Answered, Nodes, Origin};
-use crate::input::ConnId;
-use crate::message::{CATALOG_NODE, DdlCall, DdlStop, DdlWork, Message, ToTxn, WireMessage};
+use crate::message::{DdlWork, Message, WireMessage};
 use base::{Position, ShardId, SqlError, SqlState, Time};
 use catalog::{Catalog, ProtocolKind, Switching};
+use session::ConnId;
+use session::message::{DdlCall, DdlStop, ToTxn};
 use std::sync::Arc;
 use txn::JournalPort;
 

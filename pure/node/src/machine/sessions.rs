@@ -1,11 +1,10 @@
 //! The sessions of a shard: what reaches them, and when they want to be woken.
 
 use super::Shard;
-use crate::input::{ConnId, pid_shard};
 use crate::message::{LocalMessage, Message};
-use crate::session::{Session, SessionCx};
 use base::{Position, Time};
 use parse::show::Show;
+use session::{ConnId, Session, SessionCx, pid_shard};
 use std::task::Poll;
 use txn::JournalPort;
 

@@ -19,11 +19,11 @@
 use super::Shard;
 use crate::message::{Message, WireMessage};
 use crate::port::StatementPort;
-use crate::txns::Running;
 use base::{Key, NodeId, Position, ShardId, Time};
 use catalog::{Catalog, Database, Switching};
 use exec::port::OpFuture;
-use exec::{Completed, Port, Tag};
+use exec::{Completed, Port, Running, Tag};
+use session::message::TxnHandle;
 use std::rc::Rc;
 use std::sync::Arc;
 use txn::{JournalPort, LockMode, Op, Read};
@@ -48,7 +48,7 @@ pub(super) struct Switch {
     /// Open transactions are ended then.
     drain_by: Option<Time>,
     look_at: Option<Time>,
-    gathering: Option<crate::message::TxnHandle>,
+    gathering: Option<TxnHandle>,
     /// Since when a node is missing while it is not through.
     stuck_since: Option<Time>,
     /// On the shard that orders schema changes: when the database was closed.
@@ -224,7 +224,7 @@ impl Shard {
     }
 
     /// News of a transaction of the node: true if it was the one that brings rows home.
-    pub(super) fn gathered(&mut self, handle: crate::message::TxnHandle) -> bool {
+    pub(super) fn gathered(&mut self, handle: TxnHandle) -> bool {
         if self.switch.gathering != Some(handle) {
             return false;
         }

@@ -11,13 +11,14 @@
 //! It goes on until nothing is closed. Sessions whose change was lost with node 1 are told what
 //! came of it as soon as a catalog says so.
 
-use super::{Shard, ShardConfig, ShardRecovered};
+use super::Shard;
+use crate::config::{CATALOG_NODE, ShardConfig, ShardRecovered};
 use crate::ddl::{Answered, end_of, unknown};
-use crate::input::ConnId;
-use crate::message::{CATALOG_NODE, Message, WireMessage};
+use crate::message::{Message, WireMessage};
 use crate::register::{Register, Said, Word};
 use base::{NodeId, Planted, Position, ShardId, Time, is_planted};
 use catalog::{Catalog, ChangeId};
+use session::ConnId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use txn::JournalPort;

@@ -2,8 +2,8 @@
 
 use super::give_way::Ended;
 use super::{Commit, INTERNAL, Txns};
-use crate::message::{Failure, TxnHandle};
 use base::DatabaseId;
+use session::message::{Failure, TxnHandle};
 use txn::AbortReason;
 
 impl Txns {

@@ -16,8 +16,8 @@
 //! | of the node itself | never | it has no client |
 
 use super::{Commit, INTERNAL, Statement, Txn, Txns};
-use crate::message::{Failure, FromTxn, StatementNo, TxnHandle};
 use base::{Position, Time, TxnId};
+use session::message::{Failure, FromTxn, StatementNo, TxnHandle};
 use txn::contract::Submitted;
 use txn::lock::GIVE_WAY_US;
 use txn::{AbortReason, OpReply, Outcome};

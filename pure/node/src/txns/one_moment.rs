@@ -2,9 +2,9 @@
 //! (docs/adr/0015-reads-of-one-statement.md).
 
 use crate::core::Core;
-use crate::message::RunRequest;
 use base::{Planted, is_planted};
 use plan::Reads;
+use session::message::RunRequest;
 use txn::JournalPort;
 
 /// Whether the statement that is asked for reads a snapshot, whatever its level; `begins`: its
@@ -71,7 +71,7 @@ mod tests {
                     cluster: 1,
                     seed: 1,
                     stopwatch: || 0,
-                    barrier: crate::barrier::let_through,
+                    barrier: session::barrier::let_through,
                 };
                 let port = Box::new(Port(answered.clone()));
                 Core::new(

@@ -245,15 +245,14 @@ impl Drop for Charge<'_> {
     }
 }
 
+/// A statement that runs: the machine polls it when there is news for it.
+pub type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>>;
+
 /// Runs a plan of kind [`PlanKind::Run`] inside the transaction that `port` stands for.
 ///
 /// Rows go to the client through [`Port::poll_emit`]. After an error the transaction can only be
 /// rolled back.
-pub fn execute(
-    plan: Arc<Plan>,
-    params: Params,
-    port: Rc<dyn Port>,
-) -> Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>> {
+pub fn execute(plan: Arc<Plan>, params: Params, port: Rc<dyn Port>) -> Running {
     Box::pin(async move {
         let PlanKind::Run(run) = &plan.kind else {
             panic!("only plans of kind Run are executed");

@@ -251,9 +251,10 @@ pub fn frames() -> Vec<Vec<u8>> {
             clock: Ts(5),
             body,
         })
-        .map(WireMessage::from)
+        .map(|message| WireMessage::Protocol(message.into()))
         .collect();
-    messages.extend(super::leap::messages().into_iter().map(WireMessage::from));
+    let leap = super::leap::messages().into_iter();
+    messages.extend(leap.map(|message| WireMessage::Protocol(message.into())));
     let mut rows = RowBatch::new(2);
     rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
     let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");

@@ -3,10 +3,10 @@
 use allocations::{Counting, count};
 use base::{Datum, Position, RowBatch, ShardId, Time, Ts};
 use catalog::Catalog;
-use node::ConnId;
-use node::away::Away;
-use node::message::{Done, FromTxn, TxnHandle};
-use node::session::{PlanCache, Session, SessionCx, Statistics};
+use session::Away;
+use session::ConnId;
+use session::message::{Done, FromTxn, TxnHandle};
+use session::{PlanCache, Session, SessionCx, Statistics};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use txn::{Counters, Outcome};
@@ -22,13 +22,13 @@ const HERE: ShardId = ShardId(0);
 struct Shard {
     catalog: Arc<Catalog>,
     replies: Vec<(ConnId, wire::Reply, Position)>,
-    to_txn: VecDeque<(ShardId, TxnHandle, node::message::ToTxn)>,
-    ddl: VecDeque<node::message::DdlCall>,
+    to_txn: VecDeque<(ShardId, TxnHandle, session::message::ToTxn)>,
+    ddl: VecDeque<session::message::DdlCall>,
     plans: PlanCache,
     statistics: Statistics,
     counters: Counters,
-    preparations: Vec<node::Preparation>,
-    leftovers: node::Leftovers,
+    preparations: Vec<session::Preparation>,
+    leftovers: session::Leftovers,
 }
 
 impl Shard {
@@ -48,7 +48,7 @@ impl Shard {
             quiesced: &[],
             preparations: &mut self.preparations,
             leftovers: &self.leftovers,
-            barrier: node::barrier::let_through,
+            barrier: session::barrier::let_through,
             claim_memory: &mut |_| true,
         });
     }
@@ -115,7 +115,7 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         catalog: Arc::new(catalog),
         ..Shard::default()
     };
-    let mut session = Session::new(ConnId(1), 1, node::Link::default());
+    let mut session = Session::new(ConnId(1), 1, session::Link::default());
     let parameters = vec![
         ("user".to_owned(), "ada".to_owned()),
         ("database".to_owned(), "shop".to_owned()),

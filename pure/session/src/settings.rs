@@ -433,10 +433,10 @@ mod tests {
     ];
 
     /// A golden script.
-    const OF_TXN: &str = include_str!("../../testdata/session/settings_of_txn");
+    const OF_TXN: &str = include_str!("../testdata/settings_of_txn");
 
     /// A test that measures what statements hold.
-    const OF_MEMORY: &str = include_str!("../../tests/statement_memory.rs");
+    const OF_MEMORY: &str = include_str!("../../node/tests/statement_memory.rs");
 
     /// Settings whose effect is shown by a golden script, or by another test.
     const ELSEWHERE: &[(&str, &str)] = &[

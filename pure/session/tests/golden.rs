@@ -1,7 +1,7 @@
 //! Golden scripts of the session machine: what a client and a coordinator say, and what the session
 //! answers.
 //!
-//! Each file of `testdata/session` holds blocks of commands, a line `---`, and the trace that they
+//! Each file of `testdata` holds blocks of commands, a line `---`, and the trace that they
 //! give. With `UPDATE=1` in the environment the traces are rewritten; a person then reads the
 //! difference.
 //!
@@ -30,10 +30,10 @@ use base::{
     Time, Ts, TxnId, Type,
 };
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
-use node::away::Away;
-use node::message::{DdlCall, Done, Failure, FromTxn, Quiesce, ToTxn, TxnHandle};
-use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ConnId, Leftovers, PreparationResult};
+use session::Away;
+use session::message::{DdlCall, Done, Failure, FromTxn, Quiesce, ToTxn, TxnHandle};
+use session::{ConnId, Leftovers, PreparationResult};
+use session::{PlanCache, Session, SessionCx, Statistics};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
@@ -62,7 +62,7 @@ struct World {
 
 #[test]
 fn golden_scripts() {
-    let folder = Path::new("testdata/session");
+    let folder = Path::new("testdata");
     let files = std::fs::read_dir(folder).expect("the folder of scripts is there");
     let mut paths: Vec<_> = files
         .map(|file| file.expect("a readable folder").path())
@@ -156,7 +156,7 @@ fn stops_at_boom(statement: &str, work: &mut dyn FnMut()) -> Result<(), String> 
 impl World {
     fn new() -> World {
         World {
-            session: Session::new(ConnId(1), 42, node::Link::default()),
+            session: Session::new(ConnId(1), 42, session::Link::default()),
             catalog: Arc::new(catalog()),
             plans: PlanCache::default(),
             statistics: Statistics::default(),

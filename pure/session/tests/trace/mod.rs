@@ -1,7 +1,7 @@
 //! Replies and messages in one line each.
 
 use base::{Position, ShardId};
-use node::message::{ToTxn, TxnHandle};
+use session::message::{ToTxn, TxnHandle};
 use std::fmt::Write;
 use wire::{Reply, Tag, TxnStatus};
 

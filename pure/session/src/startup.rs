@@ -38,7 +38,7 @@ impl Session {
         cx: &mut SessionCx<'_>,
         parameters: Vec<(String, String)>,
     ) -> Result<(), SqlError> {
-        self.pid = crate::input::pid_of(cx.here, self.conn);
+        self.pid = crate::pid_of(cx.here, self.conn);
         if !cx.accepting {
             let message = match cx.catalog.version {
                 0 => "the database system is starting up",

@@ -20,7 +20,7 @@ pub fn let_through(_statement: &str, work: &mut dyn FnMut()) -> Result<(), Strin
 }
 
 /// The result of `work`, or XX000 if it panicked.
-pub(crate) fn behind<T>(
+pub fn behind<T>(
     barrier: Barrier,
     statement: &str,
     work: impl FnOnce() -> Result<T, SqlError>,

@@ -8,7 +8,8 @@
 //! are kept in the cache of plans.
 
 use crate::barrier::{Barrier, behind};
-use crate::input::ConnId;
+use crate::conn::ConnId;
+use crate::errors;
 use base::{Planted, ShardId, SqlError, TableId, Type, is_planted};
 use bind::PlanCx;
 use catalog::{Catalog, Database};
@@ -54,7 +55,7 @@ impl Planning {
 
 /// 53200: what a text becomes would take more memory than the node has.
 pub(crate) fn no_room(here: ShardId) -> SqlError {
-    crate::port::memory_used_up(here.node())
+    errors::memory_used_up(here.node())
         .detail("There is no room to parse and plan a statement of this many words.")
         .hint("Use COPY, parameters, or several statements.")
 }
@@ -96,7 +97,7 @@ impl Leftovers {
     }
 
     /// All of it, to be freed.
-    pub(crate) fn take(&self, barrier: Barrier) -> Option<Preparation> {
+    pub fn take(&self, barrier: Barrier) -> Option<Preparation> {
         let leftovers = self.0.take();
         (!leftovers.is_empty()).then_some(Preparation {
             conn: ConnId(0),
@@ -132,6 +133,13 @@ pub struct PreparationResult {
     pub(crate) conn: ConnId,
     pub(crate) number: u64,
     pub(crate) made: Made,
+}
+
+impl PreparationResult {
+    /// The session that waits for it.
+    pub fn conn(&self) -> ConnId {
+        self.conn
+    }
 }
 
 impl Preparation {

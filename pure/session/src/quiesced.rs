@@ -28,7 +28,7 @@ impl Quiesced {
 impl Session {
     /// Whether a block of this session has written to one of the tables and may go on. One that
     /// waits for a schema change itself cannot.
-    pub(crate) fn holds_open(&self, tables: &[TableId]) -> bool {
+    pub fn holds_open(&self, tables: &[TableId]) -> bool {
         self.txn.as_ref().is_some_and(|txn| !txn.gone)
             && !matches!(self.activity, Activity::Ddl(_))
             && self.written.iter().any(|table| tables.contains(table))

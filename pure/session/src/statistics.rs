@@ -64,7 +64,7 @@ impl Statistics {
     }
 
     /// Rows were written, here or elsewhere.
-    pub(crate) fn note_writes(&mut self, now: Time) {
+    pub fn note_writes(&mut self, now: Time) {
         for (database, known) in &mut self.known {
             if known.at.after(AGAIN_US) <= now {
                 known.at = now;
@@ -74,12 +74,12 @@ impl Statistics {
     }
 
     /// Whether there is something to ask, or to hear.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.to_ask.is_empty() && self.asked.is_none()
     }
 
     /// The question under way, or the next one: the name of its database and its number.
-    pub(crate) fn question(&mut self) -> Option<(String, &mut Option<u64>)> {
+    pub fn question(&mut self) -> Option<(String, &mut Option<u64>)> {
         if self.asked.is_none() {
             self.asked = self.to_ask.pop_front().map(|database| (database, None));
         }
@@ -88,7 +88,7 @@ impl Statistics {
     }
 
     /// The answer; `None` if shards are missing in it, so that it says nothing.
-    pub(crate) fn on_answer(&mut self, rows: Option<BTreeMap<TableId, u64>>) {
+    pub fn on_answer(&mut self, rows: Option<BTreeMap<TableId, u64>>) {
         let asked = self.asked.take();
         let known = asked.and_then(|(database, _)| self.known.get_mut(&database));
         if let (Some(known), Some(rows)) = (known, rows) {
@@ -107,7 +107,7 @@ impl Statistics {
     }
 
     /// Forgets databases that are gone.
-    pub(crate) fn retain(&mut self, is_there: impl Fn(DatabaseId) -> bool) {
+    pub fn retain(&mut self, is_there: impl Fn(DatabaseId) -> bool) {
         self.known.retain(|database, _| is_there(*database));
     }
 }

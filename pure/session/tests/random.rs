@@ -5,10 +5,10 @@ use base::{
     Datum, IndexId, Key, Position, Prng, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,
 };
 use catalog::Catalog;
-use node::away::Away;
-use node::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
-use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ConnId, Leftovers, Preparation, PreparationResult};
+use session::Away;
+use session::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
+use session::{ConnId, Leftovers, Preparation, PreparationResult};
+use session::{PlanCache, Session, SessionCx, Statistics};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, Counters, Outcome};
@@ -106,7 +106,7 @@ impl World {
         let (die_percent, fail_percent) = (prng.below(40), prng.below(30));
         World {
             prng,
-            session: Session::new(ConnId(1), 1, node::Link::default()),
+            session: Session::new(ConnId(1), 1, session::Link::default()),
             catalog: Arc::new(catalog),
             plans: PlanCache::new(4),
             statistics: Statistics::default(),
@@ -141,7 +141,7 @@ impl World {
             quiesced: &[],
             preparations: &mut self.preparations,
             leftovers: &Leftovers::default(),
-            barrier: node::barrier::let_through,
+            barrier: session::barrier::let_through,
             claim_memory: &mut |_| true,
         };
         call(&mut self.session, &mut cx);
@@ -194,7 +194,7 @@ impl World {
                 if let Some(running) = txn.running.get_mut(&number) {
                     running.credit += batches;
                     assert!(
-                        running.credit <= node::session::CREDIT_BATCHES,
+                        running.credit <= session::CREDIT_BATCHES,
                         "credit is bounded"
                     );
                 }

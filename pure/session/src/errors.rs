@@ -1,6 +1,6 @@
 //! The errors that the session itself raises, and what the protocol's reasons become.
 
-use base::{Datum, Key, Planted, ShardId, SqlError, SqlState, Type, is_planted};
+use base::{Datum, Key, NodeId, Planted, ShardId, SqlError, SqlState, Type, is_planted};
 use catalog::{Database, Index, Table};
 use std::fmt::Write;
 use txn::{AbortReason, DoubtfulWait, Tie};
@@ -86,7 +86,7 @@ pub(super) fn no_portal(name: &str) -> SqlError {
 }
 
 /// 08007: this node does not know whether the transaction has committed.
-pub(crate) fn unknown_outcome() -> SqlError {
+pub fn unknown_outcome() -> SqlError {
     if is_planted(Planted::UnknownAsAbort) {
         return aborted(&AbortReason::ParticipantLost(ShardId(0)), None);
     }
@@ -101,8 +101,34 @@ pub(crate) fn unknown_outcome() -> SqlError {
     )
 }
 
+/// 53100: a write to a node without room.
+pub fn disk_full(node: NodeId) -> SqlError {
+    SqlError::new(
+        SqlState::DISK_FULL,
+        format!("the disk of node {node} is full"),
+    )
+    .hint("Free some space there; reads and rollbacks still work.")
+}
+
+/// 53200: a statement that needs more than its node has left.
+pub fn memory_used_up(node: NodeId) -> SqlError {
+    SqlError::new(
+        SqlState::OUT_OF_MEMORY,
+        format!("the memory of node {node} is used up"),
+    )
+}
+
+/// 53200: a write to a node without memory.
+pub fn memory_full(node: NodeId) -> SqlError {
+    SqlError::new(
+        SqlState::OUT_OF_MEMORY,
+        format!("the memory of node {node} is full"),
+    )
+    .hint("Delete rows there or raise its limit (SHOW MEMORY); reads and deletes still work.")
+}
+
 /// What a client is told of a transaction that the protocol has rolled back.
-pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
+pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
     const RETRY: &str = "Run the whole transaction again.";
     let conflict = |message: &str| SqlError::new(SqlState::SERIALIZATION, message).hint(RETRY);
     match reason {
@@ -154,8 +180,8 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
                 "The transaction was idle, and another one changed what it had read: its locks \
                  gave way.",
             ),
-        AbortReason::DiskFull(shard) => crate::port::disk_full(shard.node()),
-        AbortReason::MemoryFull(shard) => crate::port::memory_full(shard.node()),
+        AbortReason::DiskFull(shard) => disk_full(shard.node()),
+        AbortReason::MemoryFull(shard) => memory_full(shard.node()),
         AbortReason::Requested => {
             SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)
         }
@@ -219,7 +245,7 @@ fn place(key: &Key, database: Option<&Database>) -> (String, String) {
 }
 
 /// Column names and values of a key; `None` if it is not a whole key (a range, a shard).
-pub(crate) fn key_text(key: &Key, table: &Table, index: &Index) -> Option<(String, String)> {
+pub fn key_text(key: &Key, table: &Table, index: &Index) -> Option<(String, String)> {
     let mut bytes = key.bytes.as_slice();
     let (mut columns, mut values) = (String::new(), Vec::new());
     for part in &index.columns {
@@ -246,7 +272,7 @@ fn format_value(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{IndexId, NodeId, Slot};
+    use base::{IndexId, Slot};
 
     /// Users know nodes and keys, and no shards.
     #[test]

@@ -18,44 +18,52 @@
 //!   that would be run again with it. They are forgotten once a result has been released.
 //! * Messages of an older attempt never match the handle of the current one and are dropped.
 //!
-//! It is not a parser or planner (`sql`), not a coordinator (`txns`), and knows no bytes
+//! It is not a parser or planner (`sql`), not a coordinator (`node`), and knows no bytes
 //! (`wire`).
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod ahead;
+pub mod away;
+pub mod barrier;
 mod block;
 mod command;
+mod conn;
 mod copy;
 mod ddl;
-mod errors;
+pub mod errors;
 mod extended;
 mod inbox;
+pub mod message;
 mod names;
 mod plans;
 mod portal;
+mod preparing;
 mod quiesced;
 mod retry;
 mod run;
 mod settings;
 mod simple;
 mod startup;
+mod statistics;
 mod status;
 
-pub use crate::statistics::Statistics;
-pub(crate) use errors::{aborted, key_text, unknown_outcome};
+pub use away::Away;
+pub use barrier::Barrier;
+pub use conn::{ConnId, Link, connections_default, pid_of, pid_shard};
 pub use plans::PlanCache;
+pub use preparing::{Leftovers, Preparation, PreparationResult};
+pub use statistics::Statistics;
 pub use status::Description;
 
-use crate::away::Away;
-use crate::barrier::Barrier;
-use crate::input::{ConnId, Link};
-use crate::message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
-use crate::preparing::{Leftovers, Preparation};
 use ahead::{Ahead, Awaited};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, Modes};
 use catalog::{Catalog, Database};
 use ddl::DdlWait;
 use inbox::Inbox;
+use message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
 use plans::Prepared;
 use portal::Portal;
 use quiesced::Quiesced;
@@ -414,7 +422,7 @@ impl Session {
     }
 
     /// Whether it may have left something of a long statement ([`SessionCx::leftovers`]).
-    pub(crate) fn has_long(&self) -> bool {
+    pub fn has_long(&self) -> bool {
         self.has_long
     }
 
