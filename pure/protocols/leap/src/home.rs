@@ -263,7 +263,6 @@ impl Leap {
                     seq,
                     priority: incoming.priority,
                     void: false,
-                    held_back: None,
                 };
                 self.begin_release(cx, releasing);
             }

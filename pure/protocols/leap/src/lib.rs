@@ -126,9 +126,6 @@ pub struct Settings {
     /// Versions that travel with a row; snapshots older than the oldest of them are refused at the
     /// new owner.
     pub versions_max: usize,
-    /// A row that goes to and fro stays where it has come as long as it takes to get there, but at
-    /// most so long. 0: no longer than it is locked. Microseconds.
-    pub hold_max_us: u64,
     /// Short stays in a row after which a row is contended (`heat`). 0: every row is.
     pub contended_from: u32,
     /// A row that was wanted for reading so often is lent to its readers instead of moving; writes
@@ -149,7 +146,6 @@ impl Default for Settings {
             scan_rows_max: 1_000,
             slice_units: txn::bulk::SLICE_UNITS,
             versions_max: 64,
-            hold_max_us: 10_000,
             contended_from: 3,
             share_after: 4,
             entrusts: true,

@@ -7,7 +7,7 @@ use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::limits::ROW_BYTES_MAX;
-use base::{Key, Position, ShardId, Time, Ts};
+use base::{Key, Position, ShardId, Ts};
 use journal::{Otag, Record};
 use txn::lock::{Acquired, Item, LockRequest, Settled};
 use txn::{AbortReason, LockMode, Priority};
@@ -48,8 +48,6 @@ pub(crate) struct Releasing {
     pub(crate) priority: Priority,
     /// It is not wanted any more.
     pub(crate) void: bool,
-    /// The row has just come and stays until then: its lock is not asked for yet.
-    pub(crate) held_back: Option<Time>,
 }
 
 impl Releasing {
@@ -64,7 +62,6 @@ impl Releasing {
             seq: request.seq,
             priority: request.priority,
             void: false,
-            held_back: None,
         }
     }
 }
@@ -231,32 +228,11 @@ impl Leap {
     }
 
     /// Waits for the local transactions, in the name of the one that wants the row.
-    pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, mut releasing: Releasing) {
+    pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, releasing: Releasing) {
         let id = self.jobs.next_number();
         self.withdraw(cx, releasing.priority.txn, &releasing.key);
-        let key = &releasing.key;
-        let remote = self.is_remote(releasing.to);
-        let hold_us = self
-            .requester
-            .exchange
-            .hold_us(remote, self.settings.hold_max_us);
-        let from = self.settings.contended_from;
-        let until = self.owner.heat.held_until(key, from, hold_us, cx.now);
-        releasing.held_back = until;
         self.owner.begin_release(id, releasing);
-        if until.is_none() {
-            self.lock_release(cx, id);
-        }
-    }
-
-    /// Asks for the lock of a row that is to leave.
-    pub(crate) fn lock_release(&mut self, cx: &mut Context<'_>, id: u64) {
-        if let Some(releasing) = self.owner.releasing.get_mut(&id) {
-            releasing.held_back = None;
-        }
-        let Some(releasing) = self.owner.releasing.get(&id) else {
-            return;
-        };
+        let releasing = &self.owner.releasing[&id];
         let acquired = self.locks.acquire(LockRequest {
             txn: releasing.priority,
             item: Item::of(&releasing.key),

@@ -73,7 +73,7 @@ impl Leap {
             Body::Waiting(otag) => self.on_waiting(cx, otag),
             Body::Inform(inform) => self.on_inform(cx, from, &inform),
             Body::Stranded(otags) => self.on_stranded(cx, from, &otags),
-            Body::Settled(otags) => self.requester.settled(cx.now, from, &otags),
+            Body::Settled(otags) => self.requester.settled(from, &otags),
             Body::ReleaseAck(ack) => self.on_release_ack(cx, from, ack),
             Body::Unacked(keys) => self.on_unacked(cx, from, keys),
             Body::Forget(keys) => self.on_forget(cx, keys),

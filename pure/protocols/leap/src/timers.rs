@@ -20,8 +20,6 @@ enum Timer {
     Reading,
     /// A fetch was not answered.
     Fetching,
-    /// A row that has just come may leave now.
-    Release,
     /// Copies that are called back.
     Recalls,
     /// An entrusted transaction was not answered.
@@ -52,8 +50,6 @@ impl Leap {
         see(self.home.grants.next_due(), Timer::Grant);
         see(self.readings.next_due(), Timer::Reading);
         see(self.fetches.next_due(), Timer::Fetching);
-        let held_back = self.owner.held_back.first().map(|(at, _)| *at);
-        see(held_back, Timer::Release);
         see(self.sharing.recalls_again.at(), Timer::Recalls);
         see(self.errands.out.next_due(), Timer::Errand);
         see(self.pendings.ask_again.at(), Timer::Pendings);
@@ -104,11 +100,6 @@ impl Leap {
                 }
                 Timer::Reading => self.on_reading_timer(cx),
                 Timer::Fetching => self.on_fetching_timer(cx),
-                Timer::Release => {
-                    if let Some((_, id)) = self.owner.held_back.pop_first() {
-                        self.lock_release(cx, id);
-                    }
-                }
                 Timer::Recalls => self.on_recalls_timer(cx),
                 Timer::Errand => self.on_errand_timer(cx),
                 Timer::Confirm => {

@@ -222,7 +222,7 @@ impl Leap {
             .owner
             .releasing
             .iter()
-            .filter(|(_, releasing)| releasing.priority.txn == txn && releasing.held_back.is_none())
+            .filter(|(_, releasing)| releasing.priority.txn == txn)
             .map(|(id, _)| *id)
             .collect();
         for before in waiting {

@@ -3,7 +3,7 @@
 use crate::heat::Heat;
 use crate::message::Refused;
 use crate::owner::{Held, Releasing, Tenure};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, ShardId, Time};
 use journal::Otag;
@@ -18,8 +18,6 @@ pub(crate) struct Owner {
     pub(crate) backups: Rounds<Key, ()>,
     /// Rows that are to leave, by the number of their lock request.
     pub(crate) releasing: BTreeMap<u64, Releasing>,
-    /// Those of them that have just come and stay until a time.
-    pub(crate) held_back: BTreeSet<(Time, u64)>,
     /// Number of the lock request per row.
     release_of: BTreeMap<Key, u64>,
     /// Refusals that may be asked for again.
@@ -52,11 +50,8 @@ impl Owner {
         self.backups.end(key);
     }
 
-    /// A row is to leave; `held_back` in it says from when on.
+    /// A row is to leave.
     pub(crate) fn begin_release(&mut self, id: u64, releasing: Releasing) {
-        if let Some(until) = releasing.held_back {
-            self.held_back.insert((until, id));
-        }
         self.release_of.insert(releasing.key.clone(), id);
         self.releasing.insert(id, releasing);
     }
@@ -64,9 +59,6 @@ impl Owner {
     /// A row has left, or stays after all.
     pub(crate) fn end_release(&mut self, id: u64) -> Option<Releasing> {
         let releasing = self.releasing.remove(&id)?;
-        if let Some(until) = releasing.held_back {
-            self.held_back.remove(&(until, id));
-        }
         self.unlink_release(&releasing.key, id);
         Some(releasing)
     }

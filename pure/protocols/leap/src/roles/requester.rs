@@ -1,6 +1,5 @@
 //! The requester's state: rows that were asked for, and what homes are told of grants.
 
-use crate::heat::Exchange;
 use crate::message::{Fate, OwnerRequest};
 use crate::request::{PendingInform, Request};
 use crate::seen::Seen;
@@ -23,7 +22,6 @@ pub(crate) struct Requester {
     pub(crate) informs: Rounds<(ShardId, Otag), PendingInform>,
     /// Grants of each home that are over for this shard.
     grants_seen: BTreeMap<ShardId, Seen<Otag>>,
-    pub(crate) exchange: Exchange,
 }
 
 impl Requester {
@@ -139,13 +137,9 @@ impl Requester {
     }
 
     /// A home has dealt with these for good.
-    pub(crate) fn settled(&mut self, now: Time, home: ShardId, otags: &[Otag]) {
-        let told = otags.iter().filter_map(|otag| {
-            let told = self.informs.end(&(home, *otag))?;
-            Some(told.sent)
-        });
-        if let Some(sent) = told.max() {
-            self.exchange.note(now.since(sent));
+    pub(crate) fn settled(&mut self, home: ShardId, otags: &[Otag]) {
+        for otag in otags {
+            self.informs.end(&(home, *otag));
         }
     }
 

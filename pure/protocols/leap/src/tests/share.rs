@@ -296,7 +296,6 @@ fn a_row_that_is_seldom_written_is_lent_before_long() {
     let mut world = World::new(3, 1);
     world.load(key("a0"), 10);
     world.settings(Settings {
-        hold_max_us: 0,
         entrusts: false,
         ..Settings::default()
     });
