@@ -3,17 +3,33 @@
 use super::super::{Compare, Expr, Func};
 use super::coerce::{Context, coerce, coerce_argument, common_type_of, to_bool};
 use super::{binary, comparison};
-use base::{SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use functions::{ArrayFunc, TextFunc};
 
 /// Converts all expressions to their common type.
 fn unify(what: &str, exprs: Vec<Expr>) -> Result<(Vec<Expr>, Type), SqlError> {
     let types: Vec<Type> = exprs.iter().map(Expr::ty).collect();
-    let ty = common_type_of(what, &types)?;
+    let mut ty = common_type_of(what, &types)?;
+    if let Type::Char(0) = ty {
+        ty = Type::Char(common_length(&exprs));
+    }
     let exprs = exprs
         .into_iter()
         .map(|expr| coerce(expr, ty, Context::Implicit));
     Ok((exprs.collect::<Result<_, _>>()?, ty))
+}
+
+/// The length that all values of `character(n)` have, NULL literals aside; else 0. They are stored
+/// without the blanks at their end, and only the length brings these back.
+fn common_length(exprs: &[Expr]) -> u32 {
+    let mut types = exprs.iter().filter_map(|expr| match expr {
+        Expr::Const(Datum::Null, Type::Unknown) => None,
+        known => Some(known.ty()),
+    });
+    match types.next() {
+        Some(Type::Char(length)) if types.all(|ty| ty == Type::Char(length)) => length,
+        _ => 0,
+    }
 }
 
 /// COALESCE.
