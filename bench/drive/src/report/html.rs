@@ -10,8 +10,9 @@ use hdrhistogram::Histogram;
 use std::fmt::Write;
 use workload::finding::Verdict;
 
-const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;\
-padding:0 1rem;color:#1d2430;background:#fff;overflow-wrap:break-word}h1{font-size:1.5rem}\
+const STYLE: &str = ":root{color-scheme:light dark}body{font:14px/1.5 system-ui,sans-serif;\
+max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1d2430;background:#fff;\
+overflow-wrap:break-word}h1{font-size:1.5rem}\
 h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%}th,td{\
 padding:.25rem .5rem;text-align:right;vertical-align:top;border-bottom:1px solid #e2e6ec}\
 th{vertical-align:bottom}td{white-space:nowrap;font-variant-numeric:tabular-nums}\
@@ -21,11 +22,11 @@ td.any{overflow-wrap:anywhere}tr.all td{border-top:2px solid #cfd6df;font-weight
 .verdict{border:1px solid #cfd6df;border-radius:.5rem;padding:1rem 1.2rem}.verdict ul{\
 padding-left:1.2rem}.big{font-size:1.8rem}.cells{display:flex;flex-wrap:wrap;gap:.6rem 2rem}\
 svg{width:100%;min-width:34rem;height:auto;font:11px system-ui,sans-serif}.grid{stroke:#e8ebf0}\
-.phase{fill:#f3f7f4}.legend,.dim{color:#5b6675}svg text{fill:#5b6675}\
+.phase{fill:#f3f7f4}.dim{color:#5b6675}svg text{fill:#5b6675}\
 .legend span{white-space:nowrap;margin-right:.8rem}@media(prefers-color-scheme:dark){body{\
 background:#14181f;color:#dfe5ee}th,td{border-color:#2a323d}.grid{stroke:#2a323d}.phase{\
 fill:#19222a}svg text{fill:#9aa6b5}.verdict,tr.all td{border-color:#36404d}.good{color:#5ad08c}\
-.bad{color:#ff8a80}.legend,.dim{color:#9aa6b5}a{color:#8ab4ff}button{background:#2a323d;\
+.bad{color:#ff8a80}.dim{color:#9aa6b5}a{color:#8ab4ff}button{background:#2a323d;\
 color:#dfe5ee;border:1px solid #36404d}}";
 
 /// Colours of lines that tell each other apart, on light and dark ground.
