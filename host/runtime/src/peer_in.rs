@@ -169,16 +169,18 @@ mod tests {
         };
         let (from, to) = (ShardId::new(NodeId(2), 0), ShardId::new(NodeId(1), 1));
         let message = two_phase::Message {
-            view: 1,
-            incarnation: 1,
-            catalog: 1,
+            head: txn::Head {
+                view: 1,
+                incarnation: 1,
+                catalog: 1,
+                clock: Ts(1),
+            },
             txn: TxnId {
                 shard: from,
                 incarnation: 1,
                 counter: 1,
             },
             attempt: 1,
-            clock: Ts(1),
             body: Body::Read(Box::new(request)),
         };
         let mut frame = Vec::new();

@@ -2,12 +2,11 @@
 
 use crate::command::{Applied, CatalogError, Command};
 use crate::desc::*;
-use crate::placement::Placement;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{DatabaseId, IndexId, SqlError, SqlState};
+use base::{DatabaseId, IndexId, Placement, SqlError, SqlState};
 
 /// First object number of users, as in PostgreSQL: smaller ones belong to the system catalog.
 pub(crate) const FIRST_ID: u32 = 16384;

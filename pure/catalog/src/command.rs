@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[expect(missing_docs, reason = "fields are named like what they describe")]
 pub enum Command {
     /// Fixes the placement of an empty cluster.
-    Bootstrap(crate::Placement),
+    Bootstrap(base::Placement),
     /// A new empty database.
     CreateDatabase {
         name: String,

@@ -1,13 +1,12 @@
 //! Descriptions of databases, tables, columns, indexes and constraints.
 
 use crate::closing::Closing;
-use crate::placement::Placement;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{DatabaseId, IndexId, TableId, Type};
+use base::{DatabaseId, IndexId, Placement, TableId, Type};
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 

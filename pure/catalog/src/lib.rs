@@ -18,12 +18,11 @@ pub mod desc;
 mod keys;
 mod lookup;
 mod names;
-pub mod placement;
 mod tables;
 
+pub use base::Placement;
 pub use closing::{ChangeId, Closing, Stage};
 pub use command::{Applied, CatalogError, Command};
 pub use comments::Subject;
 pub use desc::*;
 pub use lookup::ROWID_COLUMN;
-pub use placement::Placement;

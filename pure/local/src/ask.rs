@@ -33,11 +33,7 @@ impl Asker {
     pub fn new(job: u64, txn: TxnId, options: &TxnOptions, now: Time) -> Asker {
         Asker {
             job,
-            priority: Priority {
-                urgent: options.urgent,
-                ts: options.priority_ts,
-                txn,
-            },
+            priority: options.priority(txn),
             alone: false,
             ordered: false,
             timeout_us: options.lock_timeout_us,
@@ -76,14 +72,10 @@ impl Asker {
             return Ok(());
         }
         let request = LockRequest::<Claim> {
-            txn: self.priority,
-            item,
-            mode: claim.into(),
             alone: self.alone,
             ordered: self.ordered,
             deadline: (self.timeout_us > 0).then(|| self.now.after(self.timeout_us)),
-            now: self.now,
-            request: self.job,
+            ..LockRequest::new(self.priority, item, claim.into(), self.now, self.job)
         };
         match locks.acquire_noting(request, first) {
             Acquired::Granted => Ok(()),

@@ -16,10 +16,18 @@ use alloc::vec::Vec;
 use txn::AbortReason;
 use txn::lock::Settled;
 
+/// What the jobs of a shard say of themselves.
+pub trait Work {
+    /// Whether it is a scan that has begun.
+    fn is_scanning(&self) -> bool;
+}
+
 /// Jobs by their number.
 #[derive(Debug)]
 pub struct Jobs<J> {
     all: BTreeMap<u64, Box<J>>,
+    /// How many of them are scans that have begun.
+    scan_count: usize,
     /// Those that can go on in this step.
     ready: VecDeque<u64>,
     /// Those that have used up their budget and go on in the next tick.
@@ -33,6 +41,7 @@ impl<J> Default for Jobs<J> {
     fn default() -> Jobs<J> {
         Jobs {
             all: BTreeMap::new(),
+            scan_count: 0,
             ready: VecDeque::new(),
             parked: VecDeque::new(),
             journal_waits: Vec::new(),
@@ -47,16 +56,6 @@ impl<J> Jobs<J> {
     pub fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
-    }
-
-    /// Keeps a job that does not go on.
-    pub fn insert(&mut self, number: u64, job: Box<J>) {
-        self.all.insert(number, job);
-    }
-
-    /// Takes a job out, for good or to run it.
-    pub fn remove(&mut self, number: u64) -> Option<Box<J>> {
-        self.all.remove(&number)
     }
 
     /// The job with this number.
@@ -79,6 +78,11 @@ impl<J> Jobs<J> {
         self.all.is_empty()
     }
 
+    /// Whether one of them is a scan that has begun.
+    pub fn has_scans(&self) -> bool {
+        self.scan_count > 0
+    }
+
     /// All of them with their numbers, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &J)> {
         self.all.iter().map(|(number, job)| (*number, &**job))
@@ -97,17 +101,6 @@ impl<J> Jobs<J> {
     /// These jobs go on in this step.
     pub fn wake_all(&mut self, numbers: impl IntoIterator<Item = u64>) {
         self.ready.extend(numbers);
-    }
-
-    /// The next job that can go on, taken out.
-    #[inline]
-    pub fn pop_ready(&mut self) -> Option<Box<J>> {
-        while let Some(number) = self.ready.pop_front() {
-            if let Some(job) = self.all.remove(&number) {
-                return Some(job);
-            }
-        }
-        None
     }
 
     /// The job goes on in a later tick: [`crate::Stop::Budget`].
@@ -156,9 +149,41 @@ impl<J> Jobs<J> {
     }
 }
 
+impl<J: Work> Jobs<J> {
+    /// Keeps a job that does not go on.
+    pub fn insert(&mut self, number: u64, job: Box<J>) {
+        self.scan_count += usize::from(job.is_scanning());
+        self.all.insert(number, job);
+    }
+
+    /// Takes a job out, for good or to run it.
+    pub fn remove(&mut self, number: u64) -> Option<Box<J>> {
+        let job = self.all.remove(&number)?;
+        self.scan_count -= usize::from(job.is_scanning());
+        Some(job)
+    }
+
+    /// The next job that can go on, taken out.
+    #[inline]
+    pub fn pop_ready(&mut self) -> Option<Box<J>> {
+        while let Some(number) = self.ready.pop_front() {
+            if let Some(job) = self.remove(number) {
+                return Some(job);
+            }
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Work for &str {
+        fn is_scanning(&self) -> bool {
+            *self == "d"
+        }
+    }
 
     #[test]
     fn jobs_go_on_in_the_order_in_which_they_were_woken() {
@@ -180,7 +205,9 @@ mod tests {
         assert_eq!(jobs.pop_ready().as_deref(), Some(&"b"));
         assert_eq!(jobs.pop_ready(), None, "one a tick");
         jobs.on_tick();
+        assert!(jobs.has_scans());
         assert_eq!(jobs.pop_ready().as_deref(), Some(&"d"));
+        assert!(!jobs.has_scans());
         assert!(jobs.is_empty() && !jobs.has_parked());
     }
 }

@@ -11,8 +11,8 @@
 //!
 //! Modules: [`write_set`] one write per key, in key order; [`written`] what a transaction has
 //! written, up to its record; [`seen`] a row under one's own write; [`access`] operations on
-//! single rows; [`scan`] of many; [`load`] many new ones; [`record`] the commit of one shard;
-//! [`jobs`], [`stop`] and [`ask`] operations that wait.
+//! single rows; [`scan`] and [`visit`] of many; [`load`] many new ones; [`record`] the commit of one shard;
+//! [`limits`] their bounds; [`jobs`], [`stop`] and [`ask`] operations that wait; [`txns`] the states of transactions.
 //!
 //! Invariants:
 //! * a transaction has one write per key (`store::Write::then`), and sees it over every version;
@@ -33,20 +33,26 @@ extern crate alloc;
 pub mod access;
 pub mod ask;
 pub mod jobs;
+pub mod limits;
 pub mod load;
 pub mod record;
 pub mod scan;
 pub mod seen;
 pub mod stop;
+pub mod txns;
+pub mod visit;
 pub mod write_set;
 pub mod written;
 
 pub use access::Access;
 pub use ask::Asker;
 pub use jobs::Jobs;
+pub use limits::Limits;
 pub use load::{Group, Load, Loading};
 pub use scan::Overlay;
 pub use seen::{Seen, see, see_own};
 pub use stop::Stop;
+pub use txns::Txns;
+pub use visit::{Halt, Visit, Visitor};
 pub use write_set::{Drain, WriteSet};
 pub use written::Written;

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use base::{Key, Position, Ts, TxnId};
 use journal::CommitRef;
 use store::Write;
-use txn::bulk::{Turn, install_row};
-use txn::{Bulks, Cx, Event, Installed};
+use txn::bulk::{Chunks, Turn, install_row};
+use txn::{Bulks, Cx, Event, Installed, WriteList};
 
 /// Appends the commit of a transaction that wrote on this shard alone: its writes, or the number of
 /// chunks in which they stand.
@@ -56,7 +56,7 @@ pub fn begin_install<M>(
     commit_ts: Ts,
     position: Position,
 ) {
-    if position > cx.journal.durable() {
+    if position > cx.durable {
         installed.insert(commit_ts, position);
     }
     if let Some(history) = &mut cx.history {
@@ -67,6 +67,39 @@ pub fn begin_install<M>(
             position,
         });
     }
+}
+
+/// Appends the commit of a transaction whose writes stand in chunks of this shard. From here on they
+/// are installed in slices, under its locks, which go when [`install_slice`] says so.
+pub fn commit_frozen<M>(
+    cx: &mut Cx<'_, M>,
+    installed: &mut Installed,
+    bulks: &mut Bulks,
+    scratch: &mut Vec<u8>,
+    txn: TxnId,
+    commit_ts: Ts,
+    (writes, mut chunks): (WriteList, Chunks),
+) -> Position {
+    let position = append_commit(cx, scratch, txn, commit_ts, &[], chunks.count);
+    chunks.free(cx.journal);
+    begin_install(cx, installed, txn, commit_ts, position);
+    bulks.begin(txn, commit_ts, writes, false);
+    position
+}
+
+/// Appends the commit of a small transaction, and installs it. Returns the position of its record.
+#[inline]
+pub fn commit_few<M>(
+    cx: &mut Cx<'_, M>,
+    installed: &mut Installed,
+    scratch: &mut Vec<u8>,
+    txn: TxnId,
+    commit_ts: Ts,
+    writes: &[(Key, Write)],
+) -> Position {
+    let position = append_commit(cx, scratch, txn, commit_ts, writes, 0);
+    install(cx, installed, txn, writes, commit_ts, position);
+    position
 }
 
 /// One slice of what large transactions leave to do. `Some`: all rows of this one are installed,

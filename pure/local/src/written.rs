@@ -5,16 +5,16 @@
 //!              └─freeze, a slice a turn─> chunks in the journal ─take─> the record that names them
 //! ```
 
+use crate::record::{commit_few, commit_frozen};
 use crate::stop::Stop;
 use crate::write_set::{Drain, WriteSet};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{IndexId, Key, Slot, SqlError, SqlState, Ts, TxnId};
-use journal::Writes;
-use store::{Store, Write};
+use base::{IndexId, Key, Position, Slot, SqlError, SqlState, Ts, TxnId};
+use store::{Formula, Store, Write};
 use txn::bulk::{Chunks, Frozen, Wanted};
 use txn::rows::NewRow;
-use txn::{AbortReason, Bulks, Cx, JournalPort, WriteList};
+use txn::{AbortReason, Bulks, Cx, Installed, JournalPort, WriteList};
 
 /// A large write set on its way into the journal.
 #[derive(Debug)]
@@ -217,18 +217,39 @@ impl Written {
         }
     }
 
-    /// Takes the writes of a small transaction out, in key order. [`Written::reuse`] gives their
-    /// memory back.
-    #[inline]
-    pub fn take_few(&mut self) -> Writes {
-        assert!(self.freezing.is_none(), "it stands in chunks");
-        self.writes.take()
+    /// Takes the formulas of rows that `wanted` accepts out, in key order.
+    pub fn take_formulas(&mut self, mut wanted: impl FnMut(&Key) -> bool) -> Vec<(Key, Formula)> {
+        let formulas = self.writes.formulas().filter(|(key, _)| wanted(key));
+        let keys: Vec<Key> = formulas.map(|(key, _)| key.clone()).collect();
+        let taken = keys.into_iter().filter_map(|key| {
+            let write = self.writes.remove(&key)?;
+            Some((key, write.formula()?.clone()))
+        });
+        taken.collect()
     }
 
-    /// Takes the memory of a short list of writes that were committed.
+    /// Appends the commit of what `txn` has written, on this shard alone, and installs it; from now
+    /// on in slices if it stands in chunks ([`commit_frozen`]). `None`: it has written nothing.
     #[inline]
-    pub fn reuse(&mut self, taken: Writes) {
-        self.writes.reuse(taken);
+    pub fn commit<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        installed: &mut Installed,
+        bulks: &mut Bulks,
+        scratch: &mut Vec<u8>,
+        txn: TxnId,
+        commit_ts: Ts,
+    ) -> Option<Position> {
+        if self.freezing.is_some() {
+            let taken = self.take();
+            let position = commit_frozen(cx, installed, bulks, scratch, txn, commit_ts, taken);
+            return Some(position);
+        }
+        let few = self.writes.take();
+        let position =
+            (!few.is_empty()).then(|| commit_few(cx, installed, scratch, txn, commit_ts, &few));
+        self.writes.reuse(few);
+        position
     }
 
     /// Takes the writes out, in key order, and the chunks in which they stand if they are many.
@@ -273,7 +294,7 @@ mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
     use base::{Datum, Prng, Type};
-    use store::{ColumnFormula, Formula, FormulaOp};
+    use store::{ColumnFormula, FormulaOp};
 
     fn key(name: u64) -> Key {
         Key::new(IndexId(1), Slot(name as u16 % 3), vec![name as u8])

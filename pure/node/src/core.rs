@@ -80,6 +80,10 @@ pub(crate) struct Core {
     pub(crate) config: ShardConfig,
     pub(crate) now: Time,
     pub(crate) clock: Clock,
+    /// Where the cluster's slots are at home: as the catalog says, once it does.
+    pub(crate) placement: Placement,
+    /// The journal was durable to here when the step began.
+    pub(crate) durable: Position,
     /// Timestamps up to here may be drawn: the record that says so is durable.
     pub(crate) clock_bound: Ts,
     pub(crate) store: Store,
@@ -116,10 +120,12 @@ impl Core {
     ) -> Core {
         let shard = config.shard;
         let seed = config.seed ^ u64::from(shard.0);
-        let homes = Placement::new(config.nodes.len() as u16, config.shards_per_node);
+        let placement = Placement::new(config.nodes.len() as u16, config.shards_per_node);
         let mut core = Core {
             now: Time(0),
             clock: Clock::new(shard, clock_floor),
+            placement,
+            durable: journal.durable(),
             clock_bound: clock_floor,
             store,
             journal: NodeJournal {
@@ -128,7 +134,7 @@ impl Core {
                 memory: Memory::default(),
                 claimed_bytes: 0,
             },
-            protocols: Protocols::new(shard, homes.shards()),
+            protocols: Protocols::new(shard),
             messages: Vec::new(),
             counters: Counters::default(),
             catalog: Arc::new(Catalog::default()),
@@ -218,6 +224,9 @@ impl Core {
             self.schema.insert(*index, *changed);
         }
         let left = left_protocols(&self.catalog, &catalog);
+        if !catalog.placement.shards().is_empty() {
+            self.placement.clone_from(&catalog.placement);
+        }
         self.catalog = catalog;
         for (protocol, index) in left {
             self.leave(protocol, index);

@@ -215,6 +215,7 @@ impl Shard {
             let mut core = self.core.borrow_mut();
             // A host whose clock is set back must not make deadlines unreachable.
             core.now = core.now.max(now);
+            core.durable = core.journal.durable();
             self.started.get_or_insert(core.now);
         }
         let before = self.units();

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use txn::Op;
 use txn::contract::ProtocolMessage;
 
-/// Hands the list of protocols to a macro: the crate of each, its type, which has the name of its
-/// [`ProtocolKind`], and how it is made for a shard of a cluster with these homes.
+/// Hands the list of protocols to a macro: the crate of each, and its type, which has the name of its
+/// [`ProtocolKind`] and is made for a shard.
 macro_rules! protocols {
     ($make:ident) => {
         $make! {
-            two_phase::TwoPhase = |shard, _homes| two_phase::TwoPhase::new(shard);
-            leap::Leap = |shard, homes| leap::Leap::new(shard, homes);
+            two_phase::TwoPhase;
+            leap::Leap;
         }
     };
 }
 pub(crate) use protocols;
 
 macro_rules! words {
-    ($($lane:ident :: $kind:ident = |$shard:ident, $homes:ident| $make:expr;)*) => {
+    ($($lane:ident :: $kind:ident;)*) => {
         /// A message of a protocol, as it crosses nodes.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         pub enum ProtocolWord {

@@ -3,7 +3,9 @@
 
 use allocations::{Counting, count};
 use base::row::RowRef;
-use base::{Clock, Datum, IndexId, Key, Position, RowBatch, ShardId, Slot, SqlError, Time};
+use base::{
+    Clock, Datum, IndexId, Key, Placement, Position, RowBatch, ShardId, Slot, SqlError, Time,
+};
 use base::{Ts, TxnId, Type};
 use leap::Leap;
 use std::sync::Arc;
@@ -57,6 +59,7 @@ impl RowProgram for Increment {
 struct World<P: Protocol> {
     protocol: P,
     store: Store,
+    placement: Placement,
     clock: Clock,
     counters: Counters,
     journal: Quick,
@@ -78,6 +81,7 @@ impl<P: Protocol> World<P> {
         World {
             protocol,
             store,
+            placement: Placement::over(vec![HERE]),
             clock: Clock::new(HERE, Ts::ZERO),
             counters: Counters::default(),
             journal: Quick(0),
@@ -94,6 +98,8 @@ impl<P: Protocol> World<P> {
             shard: HERE,
             incarnation: 1,
             view: 1,
+            placement: &self.placement,
+            durable: self.journal.durable(),
             clock: &mut self.clock,
             store: &mut self.store,
             journal: &mut self.journal,
@@ -218,7 +224,7 @@ fn modify(program: &Program) -> Op {
 #[test]
 fn rows_at_home_cost_no_more_under_leap() {
     let two_phase = World::new(TwoPhase::new(HERE)).costs();
-    let mut world = World::new(Leap::new(HERE, &[HERE]));
+    let mut world = World::new(Leap::new(HERE));
     world.call(|protocol, cx| {
         protocol.recover(cx, &mut journal::CheckpointTables::default(), &|_| true);
     });

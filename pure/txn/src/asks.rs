@@ -19,7 +19,7 @@ use crate::resend::{Alarm, Pauses, Resend};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{NodeId, ShardId, Time};
-use core::ops::{Index, RangeBounds};
+use core::ops::{Index, IndexMut, RangeBounds};
 
 /// Something that is asked of a shard.
 pub trait Asked {
@@ -227,6 +227,12 @@ impl<N: Ord + Copy, A: Asked> Index<N> for Asks<N, A> {
 
     fn index(&self, number: N) -> &A {
         self.get(number).expect("the ask is open")
+    }
+}
+
+impl<N: Ord + Copy, A: Asked> IndexMut<N> for Asks<N, A> {
+    fn index_mut(&mut self, number: N) -> &mut A {
+        self.get_mut(number).expect("the ask is open")
     }
 }
 

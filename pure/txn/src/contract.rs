@@ -10,8 +10,8 @@ use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{
-    Clock, IndexId, Isolation, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, Time,
-    Ts, TxnId,
+    Clock, IndexId, Isolation, Key, KeyRange, Placement, Position, RowBatch, ShardId, Slot,
+    SqlError, Time, Ts, TxnId,
 };
 use core::fmt;
 use journal::{CheckpointTables, Ownership};
@@ -447,6 +447,12 @@ impl<M> Outbox<M> {
     pub fn send(&mut self, to: ShardId, message: M, wait: Position) {
         self.messages.push(Outgoing { to, message, wait });
     }
+    /// Answers a pending operation, if it is not pending any more.
+    pub fn settle(&mut self, txn: TxnId, op: OpId, submitted: Submitted<OpReply>) {
+        if let Submitted::Ready(reply) = submitted {
+            self.complete(txn, op, reply);
+        }
+    }
     /// Answers a pending operation.
     pub fn complete(&mut self, txn: TxnId, op: OpId, reply: OpReply) {
         self.completions.push((txn, op, reply));
@@ -461,6 +467,12 @@ const LOCK_BYTES: u64 = 192;
 const WRITE_BYTES: u64 = 192 + LOCK_BYTES;
 
 /// The journal of the node as a shard sees it.
+///
+/// What a protocol decides depends on the inputs of its step alone. So it reads how far the journal
+/// is durable in [`Cx::durable`] and not here, where other threads of the host change it meanwhile.
+/// Whether disk or memory are full changes by an input of the shard only. Whether the journal is
+/// behind, and whether memory is left, is asked at the moment in which a slice of work would take
+/// it: the answer moves work to a later turn, or refuses it, and decides nothing else.
 pub trait JournalPort {
     /// Appends one record (the payload of `journal::Record`) and returns the position up to which
     /// the journal must be durable for this record to survive. Does not wait; never fails: a host
@@ -544,6 +556,11 @@ pub struct Cx<'a, M> {
     pub incarnation: u32,
     /// View of the membership; 1 until membership is by consensus.
     pub view: u64,
+    /// The shards of the cluster, and the home of each slot: the same for the whole life of the
+    /// shard.
+    pub placement: &'a Placement,
+    /// The journal was durable to here when the step began.
+    pub durable: Position,
     /// Its hybrid logical clock.
     pub clock: &'a mut Clock,
     /// Its rows.
@@ -676,7 +693,9 @@ pub trait Protocol: fmt::Display {
 
     /// The next rows that are away, `max` (at least 1) or fewer; `None` at the end. Pieces follow
     /// each other so that [`Ownership::append`] puts them together.
-    fn checkpoint_next(&self, cursor: &mut Self::Cursor, max: usize) -> Option<Ownership>;
+    fn checkpoint_next(&self, _cursor: &mut Self::Cursor, _max: usize) -> Option<Ownership> {
+        None
+    }
 
     /// Whether everything that counts as committed at the start of a checkpoint is in the store.
     /// The journal must then be durable to its end before the checkpoint replaces the one before.
@@ -687,13 +706,15 @@ pub trait Protocol: fmt::Display {
     fn is_quiet(&self, indexes: &[IndexId]) -> bool;
 
     /// The rows of the index follow another protocol from here on, and are at home.
-    fn leave(&mut self, cx: &mut Cx<'_, Self::Message>, index: IndexId);
+    fn leave(&mut self, _cx: &mut Cx<'_, Self::Message>, _index: IndexId) {}
 
     /// The catalog does not know the index any more, and its rows are removed.
-    fn forget_index(&mut self, cx: &mut Cx<'_, Self::Message>, index: IndexId);
+    fn forget_index(&mut self, _cx: &mut Cx<'_, Self::Message>, _index: IndexId) {}
 
     /// Transactions in doubt here.
-    fn doubts(&self, now: Time) -> Vec<Doubt>;
+    fn doubts(&self, _now: Time) -> Vec<Doubt> {
+        Vec::new()
+    }
 
     /// What is known of rows that move; `None`: they do not.
     fn moving(&self) -> Option<&dyn MovingRows> {

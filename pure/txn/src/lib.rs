@@ -1,6 +1,6 @@
 //! The contract that every transaction protocol meets, the lock queues for those that lock, the
 //! counters by which protocols are compared, the history events that checkers read, and what
-//! protocols share about messages ([`asks`], [`peers`]) and formulas ([`pending`]).
+//! protocols share about messages ([`head`], [`asks`], [`seen`], [`peers`]) and formulas ([`pending`]).
 //!
 //! A protocol is one object per shard. It sees both sides of a transaction: the coordinator's
 //! ([`Protocol::begin`], [`Protocol::submit`], [`Protocol::commit`]) and the participant's
@@ -18,6 +18,7 @@ pub mod bulk;
 pub mod columns;
 pub mod contract;
 pub mod counters;
+pub mod head;
 pub mod history;
 pub mod increment;
 pub mod installed;
@@ -30,6 +31,7 @@ pub mod program;
 pub mod resend;
 pub mod rows;
 pub mod scan;
+pub mod seen;
 pub mod snapshot;
 pub mod step;
 pub mod write_list;
@@ -39,6 +41,7 @@ pub use bulk::Bulks;
 pub use columns::Columns;
 pub use contract::*;
 pub use counters::Counters;
+pub use head::Head;
 pub use history::Event;
 pub use installed::Installed;
 pub use lock::{Claim, LockMode, LockTable, Priority};
@@ -46,9 +49,10 @@ pub use moving::{HotRow, Moves, MovingRows, Tracked};
 pub use peers::{Life, Peers};
 pub use pending::Pendings;
 pub use program::{Modified, Program, RowProgram, RowTask};
-pub use resend::{Alarm, Pauses, Resend};
+pub use resend::{Alarm, Alarms, Pauses, Resend};
 pub use rows::{NewRow, NewRows};
 pub use scan::ScanRun;
+pub use seen::Seen;
 pub use snapshot::{Contact, Snapshot};
 /// The operations on rows that [`Op`] carries.
 pub use store::{ColumnFormula, Formula, FormulaOp, Write};

@@ -1,9 +1,12 @@
 //! What operations, their results and the answers to them say about themselves.
 
-use crate::contract::{AbortReason, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots};
+use crate::contract::{
+    AbortReason, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots, TxnOptions,
+};
+use crate::lock::Priority;
 use crate::program::Program;
 use crate::snapshot::Snapshot;
-use base::{IndexId, Key, Position, Slot, Ts};
+use base::{IndexId, Key, Position, Slot, Ts, TxnId};
 
 impl Op {
     /// The row of an operation on one row.
@@ -110,6 +113,30 @@ impl Op {
         match read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot),
             Read::Lock(_) => None,
+        }
+    }
+}
+
+impl TxnOptions {
+    /// The rank of `txn`, which has these.
+    #[inline]
+    #[must_use]
+    pub fn priority(&self, txn: TxnId) -> Priority {
+        Priority {
+            urgent: self.urgent,
+            ts: self.priority_ts,
+            txn,
+        }
+    }
+}
+
+impl OpError {
+    /// Why something was rolled back that evaluates no statement.
+    #[must_use]
+    pub fn into_reason(self) -> AbortReason {
+        match self {
+            OpError::Aborted(reason) => reason,
+            OpError::Sql(_) | OpError::Raise(_) => unreachable!("nothing is evaluated: {self:?}"),
         }
     }
 }

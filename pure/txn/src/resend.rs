@@ -1,5 +1,6 @@
 //! When a message that was not answered is sent again.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use base::Time;
 
 /// Pauses between the repetitions of a message. Microseconds.
@@ -130,6 +131,59 @@ impl Alarm {
     }
 }
 
+/// Points in time, one for each of many things; the earliest first, and of those at the same time in
+/// the order of the things.
+#[derive(Clone, Debug)]
+pub struct Alarms<N> {
+    at: BTreeMap<N, Time>,
+    due: BTreeSet<(Time, N)>,
+}
+
+impl<N> Default for Alarms<N> {
+    fn default() -> Alarms<N> {
+        Alarms {
+            at: BTreeMap::new(),
+            due: BTreeSet::new(),
+        }
+    }
+}
+
+impl<N: Ord + Copy> Alarms<N> {
+    /// Sets the alarm of `what`, whatever it was set to; `None`: it is not wanted any more.
+    #[inline]
+    pub fn set(&mut self, what: N, at: Option<Time>) {
+        if at.is_some() || !self.at.is_empty() {
+            self.change(what, at);
+        }
+    }
+
+    fn change(&mut self, what: N, at: Option<Time>) {
+        let before = match at {
+            Some(at) => self.at.insert(what, at),
+            None => self.at.remove(&what),
+        };
+        if let Some(before) = before {
+            self.due.remove(&(before, what));
+        }
+        if let Some(at) = at {
+            self.due.insert((at, what));
+        }
+    }
+
+    /// The next one that rings, and when.
+    #[inline]
+    pub fn first(&self) -> Option<(Time, N)> {
+        self.due.first().copied()
+    }
+
+    /// The next one that has rung by now; it is not set any more.
+    pub fn take_due(&mut self, now: Time) -> Option<N> {
+        let (_, what) = self.first().filter(|(at, _)| *at <= now)?;
+        self.change(what, None);
+        Some(what)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +225,21 @@ mod tests {
         assert_eq!(resend.again_at(), Time(6_500));
         assert!(!resend.is_silent(Time(6_499), 5_000));
         assert!(resend.is_silent(Time(6_500), 5_000));
+    }
+
+    #[test]
+    fn alarms_ring_in_order() {
+        let mut alarms = Alarms::default();
+        for (what, at) in [('b', 3), ('a', 3), ('c', 1), ('d', 2), ('c', 4)] {
+            alarms.set(what, Some(Time(at)));
+        }
+        alarms.set('d', None);
+        alarms.set('e', None);
+        assert_eq!(alarms.first(), Some((Time(3), 'a')));
+        assert_eq!(alarms.take_due(Time(2)), None);
+        let rung: Vec<char> = core::iter::from_fn(|| alarms.take_due(Time(4))).collect();
+        assert_eq!(rung, ['a', 'b', 'c']);
+        assert_eq!(alarms.first(), None);
     }
 
     #[test]

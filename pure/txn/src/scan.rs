@@ -184,12 +184,6 @@ impl ScanRun {
         }
     }
 
-    /// Whether `key` is the last one that was dealt with, for good.
-    pub fn is_past(&self, key: &[u8]) -> bool {
-        let cursor = self.slots.last().and_then(|(_, cursor)| cursor.as_ref());
-        cursor.is_some_and(|(last, again)| !again && last == key)
-    }
-
     /// Gives a row to the program; `key` is its key in the slot. Returns whether it was emitted or
     /// taken in; then call [`Self::count`].
     ///
@@ -413,10 +407,8 @@ mod tests {
             let mut scan = run(false);
             scan.visit(&op, vec![Slot(1), Slot(4), Slot(6)]);
             assert_eq!(scan.rest(&op), behind);
-            assert!(scan.is_past(&[5]) && !scan.is_past(&[6]));
             scan.pass(&[5], true);
             assert_eq!(scan.rest(&op), again);
-            assert!(!scan.is_past(&[5]));
             scan.leave_slot();
             assert_eq!(scan.rest(&op), op.range);
         }

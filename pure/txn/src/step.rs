@@ -47,6 +47,14 @@ impl<M> Cx<'_, M> {
         note_read(&mut self.history, txn, key, version);
     }
 
+    /// Tells the history that a transaction of this coordinator begins.
+    #[inline]
+    pub fn note_begin(&mut self, txn: TxnId) {
+        if let Some(history) = &mut self.history {
+            history.push(Event::Begin { txn, at: self.now });
+        }
+    }
+
     /// Tells the history of a write.
     #[inline]
     pub fn note_write(&mut self, txn: TxnId, key: &Key) {

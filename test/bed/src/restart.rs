@@ -60,7 +60,7 @@ impl<P: Subject> World<P> {
         let floor = recovery.clock_floor.max(Ts::from_time(self.now));
         for id in self.ids_of(node) {
             let store = self.store_of(id, &recovery);
-            let mut protocol = P::new(id, &self.ids());
+            let mut protocol = P::new(id);
             protocol.plant(self.fault);
             protocol.set(&self.settings);
             let shard = self.shards.get_mut(&id).expect("a shard");

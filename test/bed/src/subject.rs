@@ -23,8 +23,8 @@ pub trait Subject: Protocol + Sized {
         shards.to_vec()
     }
 
-    /// The protocol on one of `shards`, which are all, in the order of placement.
-    fn new(shard: ShardId, shards: &[ShardId]) -> Self;
+    /// The protocol on a shard.
+    fn new(shard: ShardId) -> Self;
 
     /// Changes the settings.
     fn set(&mut self, settings: &Self::Settings);

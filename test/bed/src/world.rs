@@ -4,7 +4,7 @@ use crate::Subject;
 use crate::checkpoint::Checkpoint;
 use crate::disk::{Disk, Port};
 use crate::programs;
-use base::{Clock, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{Clock, Key, NodeId, Placement, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Record};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ pub struct World<P: Subject> {
     /// Shards of all nodes.
     pub shards: BTreeMap<ShardId, Shard<P>>,
     /// The home of slot `s` is the element at `s` modulo their number.
-    pub homes: Vec<ShardId>,
+    pub placement: Placement,
     /// Messages in the order in which they were sent.
     pub flights: Vec<Flight<P::Message>>,
     /// Answers to clients that nobody has taken.
@@ -133,7 +133,7 @@ impl<P: Subject> World<P> {
             now: Time(1_704_067_200_000_000 + 1_000_000),
             nodes: BTreeMap::new(),
             shards: BTreeMap::new(),
-            homes: P::homes(&ids),
+            placement: Placement::over(P::homes(&ids)),
             flights: Vec::new(),
             answers: Vec::new(),
             history: Vec::new(),
@@ -167,7 +167,7 @@ impl<P: Subject> World<P> {
         }
         for id in ids.iter().copied() {
             let shard = Shard {
-                protocol: P::new(id, &ids),
+                protocol: P::new(id),
                 store: Store::new(),
                 clock: Clock::new(id, Ts::ZERO),
                 counters: Counters::default(),
@@ -202,7 +202,7 @@ impl<P: Subject> World<P> {
 
     /// The shard of a row's slot.
     pub fn home(&self, key: &Key) -> ShardId {
-        self.homes[usize::from(key.slot.0) % self.homes.len()]
+        self.placement.home(key.slot)
     }
 
     pub(crate) fn start_record(&mut self, node: NodeId) {
@@ -277,6 +277,8 @@ impl<P: Subject> World<P> {
             shard: id,
             incarnation,
             view: 1,
+            placement: &self.placement,
+            durable: node.disk.borrow().durable,
             clock: &mut shard.clock,
             store: &mut shard.store,
             journal: &mut port,

@@ -100,11 +100,12 @@ pub struct GlobalLock {
 }
 
 impl GlobalLock {
-    /// The protocol on `shard`, with all rows on `guard`.
-    pub fn new(shard: ShardId, guard: ShardId) -> GlobalLock {
+    /// The protocol on `shard`. All rows are at one home, the guard, which it knows from
+    /// [`txn::Protocol::recover`] on.
+    pub fn new(shard: ShardId) -> GlobalLock {
         GlobalLock {
             shard,
-            guard,
+            guard: shard,
             life: 0,
             asking: BTreeMap::new(),
             dropping: BTreeSet::new(),

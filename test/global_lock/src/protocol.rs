@@ -23,6 +23,7 @@ impl Protocol for GlobalLock {
         _: &mut CheckpointTables,
         _: &dyn Fn(IndexId) -> bool,
     ) {
+        self.guard = cx.placement.shards()[0];
         if self.guard.node() == self.shard.node() {
             self.life = cx.incarnation;
         }

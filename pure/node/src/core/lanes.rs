@@ -86,6 +86,8 @@ macro_rules! enter {
             shard: core.config.shard,
             incarnation: core.config.incarnation,
             view: 1,
+            placement: &core.placement,
+            durable: core.durable,
             clock: &mut core.clock,
             store: &mut core.store,
             journal: &mut core.journal,
@@ -104,21 +106,17 @@ macro_rules! enter {
 
 /// Makes a lane of each protocol.
 macro_rules! lanes {
-    ($($lane:ident :: $kind:ident = |$shard:ident, $homes:ident| $make:expr;)*) => {
+    ($($lane:ident :: $kind:ident;)*) => {
         /// The protocols of a shard.
         pub(crate) struct Protocols {
             $($lane: Lane<$lane::$kind>,)*
         }
 
         impl Protocols {
-            /// Those of `shard`, with nothing in doubt. `homes` are the shards of the cluster in
-            /// the order of placement.
-            pub(crate) fn new(shard: ShardId, homes: &[ShardId]) -> Protocols {
+            /// Those of `shard`, with nothing in doubt.
+            pub(crate) fn new(shard: ShardId) -> Protocols {
                 Protocols {
-                    $($lane: {
-                        let ($shard, $homes) = (shard, homes);
-                        Lane::new($make)
-                    },)*
+                    $($lane: Lane::new($lane::$kind::new(shard)),)*
                 }
             }
         }

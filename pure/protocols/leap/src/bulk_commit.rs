@@ -9,10 +9,8 @@ use crate::job::Stop;
 use crate::{Context, Leap};
 use base::{Key, Position, Ts, TxnId};
 use journal::Record;
-use local::record::{append_commit, begin_install, install, install_slice};
+use local::record::{commit_few, install_slice};
 use store::Write;
-use txn::WriteList;
-use txn::bulk::Chunks;
 
 impl Leap {
     pub(crate) fn append_record(&mut self, cx: &mut Context<'_>, record: &Record) -> Position {
@@ -28,20 +26,19 @@ impl Leap {
         commit_ts: Ts,
         writes: &[(Key, Write)],
     ) -> Position {
-        let position = append_commit(cx, &mut self.scratch, txn, commit_ts, writes, 0);
-        install(cx, &mut self.installed, txn, writes, commit_ts, position);
-        position
+        let (installed, scratch) = (&mut self.installed, &mut self.scratch);
+        commit_few(cx, installed, scratch, txn, commit_ts, writes)
     }
 
     /// Whether what `txn` has written goes in slices, and is not all in the journal yet.
     pub(crate) fn is_to_freeze(&self, txn: TxnId) -> bool {
-        self.txns[&txn].written.is_to_freeze(&self.bulks)
+        self.coord.txns[&txn].written.is_to_freeze(&self.bulks)
     }
 
     /// Puts a large write set into the journal, a slice a turn, before its transaction commits.
     /// `Err`: there is more to do.
     pub(crate) fn freeze(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Result<(), Stop> {
-        let written = &mut self.txns.get_mut(&txn).expect("it commits").written;
+        let written = &mut self.coord.txns.get_mut(&txn).expect("it commits").written;
         if written.is_to_freeze(&self.bulks) {
             written.freeze(cx, txn, &self.bulks, &mut self.scratch)?;
         }
@@ -49,23 +46,6 @@ impl Leap {
             return Err(Stop::Budget);
         }
         Ok(())
-    }
-
-    /// The record of a commit whose writes stand in chunks; they are installed from here on.
-    pub(crate) fn commit_frozen(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        commit_ts: Ts,
-        (writes, mut chunks): (WriteList, Chunks),
-    ) -> Position {
-        let scratch = &mut self.scratch;
-        let position = append_commit(cx, scratch, txn, commit_ts, &[], chunks.count);
-        chunks.free(cx.journal);
-        begin_install(cx, &mut self.installed, txn, commit_ts, position);
-        self.bulks.begin(txn, commit_ts, writes, false);
-        self.locks.end(txn);
-        position
     }
 
     /// One slice of what large transactions leave to do.

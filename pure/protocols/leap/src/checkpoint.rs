@@ -61,11 +61,8 @@ impl Leap {
             };
             return (open, AwayCursor(Stage::Former(former, 0)));
         }
-        let settling = self
-            .home
-            .settling
-            .iter()
-            .filter(|(_, s)| s.owner == self.shard);
+        let settling = self.home.settling.iter();
+        let settling = settling.filter(|(_, s)| s.owner == self.shard);
         let held = settling.map(|(otag, settling)| Claim {
             key: settling.key.clone(),
             otag: *otag,
@@ -90,10 +87,8 @@ impl Leap {
                     Stage::Former(former.clone(), from + max),
                 ),
                 Stage::Held(from, table) => {
-                    let held = self
-                        .owner
-                        .held
-                        .range((after(from.as_ref()), Bound::Unbounded));
+                    let rows = (after(from.as_ref()), Bound::Unbounded);
+                    let held = self.owner.held.range(rows);
                     let piece = Ownership {
                         held: held.take(max).map(claim_of).collect(),
                         ..Ownership::default()
@@ -131,7 +126,7 @@ impl Leap {
                 None => piece.held.push(Claim {
                     key,
                     otag,
-                    holding: Holding::Released(self.home.grants[otag].to),
+                    holding: Holding::Released(self.home.grants[otag].want.to),
                 }),
             }
         }

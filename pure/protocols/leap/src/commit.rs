@@ -5,15 +5,15 @@ use crate::message::{Body, Confirm};
 use crate::txns::Phase;
 use crate::{Context, Leap};
 use alloc::vec::Vec;
-use base::{NodeId, ShardId, Ts, TxnId};
-use journal::Writes;
+use base::{ShardId, Ts, TxnId};
+use local::record::commit_few;
 use txn::{AbortReason, Asked, OpId, OpReply, OpResult, Outcome, Submitted};
 
 /// A shard that has not confirmed the locks that it gave in one of its lives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unconfirmed {
-    shard: ShardId,
-    life: u32,
+    pub(crate) shard: ShardId,
+    pub(crate) life: u32,
 }
 
 impl Asked for Unconfirmed {
@@ -33,10 +33,7 @@ impl Leap {
         txn: TxnId,
         id: OpId,
     ) -> Submitted<OpReply> {
-        let state = self
-            .txns
-            .get(&txn)
-            .expect("commit comes between begin and forget");
+        let state = self.coord.txns.of(txn);
         if let Some(outcome) = &state.outcome {
             return Submitted::Ready(OpReply::ended(outcome.clone(), state.wait));
         }
@@ -44,7 +41,18 @@ impl Leap {
             state.is_idle() && state.phase == Phase::Running,
             "{txn} commits after its operations"
         );
-        match self.commit_with(cx, txn, id, OpResult::Done) {
+        self.commit_asked(cx, txn, id, OpResult::Done)
+    }
+
+    /// Commits; how that ends is no failure of an operation.
+    pub(crate) fn commit_asked(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        result: OpResult,
+    ) -> Submitted<OpReply> {
+        match self.commit_with(cx, txn, id, result) {
             Submitted::Ready(OpReply {
                 result: Err(_),
                 outcome: Some(outcome),
@@ -62,29 +70,22 @@ impl Leap {
         id: OpId,
         result: OpResult,
     ) -> Submitted<OpReply> {
-        let state = &self.txns[&txn];
+        let state = &self.coord.txns[&txn];
         if let Err(reason) = state.written.check_schema(cx) {
-            self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(OpReply::failed(reason));
+            return self.fail(cx, txn, reason);
         }
         if let Some(owner) = self.is_stranded(txn) {
-            let reason = AbortReason::ParticipantLost(owner);
-            self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(OpReply::failed(reason));
+            return self.fail(cx, txn, AbortReason::ParticipantLost(owner));
         }
         let writes = !state.written.is_empty() || !state.shipped.is_empty();
         if cx.journal.is_full() && writes {
-            let reason = AbortReason::DiskFull(self.shard);
-            self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(OpReply::failed(reason));
+            return self.fail(cx, txn, AbortReason::DiskFull(self.shard));
         }
         // One operation that read at one shard did so at one moment.
         let once = !writes && state.ops == 1 && state.visited.len() == 1;
         let node = self.shard.node();
-        let remote = state
-            .visited
-            .iter()
-            .filter(|(shard, _)| shard.node() != node);
+        let visited = state.visited.iter();
+        let remote = visited.filter(|(shard, _)| shard.node() != node);
         let unconfirmed: Vec<(ShardId, u32)> = remote.copied().collect();
         if (!unconfirmed.is_empty() || self.is_to_freeze(txn))
             && let Some(submitted) = self.seal(cx, txn, id, &result)
@@ -93,7 +94,7 @@ impl Leap {
         }
         // Every lock is held: the timestamp lies above all that the transaction depends on.
         let commit_ts = cx.clock.tick(cx.now);
-        let state = &self.txns[&txn];
+        let state = &self.coord.txns[&txn];
         if once && state.read_at > Ts::ZERO {
             // Its place is where it read: the shard may restart before it hears of a later one.
             let commit_ts = state.read_at;
@@ -121,18 +122,15 @@ impl Leap {
     ) -> Submitted<OpReply> {
         let mut asked = unconfirmed.iter().map(|(shard, _)| *shard);
         if let Some(away) = asked.find(|shard| self.is_down(*shard)) {
-            let reason = AbortReason::Unreachable(away);
-            self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(OpReply::failed(reason));
+            return self.fail(cx, txn, AbortReason::Unreachable(away));
         }
-        let state = self.txns.get_mut(&txn).expect("looked up above");
+        let state = self.coord.txns.of(txn);
         state.cost.messages_on_path += 2 * unconfirmed.len() as u32;
         state.cost.delays += 2;
         state.phase = phase;
-        self.committing.insert(txn, commit_ts);
-        for (shard, life) in unconfirmed {
-            let asked = Unconfirmed { shard, life };
-            self.confirms.begin((txn, shard), asked, cx.now, true);
+        let coordinator = &mut self.coord;
+        coordinator.begin_confirm(txn, commit_ts, &unconfirmed, cx.now);
+        for (shard, _) in unconfirmed {
             self.send_confirm(cx, txn, shard);
         }
         Submitted::Pending
@@ -140,26 +138,11 @@ impl Leap {
 
     /// Asks a shard whether it still holds the locks of a transaction.
     pub(crate) fn send_confirm(&mut self, cx: &mut Context<'_>, txn: TxnId, shard: ShardId) {
-        if let Some(asked) = self.confirms.get((txn, shard)) {
+        if let Some(asked) = self.coord.confirms.get((txn, shard)) {
             let expected = asked.life;
             let confirm = Confirm { txn, expected };
-            self.post(cx, shard, Body::Confirm(confirm), Self::NOTHING);
+            self.say(cx, shard, Body::Confirm(confirm));
         }
-    }
-
-    /// Shards that have not confirmed the locks of a transaction.
-    fn unconfirmed(&self, txn: TxnId) -> impl Iterator<Item = ShardId> {
-        let shards = (txn, ShardId(0))..=(txn, ShardId(u16::MAX));
-        let asked = self.confirms.range(shards);
-        asked.map(|((_, shard), _)| shard)
-    }
-
-    /// Transactions with locks that a former life of a node gave and cannot confirm any more, with
-    /// the first such shard of each.
-    pub(crate) fn lost_confirms(&self, node: NodeId, before: u32) -> Vec<(TxnId, ShardId)> {
-        let mut lost = self.confirms.lost(node, before);
-        lost.dedup_by_key(|(txn, _)| *txn);
-        lost
     }
 
     pub(crate) fn on_confirmed(
@@ -169,7 +152,7 @@ impl Leap {
         txn: TxnId,
         holds: bool,
     ) {
-        let Some(state) = self.txns.get(&txn) else {
+        let Some(state) = self.coord.txns.get(&txn) else {
             return;
         };
         let Phase::Confirming {
@@ -181,7 +164,7 @@ impl Leap {
             return;
         };
         if !holds {
-            let asked = self.confirms.get((txn, from));
+            let asked = self.coord.confirms.get((txn, from));
             // The same life of it has not heard from this shard for a while.
             let present = self.peers.life(from.node());
             let reason = match asked.is_some_and(|asked| asked.life == present) {
@@ -192,8 +175,7 @@ impl Leap {
             return;
         }
         let (id, commit_ts, result) = (*id, *commit_ts, result.clone());
-        self.confirms.end((txn, from));
-        if self.unconfirmed(txn).next().is_none() {
+        if self.coord.confirmed(txn, from) {
             let reply = self.finish(cx, txn, commit_ts, result);
             cx.out.complete(txn, id, reply);
         }
@@ -207,34 +189,33 @@ impl Leap {
         commit_ts: Ts,
         result: OpResult,
     ) -> OpReply {
-        let state = self.txns.get_mut(&txn).expect("it commits");
-        let frozen = state.written.is_freezing().then(|| state.written.take());
-        let mut writes = match frozen {
-            Some(_) => Writes::new(),
-            None => state.written.take_few(),
-        };
-        let mut wait = state.wait;
-        let shipments = self.shipments(txn, &mut writes);
-        if !writes.is_empty() || !shipments.is_empty() || frozen.is_some() {
+        let shipments = self.shipments(txn);
+        let state = self.coord.txns.of(txn);
+        let (mut wait, frozen) = (state.wait, state.written.is_freezing());
+        if !state.written.is_empty() || !shipments.is_empty() {
             let held = (!shipments.is_empty()).then(|| cx.journal.hold());
             if !shipments.is_empty() {
                 self.append_shipped(cx, txn, &shipments);
             }
-            let position = match frozen {
-                Some(frozen) => self.commit_frozen(cx, txn, commit_ts, frozen),
-                None => self.commit_writes(cx, txn, commit_ts, &writes),
-            };
+            let (installed, bulks) = (&mut self.installed, &mut self.bulks);
+            let (state, scratch) = (self.coord.txns.of(txn), &mut self.scratch);
+            let written = &mut state.written;
+            let position = written.commit(cx, installed, bulks, scratch, txn, commit_ts);
+            // Without one, all of it is owed to owners.
+            let position =
+                position.unwrap_or_else(|| commit_few(cx, installed, scratch, txn, commit_ts, &[]));
+            wait = wait.max(position);
+            state.cost.forced_writes += 1;
+            state.wait = wait;
+            if frozen {
+                self.locks.end(txn);
+            }
             if let Some(held) = held {
                 cx.journal.free(held);
             }
             if !shipments.is_empty() {
                 self.send_off(cx, txn, commit_ts, position, shipments);
             }
-            wait = wait.max(position);
-            let state = self.txns.get_mut(&txn).expect("looked up above");
-            state.cost.forced_writes += 1;
-            state.wait = wait;
-            state.written.reuse(writes);
         }
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());
@@ -247,10 +228,7 @@ impl Leap {
 
     /// Rolls back and answers what is outstanding. Without effect after the end.
     pub(crate) fn abort_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
-        let open = self
-            .txns
-            .get(&txn)
-            .is_some_and(|state| state.outcome.is_none());
+        let open = self.coord.is_open(txn);
         if open && self.is_entrusted(txn) {
             // It may be in other hands: nobody knows how it ends.
             self.lose_errand(cx, txn);
@@ -259,22 +237,31 @@ impl Leap {
         }
     }
 
+    /// Rolls back what was to be answered with something else.
+    pub(crate) fn fail(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        reason: AbortReason,
+    ) -> Submitted<OpReply> {
+        self.abort_txn(cx, txn, reason.clone());
+        Submitted::Ready(OpReply::failed(reason))
+    }
+
     /// Sets the outcome, frees the locks everywhere, and answers all that is still outstanding.
     pub(crate) fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
-        self.tally(txn);
-        let state = self
-            .txns
-            .get_mut(&txn)
-            .expect("a transaction ends before it is forgotten");
+        let here = self.shard.node();
+        let state = self.coord.txns.of(txn);
         assert!(state.outcome.is_none(), "{txn} ends once");
         state.outcome = Some(outcome.clone());
+        state.cost = state.cost_so_far(here);
         self.give_up_ships(cx, txn, &outcome);
-        let state = self.txns.get_mut(&txn).expect("looked up above");
+        let state = self.coord.txns.of(txn);
         let phase = core::mem::replace(&mut state.phase, Phase::Ended);
         let local = core::mem::take(&mut state.local);
         let reads = core::mem::take(&mut state.reads);
         let told = self.take_visited(txn);
-        let state = self.txns.get_mut(&txn).expect("looked up above");
+        let state = self.coord.txns.of(txn);
         state.written.discard(cx.journal, &mut self.bulks);
         let node = self.shard.node();
         let remote = told.iter().filter(|shard| shard.node() != node).count() as u32;
@@ -288,15 +275,11 @@ impl Leap {
         }
         for shard in told {
             // It tells its clock as well: later commits there lie above this one.
-            self.post(cx, shard, Body::Release(txn), Self::NOTHING);
+            self.say(cx, shard, Body::Release(txn));
         }
         self.release_locks(txn);
         self.ask_again_for_recalls(cx, txn);
-        if self.committing.remove(&txn).is_some() {
-            let open: Vec<ShardId> = self.unconfirmed(txn).collect();
-            for shard in open {
-                self.confirms.end((txn, shard));
-            }
+        if self.coord.end_confirm(txn) {
             self.wake_snapshots();
         }
         if let Phase::Confirming { id, .. } = phase
@@ -327,7 +310,7 @@ impl Leap {
     /// Shards that may hold locks for a transaction that ends; its scans there need nothing more.
     fn take_visited(&mut self, txn: TxnId) -> Vec<ShardId> {
         let own = self.shard;
-        let state = self.txns.get_mut(&txn).expect("it ends");
+        let state = self.coord.txns.of(txn);
         let mut told: Vec<ShardId> = core::mem::take(&mut state.asked);
         told.extend(state.visited.iter().map(|(shard, _)| *shard));
         told.retain(|shard| *shard != own);
@@ -348,7 +331,7 @@ impl Leap {
 
     fn fail_reads(&mut self, cx: &mut Context<'_>, reads: Vec<u64>, reason: &AbortReason) {
         for number in reads {
-            if let Some(reading) = self.readings.end(number) {
+            if let Some(reading) = self.coord.readings.end(number) {
                 let reply = OpReply::failed(reason.clone());
                 cx.out.complete(reading.txn, reading.id, reply);
             }

@@ -106,7 +106,7 @@ impl Leap {
             for (key, _) in &keys {
                 self.home.table.remove(key);
             }
-            self.post(cx, owner, Body::Forget(keys), Self::NOTHING);
+            self.say(cx, owner, Body::Forget(keys));
         }
         match (more, quiet) {
             (Some(key), _) => Turn::More(key),
@@ -130,7 +130,7 @@ impl Leap {
             let pending = installed
                 || self.pendings.formulas.has(&key)
                 || self.owner.release_of(&key).is_some();
-            if pending || self.txns.values().any(|txn| written(txn)) {
+            if pending || self.coord.txns.values().any(|txn| written(txn)) {
                 if self.owner.forgotten.is_empty() && self.home.dropped.is_empty() {
                     let at = cx.now.after(self.settings.resend_us);
                     self.home.dropped_again.set_by(at);

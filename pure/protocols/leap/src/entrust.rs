@@ -21,14 +21,14 @@ use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Entrust, Performance, Performed};
 use crate::request::Standing;
 use crate::txns::Phase;
-use crate::{Context, Leap, Seen, printed};
+use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{Key, NodeId, Position, ShardId, TxnId};
 use txn::{
     AbortReason, Asked, Asks, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program,
-    Read, Submitted,
+    Read, Seen, Submitted,
 };
 
 /// Changes of a row that one shard entrusts in a row, before it is told to take it.
@@ -76,15 +76,17 @@ impl Errand {
     }
 }
 
+/// Numbers that are over, with answers and their positions.
+type Answered = Seen<u64, Option<(Performed, Position)>>;
+
 /// What a shard has to do with entrusted transactions, as coordinator and as owner.
 #[derive(Debug, Default)]
 pub(crate) struct Errands {
     /// Those of this shard, by number.
     pub(crate) out: Asks<u64, Errand>,
-    /// Numbers that came here, per coordinator in its life.
-    seen: BTreeMap<ShardId, (u32, Seen<u64>)>,
-    /// Answers that may be asked for again, with the position of what they tell.
-    answers: BTreeMap<(ShardId, u64), (Performed, Position)>,
+    /// Numbers that came here, per coordinator in its life; with the answers that may be asked for
+    /// again, and the positions of what they tell.
+    seen: BTreeMap<ShardId, (u32, Answered)>,
     /// Where rows were last.
     whereabouts: BTreeMap<Key, ShardId>,
     /// Rows that this shard was told to take.
@@ -212,12 +214,10 @@ impl Leap {
 
     /// Hands a transaction of one operation over.
     pub(crate) fn entrust(&mut self, cx: &mut Context<'_>, mut job: Job, to: ShardId) {
-        let Origin::Local { id, .. } = job.origin else {
-            unreachable!("only coordinators entrust")
-        };
+        let (id, _) = job.local();
         let message = self.errand_of(&mut job, to, false);
         let errand = Errand::new(id, true, to, message);
-        let state = self.txns.get_mut(&job.txn).expect("it runs");
+        let state = self.coord.txns.of(job.txn);
         state.phase = Phase::Entrusted;
         self.begin_errand(cx, errand);
     }
@@ -249,7 +249,7 @@ impl Leap {
         self.next_number += 1;
         let number = self.next_number;
         errand.message.number = number;
-        let state = self.txns.get_mut(&errand.message.txn).expect("it runs");
+        let state = self.coord.txns.of(errand.message.txn);
         if errand.message.holds {
             state.ships.push(number);
         } else {
@@ -270,12 +270,12 @@ impl Leap {
         message.floor = self.errands.out.floor(to).unwrap_or(number);
         let body = Body::Entrust(Box::new(message));
         let remote = self.is_remote(to);
-        if let Some(state) = self.txns.get_mut(&txn) {
+        if let Some(state) = self.coord.txns.get_mut(&txn) {
             state.measure(remote, &body);
             state.cost.messages_on_path += u32::from(remote);
             state.cost.messages_in_node += u32::from(!remote);
         }
-        self.post(cx, to, body, Self::NOTHING);
+        self.say(cx, to, body);
     }
 
     pub(crate) fn on_errand_timer(&mut self, cx: &mut Context<'_>) {
@@ -298,7 +298,7 @@ impl Leap {
 
     pub(crate) fn take_errand(&mut self, number: u64) -> Option<Errand> {
         let errand = self.errands.out.end(number)?;
-        if let Some(state) = self.txns.get_mut(&errand.message.txn) {
+        if let Some(state) = self.coord.txns.get_mut(&errand.message.txn) {
             if errand.message.holds {
                 state.ships.retain(|other| *other != number);
             } else {
@@ -311,17 +311,13 @@ impl Leap {
     /// Nobody will learn any more how it ended: the client is told so, and the owner to give it up
     /// if it has not begun.
     pub(crate) fn lose_errand(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let number = self.txns.get(&txn).and_then(|state| state.errand);
+        let number = self.coord.txns.get(&txn).and_then(|state| state.errand);
         let Some(errand) = number.and_then(|number| self.take_errand(number)) else {
             return;
         };
-        self.post(cx, errand.to, Body::Release(txn), Self::NOTHING);
+        self.say(cx, errand.to, Body::Release(txn));
         self.end_txn(cx, txn, Outcome::Unknown);
-        let reply = OpReply {
-            result: Ok(OpResult::Done),
-            outcome: Some(Outcome::Unknown),
-            wait: Self::NOTHING,
-        };
+        let reply = OpReply::ended(Outcome::Unknown, Self::NOTHING);
         cx.out.complete(txn, errand.id, reply);
     }
 
@@ -354,42 +350,35 @@ impl Leap {
         if txn.incarnation > *life {
             (*life, *seen) = (txn.incarnation, Seen::default());
         }
-        let floor = entrust.floor;
-        seen.raise(floor);
+        seen.raise(entrust.floor);
         if seen.is_over(number) && filtered {
-            if let Some((answer, position)) = self.errands.answers.get(&(from, number)) {
-                let (answer, position) = (answer.clone(), *position);
+            if let Some((answer, position)) = seen.kept(number).cloned().flatten() {
                 self.post(cx, from, Body::Performed(Box::new(answer)), position);
-            } else if self.txns.contains_key(&txn)
+            } else if self.coord.txns.contains_key(&txn)
                 || self.guests.has(txn, Origin::Held { from, number })
             {
-                self.post(cx, from, Body::Reading(number), Self::NOTHING);
+                self.say(cx, from, Body::Reading(number));
             }
             return;
         }
-        seen.end(number);
-        let answers = &mut self.errands.answers;
-        while let Some((&at, _)) = answers.range((from, 0)..(from, floor)).next() {
-            answers.remove(&at);
-        }
+        seen.end(number, None);
         if entrust.holds {
             self.begin_hold(cx, from, entrust);
             return;
         }
         let origin = Origin::Errand { from, number };
         let mut job = Job::new(txn, entrust.options, entrust.planned, origin);
+        job.id = self.jobs.next_number();
         job.alone = true;
         let here = entrust.op.key().filter(|key| self.is_mine(key)).cloned();
-        if here.is_none() || self.txns.contains_key(&txn) {
+        if here.is_none() || self.coord.txns.contains_key(&txn) {
             job.op = Some(entrust.op);
             self.decline(cx, &job, from, number);
             return;
         }
-        let mut state = self.fresh_txn(entrust.options);
+        let state = self.coord.txns.begin(txn, entrust.options);
         state.guest = here;
         state.ops = 1;
-        self.txns.insert(txn, state);
-        job.id = self.jobs.next_number();
         job.free = self.is_free(cx, txn, &entrust.op);
         job.op = Some(entrust.op);
         match self.run(cx, &mut job) {
@@ -426,7 +415,7 @@ impl Leap {
         result: Result<OpResult, OpError>,
     ) {
         let txn = job.txn;
-        let Some(state) = self.txns.get_mut(&txn) else {
+        let Some(state) = self.coord.txns.get_mut(&txn) else {
             return;
         };
         let Some(key) = state.guest.clone() else {
@@ -448,12 +437,7 @@ impl Leap {
                 },
                 Submitted::Pending => unreachable!("it holds nothing elsewhere"),
             },
-            Err(error) => Performance::Ended {
-                result: Err(error),
-                outcome: None,
-                wait: job.wait,
-                take: false,
-            },
+            Err(error) => Performance::failed(error, job.wait),
         };
         self.dismiss(txn);
         self.answer_errand(cx, from, number, performance, Some(&key));
@@ -476,7 +460,8 @@ impl Leap {
     }
 
     fn has_guest(&self, txn: TxnId) -> bool {
-        self.txns
+        self.coord
+            .txns
             .get(&txn)
             .is_some_and(|state| state.guest.is_some())
     }
@@ -484,9 +469,9 @@ impl Leap {
     /// Forgets a transaction of another shard, and what it waits for.
     fn dismiss(&mut self, txn: TxnId) {
         if self.has_guest(txn)
-            && let Some(state) = self.txns.remove(&txn)
+            && let Some(state) = self.coord.txns.remove(&txn)
         {
-            self.spare(state);
+            self.coord.txns.spare(state);
             self.release_locks(txn);
         }
     }
@@ -524,9 +509,10 @@ impl Leap {
             number,
             performance,
         };
-        if self.is_remote(to) {
-            let kept = (answer.clone(), position);
-            self.errands.answers.insert((to, number), kept);
+        if self.is_remote(to)
+            && let Some((_, seen)) = self.errands.seen.get_mut(&to)
+        {
+            seen.end(number, Some((answer.clone(), position)));
         }
         self.post(cx, to, Body::Performed(Box::new(answer)), position);
     }
@@ -545,7 +531,7 @@ impl Leap {
     /// Gives up what was entrusted by former lives of a node.
     pub(crate) fn give_up_errands(&mut self, node: NodeId, incarnation: u32) {
         let dead = |txn: &&TxnId| txn.shard.node() == node && txn.incarnation < incarnation;
-        let dead: Vec<TxnId> = self.txns.keys().filter(dead).copied().collect();
+        let dead: Vec<TxnId> = self.coord.txns.keys().filter(dead).copied().collect();
         for txn in dead {
             self.give_up_errand(txn);
         }
@@ -562,10 +548,7 @@ impl Leap {
         };
         let hops = 1 + u32::from(self.is_remote(from));
         let txn = errand.message.txn;
-        let state = self
-            .txns
-            .get_mut(&txn)
-            .expect("an errand belongs to its transaction");
+        let state = self.coord.txns.of(txn);
         if hops > 1 {
             state.cost.delays += hops;
             state.cost.messages_on_path += 1;
@@ -615,7 +598,7 @@ impl Leap {
             }
             _ => None,
         };
-        let state = self.txns.get_mut(&txn).expect("looked up by the caller");
+        let state = self.coord.txns.of(txn);
         state.wait = state.wait.max(wait);
         if let Some(reason) = reason {
             self.end_txn(cx, txn, Outcome::Aborted(reason.clone()));
@@ -668,15 +651,12 @@ impl Leap {
         let message = errand.message;
         let txn = message.txn;
         let mut job = Box::new(Job::new(txn, message.options, message.planned, origin));
-        job.alone = !message.holds;
         job.id = self.jobs.next_number();
+        job.alone = !message.holds;
         job.op = Some(message.op);
-        let state = self.txns.get_mut(&txn).expect("it runs");
-        state.phase = Phase::Running;
-        state.local.push((id, job.id));
-        self.jobs.wake(job.id);
-        self.jobs.insert(job.id, job);
-        self.jobs.wake_all(self.owings.waits.drain(..));
+        self.coord.txns.of(txn).phase = Phase::Running;
+        self.run_here(id, job);
+        self.jobs.wake_all(self.coord.owings.waits.drain(..));
     }
 
     /// Why an operation of another shard's transaction stops here instead of asking for its row.
@@ -686,7 +666,8 @@ impl Leap {
 
     /// A cancelled transaction may be in other hands: then nobody knows how it ends.
     pub(crate) fn is_entrusted(&self, txn: TxnId) -> bool {
-        self.txns
+        self.coord
+            .txns
             .get(&txn)
             .is_some_and(|state| state.errand.is_some())
     }

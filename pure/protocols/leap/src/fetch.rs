@@ -60,7 +60,7 @@ impl Leap {
     pub(crate) fn send_fetch(&mut self, cx: &mut Context<'_>, number: u64) {
         if let Some(fetching) = self.fetches.get(number) {
             let (to, fetch) = (fetching.to, fetching.fetch.clone());
-            self.post(cx, to, Body::Fetch(Box::new(fetch)), Self::NOTHING);
+            self.say(cx, to, Body::Fetch(Box::new(fetch)));
         }
     }
 
@@ -68,18 +68,14 @@ impl Leap {
         let Fetch { txn, number, .. } = fetch;
         let origin = Origin::Fetch { from, number };
         if self.guests.has(txn, origin) {
-            self.post(cx, from, Body::Reading(number), Self::NOTHING);
+            self.say(cx, from, Body::Reading(number));
             return;
         }
         if txn.shard != self.shard {
             if fetch.lock.is_some() {
                 self.open_visit(cx, txn);
             }
-        } else if self
-            .txns
-            .get(&txn)
-            .is_none_or(|state| state.outcome.is_some())
-        {
+        } else if !self.coord.is_open(txn) {
             // A late one: its transaction is over.
             return;
         }
@@ -142,7 +138,7 @@ impl Leap {
                 Standing::Mine => {}
             }
             if let Some(mode) = fetch.lock {
-                self.lock(cx, job, &Item::of(key), mode)?;
+                self.lock(cx.now, job, &Item::of(key), mode)?;
                 // It may have left while the lock was waited for.
                 if !self.is_mine(key) {
                     fetch.moved.push(key.clone());
@@ -207,21 +203,11 @@ impl Leap {
             visit.jobs.retain(|id| *id != job.id);
         }
         let fetch = *job.fetch.expect("a fetch keeps its state");
-        let rows = match result {
-            Ok(_) => Ok(fetch.rows),
-            Err(OpError::Aborted(reason)) => Err(reason),
-            Err(OpError::Sql(_) | OpError::Raise(_)) => unreachable!("a fetch evaluates nothing"),
-        };
-        let wait = if self.is_remote(from) {
-            Self::NOTHING
-        } else {
-            job.wait
-        };
         let fetched = Fetched {
             number,
-            rows,
+            rows: result.map(|_| fetch.rows).map_err(OpError::into_reason),
             moved: fetch.moved,
-            wait,
+            wait: self.in_node(from, job.wait),
         };
         self.post(cx, from, Body::Fetched(Box::new(fetched)), job.wait);
     }

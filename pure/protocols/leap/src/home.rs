@@ -37,6 +37,20 @@ pub(crate) struct Entry {
     pub(crate) moves: u32,
 }
 
+impl Entry {
+    /// A row that `owner` got by a grant, in so many moves.
+    pub(crate) fn new(owner: Option<ShardId>, otag: Otag, moves: u32) -> Entry {
+        Entry {
+            owner,
+            otag,
+            since: otag,
+            grant: None,
+            lost: false,
+            moves,
+        }
+    }
+}
+
 /// How far a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
@@ -61,21 +75,53 @@ pub(crate) struct Incoming {
     pub(crate) reclaim: Option<ShardId>,
 }
 
+/// Who is to get a row: the shard, its life, and the number under which it has asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Want {
+    pub(crate) to: ShardId,
+    pub(crate) life: u32,
+    pub(crate) seq: u64,
+}
+
+impl Want {
+    pub(crate) fn new(to: ShardId, life: u32, seq: u64) -> Want {
+        Want { to, life, seq }
+    }
+}
+
 /// A grant whose requester has not yet said what became of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) key: Key,
     pub(crate) from: ShardId,
-    pub(crate) to: ShardId,
-    pub(crate) to_incarnation: u32,
+    pub(crate) want: Want,
     /// The request behind it.
     pub(crate) request: (ShardId, u64),
-    pub(crate) seq: u64,
     pub(crate) priority: Priority,
     /// The owner has restarted: the requester is asked to refuse.
     pub(crate) cancel: bool,
     /// Grants of the row that came to nothing before: the owner may know of them only.
     pub(crate) older: Vec<Otag>,
+}
+
+impl Grant {
+    pub(crate) fn new(
+        key: Key,
+        from: ShardId,
+        want: Want,
+        request: (ShardId, u64),
+        priority: Priority,
+    ) -> Grant {
+        Grant {
+            key,
+            from,
+            want,
+            request,
+            priority,
+            cancel: false,
+            older: Vec::new(),
+        }
+    }
 }
 
 impl Asked for Grant {
@@ -137,12 +183,8 @@ impl Leap {
                 self.refuse_request(cx, from, incarnation, seq, None);
             }
         } else {
-            let ignored = printed!(self, LeapOwnerIgnored)
-                && self
-                    .home
-                    .table
-                    .get(&request.key)
-                    .is_some_and(|entry| entry.owner == Some(from));
+            let ignored =
+                printed!(self, LeapOwnerIgnored) && self.home.owner_of(&request.key) == Some(from);
             if ignored {
                 return;
             }
@@ -161,19 +203,16 @@ impl Leap {
     /// Puts a request into the queue of its row.
     fn enqueue(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, mut incoming: Incoming) {
         let id = self.jobs.next_number();
+        let txn = place(from, incoming.incarnation, seq);
+        let (item, mode) = (Item::of(&incoming.key), LockMode::Exclusive);
+        let place = Priority {
+            txn,
+            ..incoming.priority
+        };
         let acquired = self.home.dispatch.acquire(LockRequest {
-            txn: Priority {
-                txn: place(from, incoming.incarnation, seq),
-                ..incoming.priority
-            },
-            item: Item::of(&incoming.key),
-            mode: LockMode::Exclusive,
             // What gives a row back to its former owner waits for anybody.
             alone: incoming.reclaim.is_some(),
-            ordered: false,
-            deadline: None,
-            now: cx.now,
-            request: id,
+            ..LockRequest::new(place, item, mode, cx.now, id)
         });
         incoming.stage = Stage::Queued(id);
         self.home.incoming.insert((from, seq), incoming);
@@ -211,9 +250,7 @@ impl Leap {
             key: conflict.key,
             holder,
         };
-        let incarnation = self.home.incoming[&(from, seq)].incarnation;
-        self.home.finish_request(from, seq);
-        self.refuse_request(cx, from, incarnation, seq, Some(reason));
+        self.end_request_of(cx, (from, seq), Some(reason));
     }
 
     /// It is a request's turn.
@@ -221,11 +258,7 @@ impl Leap {
         let Some((from, seq)) = self.home.queued.remove(&id) else {
             return;
         };
-        let incoming = self
-            .home
-            .incoming
-            .get_mut(&(from, seq))
-            .expect("a queued request is kept");
+        let incoming = self.home.request((from, seq));
         incoming.stage = Stage::Locking;
         let incoming = incoming.clone();
         if let Some(backup) = incoming.reclaim {
@@ -239,8 +272,7 @@ impl Leap {
             return;
         }
         if let Some(reason) = self.hindrance(&incoming.key) {
-            self.home.finish_request(from, seq);
-            self.refuse_request(cx, from, incoming.incarnation, seq, Some(reason));
+            self.end_request_of(cx, (from, seq), Some(reason));
             return;
         }
         let lends = incoming.shared && from != self.shard && self.lends(&incoming.key);
@@ -254,58 +286,34 @@ impl Leap {
                 self.bring_home(cx, (from, seq), &incoming, owner);
             }
             None if from != self.shard => {
-                let releasing = Releasing {
-                    key: incoming.key,
-                    otag: None,
-                    home: self.shard,
-                    to: from,
-                    to_incarnation: incoming.incarnation,
-                    seq,
-                    priority: incoming.priority,
-                    void: false,
-                };
+                let want = Want::new(from, incoming.incarnation, seq);
+                let (key, priority) = (incoming.key, incoming.priority);
+                let releasing = Releasing::new(key, None, self.shard, want, priority);
                 self.begin_release(cx, releasing);
             }
             Some(Some(owner)) if owner != from => {
-                let to = (from, incoming.incarnation, seq);
-                self.grant(cx, (from, seq), &incoming, owner, to);
+                let want = Want::new(from, incoming.incarnation, seq);
+                self.grant(cx, (from, seq), &incoming, owner, want);
             }
             // It has come there in the meantime.
-            None | Some(Some(_)) => {
-                self.home.finish_request(from, seq);
-                self.refuse_request(cx, from, incoming.incarnation, seq, None);
-            }
+            None | Some(Some(_)) => self.end_request_of(cx, (from, seq), None),
             Some(None) => unreachable!("a row on its way keeps its place in the queue"),
         }
     }
 
-    /// Tells the owner to give a row away; `to`: shard, its life, and the number under which it has
-    /// asked.
+    /// Tells the owner to give a row away.
     pub(crate) fn grant(
         &mut self,
         cx: &mut Context<'_>,
         request: (ShardId, u64),
         incoming: &Incoming,
         owner: ShardId,
-        (to, to_incarnation, seq): (ShardId, u32, u64),
+        want: Want,
     ) {
         let otag = self.home.next_otag(cx.incarnation);
-        let grant = Grant {
-            key: incoming.key.clone(),
-            from: owner,
-            to,
-            to_incarnation,
-            request,
-            seq,
-            priority: incoming.priority,
-            cancel: false,
-            older: Vec::new(),
-        };
-        let entry = self
-            .home
-            .table
-            .get_mut(&incoming.key)
-            .expect("only rows that are away are granted");
+        let (key, priority) = (incoming.key.clone(), incoming.priority);
+        let grant = Grant::new(key, owner, want, request, priority);
+        let entry = self.home.away(&incoming.key);
         assert_eq!(entry.grant, None, "one grant at a time");
         entry.grant = Some(otag);
         self.open_grant(cx, otag, grant);
@@ -313,7 +321,7 @@ impl Leap {
     }
 
     pub(crate) fn open_grant(&mut self, cx: &Context<'_>, otag: Otag, grant: Grant) {
-        let repeats = self.is_remote(grant.from) || self.is_remote(grant.to);
+        let repeats = self.is_remote(grant.from) || self.is_remote(grant.want.to);
         self.home.open_grant(otag, grant, cx.now, repeats);
     }
 
@@ -323,14 +331,13 @@ impl Leap {
             return;
         };
         if grant.cancel {
-            let (to, key) = (grant.to, grant.key.clone());
-            self.post(cx, to, Body::Cancel(key, otag), Self::NOTHING);
+            let (to, key) = (grant.want.to, grant.key.clone());
+            self.say(cx, to, Body::Cancel(key, otag));
             return;
         }
         if grant.from == self.shard {
-            let (key, to) = (grant.key.clone(), grant.to);
-            let (to_incarnation, seq) = (grant.to_incarnation, grant.seq);
-            self.respond(cx, self.shard, otag, &key, to, to_incarnation, seq);
+            let (key, want) = (grant.key.clone(), grant.want);
+            self.respond(cx, self.shard, otag, &key, want);
             return;
         }
         let owner = grant.from;
@@ -343,17 +350,12 @@ impl Leap {
             floor: self.home.floor(cx.incarnation),
             expected: self.peers.life(owner.node()),
             key: grant.key.clone(),
-            to: grant.to,
-            to_incarnation: grant.to_incarnation,
-            seq: grant.seq,
+            to: grant.want.to,
+            to_incarnation: grant.want.life,
+            seq: grant.want.seq,
             priority: grant.priority,
         };
-        self.post(
-            cx,
-            owner,
-            Body::TransferRequest(Box::new(request)),
-            Self::NOTHING,
-        );
+        self.say(cx, owner, Body::TransferRequest(Box::new(request)));
     }
 
     fn answer_again(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, stage: Stage) {
@@ -370,7 +372,7 @@ impl Leap {
             }
             None => {
                 let owner = owner.filter(|owner| *owner != self.shard);
-                self.post(cx, from, Body::Working(seq, owner), Self::NOTHING);
+                self.say(cx, from, Body::Working(seq, owner));
             }
         }
     }
@@ -378,6 +380,19 @@ impl Leap {
     /// The owner waits for its own transactions.
     pub(crate) fn on_waiting(&mut self, cx: &mut Context<'_>, otag: Otag) {
         self.home.grants.hear(otag, cx.now);
+    }
+
+    /// A request is over: its requester hears that the row does not come, and why.
+    pub(crate) fn end_request_of(
+        &mut self,
+        cx: &mut Context<'_>,
+        (from, seq): (ShardId, u64),
+        reason: Option<AbortReason>,
+    ) {
+        if let Some(life) = self.home.life_of(from, seq) {
+            self.home.finish_request(from, seq);
+            self.refuse_request(cx, from, life, seq, reason);
+        }
     }
 
     pub(crate) fn refuse_request(
@@ -395,7 +410,7 @@ impl Leap {
             seq,
             reason,
         };
-        self.post(cx, to, Body::Refused(Box::new(refused)), Self::NOTHING);
+        self.say(cx, to, Body::Refused(Box::new(refused)));
     }
 
     pub(crate) fn on_inform(&mut self, cx: &mut Context<'_>, from: ShardId, inform: &Inform) {
@@ -408,7 +423,7 @@ impl Leap {
                 .home
                 .grants
                 .get(otag)
-                .map(|grant| (grant.from, grant.to));
+                .map(|grant| (grant.from, grant.want.to));
             match (ends, fate) {
                 (Some((_, to)), Fate::Acquired | Fate::Durable) if to == from => {
                     self.transferred(cx, otag);
@@ -427,7 +442,7 @@ impl Leap {
             }
         }
         if inform.again && !settled.is_empty() {
-            self.post(cx, from, Body::Settled(settled), Self::NOTHING);
+            self.say(cx, from, Body::Settled(settled));
         }
     }
 
@@ -435,15 +450,11 @@ impl Leap {
     pub(crate) fn transferred(&mut self, cx: &mut Context<'_>, otag: Otag) {
         let grant = self.home.close_grant(otag);
         let key = grant.key;
-        let entry = self
-            .home
-            .table
-            .get(&key)
-            .expect("a granted row has an entry");
+        let entry = self.home.away(&key);
         let mut backup_since = entry.since;
         let (mut backup, mut backup_otag, mut older) = (grant.from, otag, grant.older);
         if let Some(before) = self.home.settling_of.get(&key).copied() {
-            if grant.from == grant.to {
+            if grant.from == grant.want.to {
                 // It has stayed where it was, and whoever had the backup still has it.
                 let settling = self.home.end_settling(before);
                 let settling = settling.expect("listed by its row");
@@ -453,34 +464,24 @@ impl Leap {
                 older.push(before);
             } else {
                 // The owner gave it away, so it had it durably.
-                self.settle(cx, before, grant.to != self.shard);
+                self.settle(cx, before, grant.want.to != self.shard);
             }
         }
-        let entry = self
-            .home
-            .table
-            .get(&key)
-            .expect("a granted row has an entry");
+        let entry = self.home.away(&key);
         let moves = entry.moves + 1;
-        let stays = grant.from == grant.to;
+        let stays = grant.from == grant.want.to;
         let since = if stays { entry.since } else { otag };
-        if grant.to == self.shard {
+        if grant.want.to == self.shard {
             self.home.table.remove(&key);
         } else {
-            let entry = Entry {
-                owner: Some(grant.to),
-                otag,
-                since,
-                grant: None,
-                lost: false,
-                moves,
-            };
+            let moved = Entry::new(Some(grant.want.to), otag, moves);
+            let entry = Entry { since, ..moved };
             self.home.table.insert(key.clone(), entry);
         }
         self.home.settling_of.insert(key.clone(), otag);
         let settling = Settling {
             key,
-            owner: grant.to,
+            owner: grant.want.to,
             backup,
             backup_otag,
             backup_since,
@@ -488,7 +489,7 @@ impl Leap {
         };
         self.home.settling.insert(otag, settling);
         let (from, seq) = grant.request;
-        let brought = grant.to == self.shard && from != self.shard;
+        let brought = grant.want.to == self.shard && from != self.shard;
         let life = self
             .home
             .incoming
@@ -507,41 +508,26 @@ impl Leap {
         let Some(settling) = self.home.end_settling(otag) else {
             return;
         };
-        let Settling {
-            key,
-            owner,
-            backup,
-            backup_otag,
-            ..
-        } = settling;
-        if backup == owner {
+        let (key, backup) = (settling.key, settling.backup);
+        if backup == settling.owner {
             // It has stayed, and will claim nothing older any more.
-            if let Some(entry) = self
-                .home
-                .table
-                .get_mut(&key)
-                .filter(|entry| entry.otag == otag)
-            {
+            let entry = self.home.table.get_mut(&key);
+            if let Some(entry) = entry.filter(|entry| entry.otag == otag) {
                 entry.since = otag;
             }
             return;
         }
         if backup == self.shard {
-            let elsewhere = self
-                .home
-                .table
-                .get(&key)
-                .is_some_and(|entry| entry.owner.is_some());
-            if evict && elsewhere {
+            if evict && self.home.owner_of(&key).is_some() {
                 self.evict(cx, key);
             }
             return;
         }
         let ack = ReleaseAck {
-            keys: Vec::from([(key, backup_otag)]),
+            keys: Vec::from([(key, settling.backup_otag)]),
             floor: self.home.floor(cx.incarnation),
         };
-        self.post(cx, backup, Body::ReleaseAck(ack), Self::NOTHING);
+        self.say(cx, backup, Body::ReleaseAck(ack));
     }
 
     /// The requester will never accept the grant.
@@ -556,11 +542,7 @@ impl Leap {
                 .expect("a granted row has an entry");
             assert_eq!(entry.owner, None, "it was on its way from here");
         } else {
-            let entry = self
-                .home
-                .table
-                .get_mut(&key)
-                .expect("a granted row has an entry");
+            let entry = self.home.away(&key);
             entry.grant = None;
             let mut older = grant.older;
             older.push(otag);
@@ -624,28 +606,16 @@ impl Leap {
             return;
         }
         let otag = self.home.next_otag(cx.incarnation);
-        let incoming = self
-            .home
-            .incoming
-            .get_mut(&request)
-            .expect("it keeps its place");
+        let incoming = self.home.request(request);
         // Whatever was asked for in this place is over; the place goes to the owner.
         let priority = incoming.priority;
-        let entry = self.home.table.get_mut(key).expect("it is away");
+        let entry = self.home.away(key);
         entry.grant = Some(otag);
         entry.lost = false;
         entry.owner = Some(backup);
-        let grant = Grant {
-            key: key.clone(),
-            from: backup,
-            to: backup,
-            to_incarnation: 0,
-            request,
-            seq: 0,
-            priority,
-            cancel: false,
-            older,
-        };
+        let want = Want::new(backup, 0, 0);
+        let mut grant = Grant::new(key.clone(), backup, want, request, priority);
+        grant.older = older;
         self.open_grant(cx, otag, grant);
         self.send_transfer(cx, otag);
     }
@@ -665,7 +635,7 @@ impl Leap {
         if !keys.is_empty() {
             let floor = self.home.floor(cx.incarnation);
             let ack = ReleaseAck { keys, floor };
-            self.post(cx, from, Body::ReleaseAck(ack), Self::NOTHING);
+            self.say(cx, from, Body::ReleaseAck(ack));
         }
     }
 

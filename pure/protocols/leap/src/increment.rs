@@ -34,7 +34,11 @@ impl Leap {
     ) -> Claim {
         let held = self.pendings.formulas.of(txn, key);
         let held = held.map(|formula| Write::Formula(formula.clone()));
-        let own = self.txns.get(&txn).and_then(|state| state.written.get(key));
+        let own = self
+            .coord
+            .txns
+            .get(&txn)
+            .and_then(|state| state.written.get(key));
         let own = held.as_ref().or(own);
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
@@ -44,7 +48,7 @@ impl Leap {
     /// What other transactions have pending on the row; `None`: nothing.
     fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
         Escrow::of_others(&self.locks, txn, key, |other| {
-            let written = self.txns.get(&other).map(|state| &state.written);
+            let written = self.coord.txns.get(&other).map(|state| &state.written);
             let own = written.and_then(|written| written.get(key)?.formula());
             own.or_else(|| self.pendings.formulas.of(other, key))
         })
@@ -77,29 +81,25 @@ impl Leap {
         result: &OpResult,
     ) -> Option<Submitted<OpReply>> {
         if !self.is_to_freeze(txn) {
-            let mut formulas = self.txns[&txn].written.writes().formulas();
+            let mut formulas = self.coord.txns[&txn].written.writes().formulas();
             if !formulas.any(|(key, write)| self.is_unsealed(txn, key, write)) {
                 return None;
             }
         }
-        let state = self.txns.get_mut(&txn).expect("it commits");
+        let state = self.coord.txns.of(txn);
         let result = result.clone();
         state.phase = Phase::Sealing { id, result };
         let mut job = Box::new(Job::new(txn, state.options, u64::MAX, Origin::Seal));
         job.id = self.jobs.next_number();
         match self.run(cx, &mut job) {
             Ok(_) => {
-                let state = self.txns.get_mut(&txn).expect("it commits");
+                let state = self.coord.txns.of(txn);
                 state.phase = Phase::Running;
                 None
             }
-            Err(Stop::Fail(error)) => {
-                let reason = reason_of(error);
-                self.abort_txn(cx, txn, reason.clone());
-                Some(Submitted::Ready(OpReply::failed(reason)))
-            }
+            Err(Stop::Fail(error)) => Some(self.fail(cx, txn, error.into_reason())),
             Err(stop) => {
-                let state = self.txns.get_mut(&txn).expect("it commits");
+                let state = self.coord.txns.of(txn);
                 state.local.push((id, job.id));
                 self.park(cx, job, &stop);
                 Some(Submitted::Pending)
@@ -115,7 +115,7 @@ impl Leap {
     ) -> Result<OpResult, Stop> {
         let txn = job.txn;
         let from = job.sealing.take().map(|key| *key);
-        let mut writes = self.txns[&txn].written.writes().formulas_from(from);
+        let mut writes = self.coord.txns[&txn].written.writes().formulas_from(from);
         let slice = writes.by_ref().take(self.settings.slice_units as usize);
         let mut passed = 0;
         let slice = slice.inspect(|_| passed += 1);
@@ -125,7 +125,7 @@ impl Leap {
         drop(writes);
         cx.counters.units += passed;
         for key in unsealed {
-            if let Err(stop) = self.lock(cx, job, &Item::of(&key), LockMode::Exclusive) {
+            if let Err(stop) = self.lock(cx.now, job, &Item::of(&key), LockMode::Exclusive) {
                 job.sealing = Some(Box::new(key));
                 return Err(stop);
             }
@@ -147,30 +147,16 @@ impl Leap {
     ) {
         if let Err(error) = result {
             // Its end answers the commit.
-            self.abort_txn(cx, txn, reason_of(error));
+            self.abort_txn(cx, txn, error.into_reason());
             return;
         }
-        let state = self.txns.get_mut(&txn).expect("its end ends its jobs");
+        let state = self.coord.txns.of(txn);
         let phase = core::mem::replace(&mut state.phase, Phase::Running);
         let Phase::Sealing { id, result } = phase else {
             unreachable!("a job that seals belongs to a commit that waits for it")
         };
         state.local.retain(|(op, _)| *op != id);
-        match self.commit_with(cx, txn, id, result) {
-            Submitted::Ready(OpReply {
-                result: Err(_),
-                outcome: Some(outcome),
-                wait,
-            }) => cx.out.complete(txn, id, OpReply::ended(outcome, wait)),
-            Submitted::Ready(reply) => cx.out.complete(txn, id, reply),
-            Submitted::Pending => {}
-        }
-    }
-}
-
-fn reason_of(error: OpError) -> txn::AbortReason {
-    match error {
-        OpError::Aborted(reason) => reason,
-        OpError::Sql(_) | OpError::Raise(_) => unreachable!("a seal evaluates nothing"),
+        let submitted = self.commit_asked(cx, txn, id, result);
+        cx.out.settle(txn, id, submitted);
     }
 }

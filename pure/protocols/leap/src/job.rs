@@ -6,9 +6,10 @@ use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Time, Ts, TxnId};
+use local::jobs::Work;
 use local::{Asker, Loading};
-use txn::lock::{Acquired, Claim, Item, LockRequest};
-use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, Submitted, TxnOptions};
+use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
+use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +87,12 @@ pub(crate) struct Job {
     pub(crate) delays: u32,
 }
 
+impl Work for Job {
+    fn is_scanning(&self) -> bool {
+        self.scan.is_some()
+    }
+}
+
 impl Job {
     pub(crate) fn new(txn: TxnId, options: TxnOptions, planned: u64, origin: Origin) -> Job {
         Job {
@@ -112,12 +119,17 @@ impl Job {
         }
     }
 
+    /// The operation of this shard that it runs, and whether the commit follows. Panics if it runs
+    /// none.
+    pub(crate) fn local(&self) -> (OpId, bool) {
+        let Origin::Local { id, last } = self.origin else {
+            unreachable!("{:?} answers another shard", self.origin)
+        };
+        (id, last)
+    }
+
     pub(crate) fn priority(&self) -> Priority {
-        Priority {
-            urgent: self.options.urgent,
-            ts: self.options.priority_ts,
-            txn: self.txn,
-        }
+        self.options.priority(self.txn)
     }
 
     /// The snapshot that it reads, if it does.
@@ -129,33 +141,32 @@ impl Job {
     }
 }
 
-/// Asks for a row in the name of a transaction that is not run here: no operation waits, and
+/// Asks for a row in the name of a transaction that is not run here: no operation waits. `None`:
 /// `request` is told.
 pub(crate) fn acquire_row(
     locks: &mut LockTable,
-    now: Time,
+    cx: &mut Context<'_>,
     txn: Priority,
     key: &Key,
     mode: LockMode,
     request: u64,
-) -> Acquired {
-    locks.acquire(LockRequest {
-        txn,
-        item: Item::of(key),
-        mode,
-        alone: false,
-        ordered: false,
-        deadline: None,
-        now,
-        request,
-    })
+) -> Option<Settled> {
+    let request = LockRequest::new(txn, Item::of(key), mode, cx.now, request);
+    match locks.acquire(request) {
+        Acquired::Granted => Some(Settled::Granted),
+        Acquired::Died(conflict) => Some(Settled::Died(conflict)),
+        Acquired::Waiting => {
+            cx.counters.lock_waits += 1;
+            None
+        }
+    }
 }
 
 impl Leap {
     /// Asks for a lock on this shard.
     pub(crate) fn lock(
         &mut self,
-        cx: &Context<'_>,
+        now: Time,
         job: &Job,
         item: &Item<'_>,
         claim: impl Into<Claim>,
@@ -165,7 +176,7 @@ impl Leap {
         }
         let asker = Asker {
             alone: job.alone,
-            ..Asker::new(job.id, job.txn, &job.options, cx.now)
+            ..Asker::new(job.id, job.txn, &job.options, now)
         };
         match asker.ask(&mut self.locks, *item, claim) {
             Err(Stop::Lock) => match self.doubt_in(item) {
@@ -293,11 +304,11 @@ impl Leap {
             Stop::Budget => self.jobs.park(job.id),
             Stop::Journal => self.jobs.await_journal(job.id),
             Stop::Wait(Wait::Row | Wait::Recall | Wait::Fetch) => {}
-            Stop::Wait(Wait::Shipping) => self.owings.waits.push(job.id),
-            Stop::Wait(Wait::Gate) => self.gate_waits.push(job.id),
+            Stop::Wait(Wait::Shipping) => self.coord.owings.waits.push(job.id),
+            Stop::Wait(Wait::Gate) => self.rejoin.waits.push(job.id),
             Stop::Wait(Wait::Commit) => {
                 cx.counters.snapshot_waits += 1;
-                self.commit_waits.push(job.id);
+                self.coord.commit_waits.push(job.id);
             }
             Stop::Wait(Wait::Moving) => self.moving_waits.push(job.id),
             Stop::Wait(Wait::Elsewhere) | Stop::Fail(_) => unreachable!("answered by the caller"),
@@ -316,10 +327,8 @@ impl Leap {
         self.forget_guest(&job);
         match job.origin {
             Origin::Local { id, .. } => {
-                let txn = job.txn;
-                if let Submitted::Ready(reply) = self.end_local(cx, &job, result) {
-                    cx.out.complete(txn, id, reply);
-                }
+                let submitted = self.end_local(cx, &job, result);
+                cx.out.settle(job.txn, id, submitted);
             }
             Origin::Read { number } => self.end_read(cx, &job, number, result),
             Origin::Errand { from, number } => self.end_errand(cx, &job, from, number, result),
@@ -341,7 +350,7 @@ impl Leap {
     }
 
     pub(crate) fn wake_gate(&mut self) {
-        self.jobs.wake_all(self.gate_waits.drain(..));
+        self.jobs.wake_all(self.rejoin.waits.drain(..));
         self.wake_movers();
     }
 
@@ -350,6 +359,6 @@ impl Leap {
     }
 
     pub(crate) fn wake_snapshots(&mut self) {
-        self.jobs.wake_all(self.commit_waits.drain(..));
+        self.jobs.wake_all(self.coord.commit_waits.drain(..));
     }
 }

@@ -66,7 +66,7 @@ impl Leap {
             }
             Op::Insert { key, row } => {
                 if printed!(self, LeapAbsentNotOwned) && self.standing(key) == Standing::Elsewhere {
-                    self.lock(cx, job, &Item::of(key), LockMode::Exclusive)?;
+                    self.lock(cx.now, job, &Item::of(key), LockMode::Exclusive)?;
                 } else {
                     self.take(cx, job, key, LockMode::Exclusive)?;
                 }
@@ -92,7 +92,7 @@ impl Leap {
     /// The rows of this shard in the hands of the job's transaction.
     #[inline]
     pub(crate) fn access<'a>(&'a mut self, job: &'a mut Job) -> Access<'a> {
-        let state = self.txns.get_mut(&job.txn);
+        let state = self.coord.txns.get_mut(&job.txn);
         Access {
             txn: job.txn,
             planned: job.planned,
@@ -116,10 +116,8 @@ impl Leap {
         if matches!(job.origin, Origin::Local { .. }) {
             self.errands.note_use(key);
         }
-        if let Some(reason) = cx.journal.refusal_of_locks(self.shard, 1) {
-            return Err(Stop::aborted(reason));
-        }
-        self.lock(cx, job, &Item::of(key), claim)?;
+        cx.check_memory(1)?;
+        self.lock(cx.now, job, &Item::of(key), claim)?;
         if self.stays_away(job, key) {
             return Err(Stop::Wait(Wait::Elsewhere));
         }
@@ -184,12 +182,7 @@ impl Leap {
     /// Whether a transaction may commit, or install what it has committed, on a row that is
     /// `wanted` as of `ts`: it awaits confirmations, or is installed in slices.
     pub(crate) fn commits_below(&self, ts: Ts, wanted: Wanted<'_>) -> bool {
-        let mut committing = self.committing.iter();
-        self.bulks.awaits(ts, wanted)
-            || committing.any(|(txn, commit_ts)| {
-                let state = self.txns.get(txn);
-                *commit_ts <= ts && state.is_some_and(|state| state.written.meets(wanted))
-            })
+        self.bulks.awaits(ts, wanted) || self.coord.commits_below(ts, wanted)
     }
 
     fn get(

@@ -12,10 +12,10 @@
 //!     ──Inform(durable)───> home ──ReleaseAck──> old owner forgets its backup
 //! ```
 //!
-//! Modules: [`message`] what shards say; `roles` the state of requester, owner and home, which
-//! `request`, `owner` and `home` play; `txns`, `commit`, `bulk_commit` transactions at their
-//! coordinator; `entrust` those that
-//! go to their row;
+//! Modules: [`message`] what shards say; `roles` the state of coordinator, requester, owner, home
+//! and of a shard that rejoins, which the other modules play: `txns`, `commit`, `bulk_commit`
+//! transactions at their coordinator; `request`, `owner`, `home` moves; `recovery`, `resolve` what a
+//! restart leaves; `entrust` transactions that go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
 //! `job`, `keyed`, `load`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a
 //! scan that are away; `since` since when histories are here; `share` copies; `heat` rows that go
@@ -23,7 +23,7 @@
 //! `outage` nodes that cannot be reached;
 //! `visit` locks that transactions of other shards hold here, `guests` their operations;
 //! `checkpoint` what one keeps;
-//! `recovery` what a restart leaves; `timers` what time makes happen; `show` printing and checking.
+//! `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
 //! * a row has at most one owner; the owner table of its home names it, or knows the one grant that
@@ -71,7 +71,6 @@ mod request;
 mod resolve;
 mod roles;
 mod scan;
-mod seen;
 mod share;
 mod ship;
 mod show;
@@ -83,46 +82,27 @@ mod visit;
 pub use checkpoint::AwayCursor;
 pub use message::Message;
 
-use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use base::{Key, Position, ShardId, Slot, Ts, TxnId};
+use base::{Key, Placement, Position, ShardId, Slot, TxnId};
+use core::ops::Deref;
 use entrust::Errands;
 use fetch::Fetching;
 use guests::Guests;
 use job::Job;
-use local::Jobs;
+use local::{Jobs, Limits};
 use pending::Pendings;
 use rate::Rate;
-use recovery::Rejoin;
-use roles::{Home, Owner, Requester};
-use seen::Seen;
+use roles::{Coordinator, Home, Owner, Rejoin, Requester};
 use share::Sharing;
-use ship::Owings;
 use txn::{Asks, Bulks, Cx, Installed, LockTable, Moves, Pauses, Peers};
-use txns::{Reading, Txn};
 use visit::Visit;
 
 /// What may be set before the protocol runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// A shard that is silent for so long is given up ([`txn::AbortReason::Unreachable`]).
-    /// Microseconds.
-    pub request_timeout_us: u64,
-    /// First pause before a message is sent again; doubles up to [`Settings::resend_max_us`].
-    /// Microseconds.
-    pub resend_us: u64,
-    /// Longest pause between repetitions. Microseconds.
-    pub resend_max_us: u64,
-    /// A shard that holds locks for another shard's transaction asks after it so often.
-    /// Microseconds.
-    pub inquire_us: u64,
-    /// Bytes of keys and rows that one transaction may have written (53200 beyond).
-    pub txn_bytes_max: usize,
-    /// Rows that a scan visits before others get their turn.
-    pub scan_rows_max: u32,
-    /// Most units of work that a slice of a large transaction takes ([`txn::bulk`]).
-    pub slice_units: u64,
+    /// What every protocol may be set to.
+    pub limits: Limits,
     /// Versions that travel with a row; snapshots older than the oldest of them are refused at the
     /// new owner.
     pub versions_max: usize,
@@ -135,16 +115,18 @@ pub struct Settings {
     pub entrusts: bool,
 }
 
+impl Deref for Settings {
+    type Target = Limits;
+
+    fn deref(&self) -> &Limits {
+        &self.limits
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            request_timeout_us: 10_000_000,
-            resend_us: 200_000,
-            resend_max_us: 5_000_000,
-            inquire_us: 1_000_000,
-            txn_bytes_max: 4 << 30,
-            scan_rows_max: 1_000,
-            slice_units: txn::bulk::SLICE_UNITS,
+            limits: Limits::default(),
             versions_max: 64,
             contended_from: 3,
             share_after: 4,
@@ -156,57 +138,41 @@ impl Default for Settings {
 /// The protocol on one shard. See the crate's documentation.
 pub struct Leap {
     shard: ShardId,
-    /// The home of slot `s` is the element at `s` modulo their number.
-    homes: Box<[ShardId]>,
+    /// As [`Cx::placement`] says, known from [`txn::Protocol::recover`] on.
+    placement: Placement,
     settings: Settings,
     locks: LockTable,
     installed: Installed,
     /// Large transactions that are committed and not yet installed as a whole.
     bulks: Bulks,
 
-    /// Transactions that this shard coordinates, until their caller forgets them.
-    txns: BTreeMap<TxnId, Box<Txn>>,
-    /// Memory of forgotten ones.
-    #[expect(clippy::vec_box, reason = "boxes go to and from `txns` as they are")]
-    spare_txns: Vec<Box<Txn>>,
     /// Operations that wait: for a lock, a row, or their turn.
     jobs: Jobs<Job>,
     guests: Guests,
-    /// Transactions whose commit timestamp is drawn while they wait for confirmations.
-    committing: BTreeMap<TxnId, Ts>,
-    /// Those confirmations, by transaction and shard.
-    confirms: Asks<(TxnId, ShardId), commit::Unconfirmed>,
-    /// Snapshot reads that wait for those.
-    commit_waits: Vec<u64>,
-    /// Jobs that wait until a restarted home or owner may serve again.
-    gate_waits: Vec<u64>,
     /// Scans that wait for a row to arrive somewhere.
     moving_waits: Vec<u64>,
     /// Locks that transactions of other shards hold here.
     visits: Asks<TxnId, Visit>,
-    /// Reads elsewhere that were not answered.
-    readings: Asks<u64, Reading>,
     /// Transactions of one operation that go to their row.
     errands: Errands,
     /// Formulas that this shard holds for transactions of others.
     pendings: Pendings,
-    /// Formulas that it owes to owners.
-    owings: Owings,
     /// Copies of rows, given and got.
     sharing: Sharing,
     /// Fetches that scans of this shard wait for.
     fetches: Asks<u64, Fetching>,
     next_number: u64,
 
+    coord: Coordinator,
     requester: Requester,
     owner: Owner,
     home: Home,
+    rejoin: Rejoin,
 
     /// Where the last arrival or departure is journaled.
     recorded: Position,
     /// Of this node, known from [`txn::Protocol::recover`] on.
     incarnation: u32,
-    rejoin: Rejoin,
     peers: Peers,
     /// Messages of this shard to itself.
     loopback: VecDeque<message::Body>,
@@ -223,41 +189,32 @@ pub struct Leap {
 pub(crate) type Context<'a> = Cx<'a, Message>;
 
 impl Leap {
-    /// The protocol on `shard` of a cluster whose slots are spread over `homes` in turn
-    /// (`catalog::Placement::shards`). Call
-    /// [`Protocol::recover`](txn::Protocol::recover) before the first step.
-    pub fn new(shard: ShardId, homes: &[ShardId]) -> Leap {
-        assert!(homes.contains(&shard), "a shard is the home of its slots");
+    /// The protocol on `shard`. Call [`Protocol::recover`](txn::Protocol::recover) before the first
+    /// step.
+    pub fn new(shard: ShardId) -> Leap {
         let mut leap = Leap {
             shard,
-            homes: homes.into(),
+            placement: Placement::default(),
             settings: Settings::default(),
             locks: LockTable::new(),
             installed: Installed::default(),
             bulks: Bulks::default(),
-            txns: BTreeMap::new(),
-            spare_txns: Vec::new(),
             jobs: Jobs::default(),
             guests: Guests::default(),
-            committing: BTreeMap::new(),
-            confirms: Asks::default(),
-            commit_waits: Vec::new(),
-            gate_waits: Vec::new(),
             moving_waits: Vec::new(),
             visits: Asks::default(),
-            readings: Asks::default(),
             errands: Errands::default(),
             pendings: Pendings::default(),
-            owings: Owings::default(),
             sharing: Sharing::default(),
             fetches: Asks::default(),
             next_number: 0,
+            coord: Coordinator::default(),
             requester: Requester::default(),
             owner: Owner::default(),
             home: Home::default(),
+            rejoin: Rejoin::default(),
             recorded: Self::NOTHING,
             incarnation: 0,
-            rejoin: Rejoin::default(),
             peers: Peers::default(),
             loopback: VecDeque::new(),
             moves: Moves::default(),
@@ -276,20 +233,18 @@ impl Leap {
         self.settings = settings;
         self.bulks.set_slice(settings.slice_units);
         self.locks.set_slice(settings.slice_units as usize);
-        let pauses = Pauses {
-            first_us: settings.resend_us,
-            longest_us: settings.resend_max_us,
-        };
+        let pauses = settings.pauses();
         self.requester.requests.set_pauses(pauses);
         self.home.grants.set_pauses(pauses);
-        self.readings.set_pauses(pauses);
+        self.coord.readings.set_pauses(pauses);
         self.fetches.set_pauses(pauses);
         self.errands.out.set_pauses(pauses);
-        self.confirms.set_pauses(Pauses::even(settings.resend_us));
+        let confirms = &mut self.coord.confirms;
+        confirms.set_pauses(Pauses::even(settings.resend_us));
         self.visits.set_pauses(Pauses::even(settings.inquire_us));
         self.requester.informs.set_pause(settings.resend_us);
         self.owner.backups.set_pause(settings.resend_us);
-        self.owings.all.set_pause(settings.resend_us);
+        self.coord.owings.all.set_pause(settings.resend_us);
     }
 
     /// The settings in force.
@@ -298,7 +253,7 @@ impl Leap {
     }
 
     pub(crate) fn home(&self, slot: Slot) -> ShardId {
-        self.homes[usize::from(slot.0) % self.homes.len()]
+        self.placement.home(slot)
     }
 
     pub(crate) fn is_home(&self, key: &Key) -> bool {

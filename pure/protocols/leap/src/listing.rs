@@ -192,7 +192,9 @@ impl Leap {
             {
                 visit.fetched_from.push(to);
             }
-            if let (Origin::Local { .. }, Some(txn)) = (job.origin, self.txns.get_mut(&job.txn)) {
+            if let (Origin::Local { .. }, Some(txn)) =
+                (job.origin, self.coord.txns.get_mut(&job.txn))
+            {
                 txn.note_asked(to);
             }
         }

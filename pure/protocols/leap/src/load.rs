@@ -51,7 +51,7 @@ impl Load<Message> for Loader<'_> {
         if !self.leap.is_quiet_between(&low, &high) {
             return Ok(false);
         }
-        let state = self.leap.txns.get(&self.job.txn);
+        let state = self.leap.coord.txns.get(&self.job.txn);
         let writes = state.map(|state| state.written.writes());
         if !take_group(&mut self.leap.locks, self.job.priority(), group, writes) {
             return Ok(false);
@@ -109,7 +109,7 @@ impl Leap {
             if !is_away || self.requester.wants(&key) || !self.locks.is_free(job.txn, &item, mode) {
                 continue;
             }
-            let locked = self.lock(cx, job, &item, mode);
+            let locked = self.lock(cx.now, job, &item, mode);
             assert!(locked.is_ok(), "a free lock is granted");
             self.ask(cx, &key, Vec::new(), job.priority(), mode);
         }

@@ -1,24 +1,19 @@
 //! What shards say to one another. `docs/protocols/leap.md` has the table of messages.
 
+use crate::home::Want;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
 use journal::{Held, Otag};
 use serde::{Deserialize, Serialize};
 use store::Formula;
-use txn::{AbortReason, LockMode, Op, OpError, OpResult, Outcome, Priority, TxnOptions};
+use txn::{AbortReason, Head, LockMode, Op, OpError, OpResult, Outcome, Priority, TxnOptions};
 
 /// One message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// View of the membership; another view's messages are dropped.
-    pub view: u64,
-    /// Incarnation of the sender's node; messages of former lives are dropped.
-    pub incarnation: u32,
-    /// The sender's version of the catalog: a shard takes no message of a newer one than its own.
-    pub catalog: u64,
-    /// The sender's clock: the receiver draws only larger timestamps afterwards.
-    pub clock: Ts,
+    /// What every message says.
+    pub head: Head,
     /// What it says.
     pub body: Body,
 }
@@ -182,6 +177,12 @@ pub struct TransferRequest {
     pub seq: u64,
     /// In whose name.
     pub priority: Priority,
+}
+
+impl TransferRequest {
+    pub(crate) fn want(&self) -> Want {
+        Want::new(self.to, self.to_incarnation, self.seq)
+    }
 }
 
 /// A version on its way; `None` is a tombstone.
@@ -356,6 +357,17 @@ pub enum Performance {
         /// Who may have the row; `None`: ask for it in the ordinary way.
         owner: Option<ShardId>,
     },
+}
+
+impl Performance {
+    pub(crate) fn failed(error: OpError, wait: Position) -> Performance {
+        Performance::Ended {
+            result: Err(error),
+            outcome: None,
+            wait,
+            take: false,
+        }
+    }
 }
 
 /// See [`Body::Resolve`].

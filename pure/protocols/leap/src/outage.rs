@@ -101,7 +101,7 @@ impl Leap {
         for otag in self
             .home
             .grants
-            .select(|grant| at(grant.from) || at(grant.to))
+            .select(|grant| at(grant.from) || at(grant.want.to))
         {
             self.hurry_grant(cx, otag);
         }
@@ -142,13 +142,13 @@ impl Leap {
         {
             self.hurry_request(cx, seq);
         }
-        for number in self.readings.select(|_| true) {
+        for number in self.coord.readings.select(|_| true) {
             self.hurry_reading(cx, number);
         }
     }
 
     fn hurry_reading(&mut self, cx: &mut Context<'_>, number: u64) {
-        if self.readings.restart(number, cx.now) {
+        if self.coord.readings.restart(number, cx.now) {
             self.send_read(cx, number);
         }
     }
@@ -194,7 +194,7 @@ impl Leap {
     /// have left are offered to their homes, which may reach that node.
     fn keep_rows_from(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let leaving = self.owner.releasing.iter();
-        let leaving = leaving.filter(|(_, r)| r.to.node() == node && !r.void);
+        let leaving = leaving.filter(|(_, r)| r.want.to.node() == node && !r.void);
         let leaving: Vec<u64> = leaving.map(|(id, _)| *id).collect();
         for id in leaving {
             let reason = AbortReason::Unreachable(self.shard);
@@ -210,7 +210,7 @@ impl Leap {
             }
         }
         for (home, otags) in left {
-            self.post(cx, home, Body::Stranded(otags), Self::NOTHING);
+            self.say(cx, home, Body::Stranded(otags));
         }
     }
 
@@ -233,7 +233,7 @@ impl Leap {
     fn let_go_if_idle(&mut self, txn: TxnId, key: &Key) {
         let visit = self.visits.get(txn);
         let used = visit.is_some_and(|visit| !visit.given_up) || self.pendings.formulas.knows(txn);
-        if !used && !self.txns.contains_key(&txn) {
+        if !used && !self.coord.txns.contains_key(&txn) {
             self.locks.release_item(txn, &Item::of(key));
         }
     }
@@ -245,7 +245,7 @@ impl Leap {
             fates,
             again: false,
         };
-        self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+        self.say(cx, home, Body::Inform(inform));
     }
 
     /// Home: the owner has refused a grant, and its requester may not have heard of it.
@@ -253,7 +253,7 @@ impl Leap {
         let grant = &self.home.grants[otag];
         let (key, owner) = (grant.key.clone(), grant.from);
         let (from, seq) = grant.request;
-        let life = self.home.incoming.get(&(from, seq)).map(|i| i.incarnation);
+        let life = self.home.life_of(from, seq);
         self.grant_refused(cx, otag);
         if let Some(life) = life {
             let reason = cut_off(&key, owner, Tie::Owner);
@@ -268,7 +268,7 @@ impl Leap {
             let Some(grant) = self.home.grants.get_mut(*otag) else {
                 continue;
             };
-            let (to, own) = (grant.to, self.shard);
+            let (to, own) = (grant.want.to, self.shard);
             let reaches = to != own && !self.peers.is_down(to);
             if grant.from == from && to != from && reaches && !grant.cancel {
                 grant.cancel = true;
@@ -295,7 +295,7 @@ impl Leap {
 
     /// Coordinator: reads that were sent to a node that is away go to another place, or fail.
     fn redirect_readings(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        for number in self.readings.at(node) {
+        for number in self.coord.readings.at(node) {
             self.read_without(cx, number);
         }
     }
@@ -303,7 +303,7 @@ impl Leap {
     /// Coordinator: the shard that a read was sent to is away, or has not got the row while the
     /// home is away. The next one is asked, or nobody is left.
     pub(crate) fn read_without(&mut self, cx: &mut Context<'_>, number: u64) {
-        let Some(reading) = self.readings.get(number) else {
+        let Some(reading) = self.coord.readings.get(number) else {
             return;
         };
         let (txn, to) = (reading.txn, reading.to);
@@ -315,7 +315,7 @@ impl Leap {
         tried.insert(to);
         match self.reader_of(&key, &tried) {
             Ok(next) => {
-                let reading = self.readings.get_mut(number).expect("looked up above");
+                let reading = &mut self.coord.readings[number];
                 (reading.to, reading.tried) = (next, tried);
                 self.hurry_reading(cx, number);
             }
@@ -325,7 +325,7 @@ impl Leap {
 
     /// Whether the home of what a read wants is away.
     pub(crate) fn is_homeless(&self, number: u64) -> bool {
-        let reading = self.readings.get(number);
+        let reading = self.coord.readings.get(number);
         let key = reading.and_then(|reading| reading.request.op.key());
         key.is_some_and(|key| self.is_down(self.home(key.slot)))
     }
@@ -342,7 +342,8 @@ impl Leap {
             return Ok(home);
         }
         let last = self.errands.last_seen(key);
-        let mut others = last.into_iter().chain(self.homes.iter().copied());
+        let shards = self.placement.shards().iter().copied();
+        let mut others = last.into_iter().chain(shards);
         let next = others
             .find(|shard| *shard != self.shard && !self.is_down(*shard) && !tried.contains(shard));
         next.ok_or_else(|| cut_off(key, home, Tie::Home))
@@ -360,7 +361,7 @@ impl Leap {
 
     /// Coordinator: a shard that is away cannot confirm locks, and nothing is committed yet.
     fn fail_confirming(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        for (txn, shard) in self.lost_confirms(node, u32::MAX) {
+        for (txn, shard) in self.coord.lost_confirms(node, u32::MAX) {
             self.abort_txn(cx, txn, AbortReason::Unreachable(shard));
         }
     }
@@ -459,9 +460,9 @@ impl Leap {
             let since = self.jobs.get(**id).and_then(|job| job.gated);
             since.is_some_and(|since| cx.now.since(since) >= GATED_US_MAX)
         };
-        let late: Vec<u64> = self.gate_waits.iter().filter(late).copied().collect();
+        let late: Vec<u64> = self.rejoin.waits.iter().filter(late).copied().collect();
         for id in late {
-            self.gate_waits.retain(|other| *other != id);
+            self.rejoin.waits.retain(|other| *other != id);
             let reason = AbortReason::Unreachable(away);
             self.fail_job(cx, id, OpError::Aborted(reason));
         }
@@ -474,29 +475,19 @@ impl Leap {
         job: Box<Job>,
         stop: &Stop,
     ) -> Option<Box<Job>> {
-        let reason = match stop {
-            Stop::Wait(Wait::Gate) => self.gate_reason(&job),
-            Stop::Wait(Wait::Moving) if job.scan.is_none() => {
-                let key = job.op.as_ref().and_then(Op::key);
-                key.and_then(|key| self.hindrance(key))
-            }
-            Stop::Lock
-            | Stop::Wait(Wait::Row)
-            | Stop::Wait(Wait::Commit)
-            | Stop::Wait(Wait::Moving)
-            | Stop::Wait(Wait::Recall)
-            | Stop::Wait(Wait::Shipping)
-            | Stop::Wait(Wait::Fetch)
-            | Stop::Budget
-            | Stop::Journal
-            | Stop::Wait(Wait::Elsewhere)
-            | Stop::Fail(_) => None,
+        let reason = if let Stop::Wait(Wait::Gate) = stop {
+            self.gate_reason(&job)
+        } else if let (Stop::Wait(Wait::Moving), None) = (stop, &job.scan) {
+            let key = job.op.as_ref().and_then(Op::key);
+            key.and_then(|key| self.hindrance(key))
+        } else {
+            None
         };
         let Some(reason) = reason else {
             return Some(job);
         };
         if let Origin::Local { id, .. } = job.origin
-            && let Some(state) = self.txns.get_mut(&job.txn)
+            && let Some(state) = self.coord.txns.get_mut(&job.txn)
         {
             state.local.retain(|(op, _)| *op != id);
         }

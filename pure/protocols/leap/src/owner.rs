@@ -1,6 +1,6 @@
 //! The owner of a row: giving it away, keeping the backup, and staying the owner.
 
-use crate::home::{Entry, Grant};
+use crate::home::{Entry, Grant, Want};
 use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
 use crate::share::Writer;
 use crate::{Context, Leap, printed};
@@ -42,27 +42,40 @@ pub(crate) struct Releasing {
     /// The grant; `None`: this is the home, which draws it when the row leaves.
     pub(crate) otag: Option<Otag>,
     pub(crate) home: ShardId,
-    pub(crate) to: ShardId,
-    pub(crate) to_incarnation: u32,
-    pub(crate) seq: u64,
+    pub(crate) want: Want,
     pub(crate) priority: Priority,
     /// It is not wanted any more.
     pub(crate) void: bool,
 }
 
 impl Releasing {
-    /// As a home asks for it.
-    fn asked(home: ShardId, request: TransferRequest) -> Releasing {
+    pub(crate) fn new(
+        key: Key,
+        otag: Option<Otag>,
+        home: ShardId,
+        want: Want,
+        priority: Priority,
+    ) -> Releasing {
         Releasing {
-            key: request.key,
-            otag: Some(request.otag),
+            key,
+            otag,
             home,
-            to: request.to,
-            to_incarnation: request.to_incarnation,
-            seq: request.seq,
-            priority: request.priority,
+            want,
+            priority,
             void: false,
         }
+    }
+
+    /// As a home asks for it.
+    fn asked(home: ShardId, request: TransferRequest) -> Releasing {
+        let want = request.want();
+        Releasing::new(
+            request.key,
+            Some(request.otag),
+            home,
+            want,
+            request.priority,
+        )
     }
 }
 
@@ -93,12 +106,7 @@ impl Leap {
             if self.is_down(request.to) {
                 self.tell_refused(cx, home, otag);
             }
-            self.post(
-                cx,
-                request.to,
-                Body::Refused(Box::new(refused)),
-                Self::NOTHING,
-            );
+            self.say(cx, request.to, Body::Refused(Box::new(refused)));
             return;
         }
         self.asked_to_release(cx, home, request);
@@ -135,16 +143,9 @@ impl Leap {
                 }
                 if self.is_down(to) {
                     let left = Body::Stranded(Vec::from([otag]));
-                    self.post(cx, home, left, Self::NOTHING);
+                    self.say(cx, home, left);
                 }
-                let TransferRequest {
-                    key,
-                    to,
-                    to_incarnation,
-                    seq,
-                    ..
-                } = request;
-                self.respond(cx, home, otag, &key, to, to_incarnation, seq);
+                self.respond(cx, home, otag, &request.key, request.want());
             }
             Tenure::Owned { confirmed } => {
                 if otag <= held.seen || !confirmed {
@@ -152,11 +153,11 @@ impl Leap {
                 }
                 let pending = self.owner.release_of(&request.key);
                 if pending.is_some_and(|pending| pending.otag == Some(otag)) {
-                    self.post(cx, home, Body::Waiting(otag), Self::NOTHING);
+                    self.say(cx, home, Body::Waiting(otag));
                     return;
                 }
                 let releasing = Releasing::asked(home, request);
-                if self.is_down(releasing.to) {
+                if self.is_down(releasing.want.to) {
                     let reason = AbortReason::Unreachable(self.shard);
                     self.refuse(cx, releasing, reason);
                     return;
@@ -216,7 +217,7 @@ impl Leap {
         held.tenure = Tenure::Owned { confirmed: true };
         held.position = position;
         self.owner.backups.end(key);
-        self.requester.seen(home).end(otag);
+        self.requester.seen(home).end(otag, ());
         self.inform(cx, home, otag, Fate::Acquired, position);
         self.apply_collected(cx);
         self.wake_gate();
@@ -233,15 +234,10 @@ impl Leap {
         self.withdraw(cx, releasing.priority.txn, &releasing.key);
         self.owner.begin_release(id, releasing);
         let releasing = &self.owner.releasing[&id];
+        let (item, mode) = (Item::of(&releasing.key), LockMode::Exclusive);
         let acquired = self.locks.acquire(LockRequest {
-            txn: releasing.priority,
-            item: Item::of(&releasing.key),
-            mode: LockMode::Exclusive,
             alone: printed!(self, LeapYoungerWaits),
-            ordered: false,
-            deadline: None,
-            now: cx.now,
-            request: id,
+            ..LockRequest::new(releasing.priority, item, mode, cx.now, id)
         });
         let doubt = self.doubt_of(&releasing.key);
         match (acquired, doubt) {
@@ -313,8 +309,8 @@ impl Leap {
         let refused = Refused {
             home: releasing.home,
             otag: releasing.otag,
-            to_incarnation: releasing.to_incarnation,
-            seq: releasing.seq,
+            to_incarnation: releasing.want.life,
+            seq: releasing.want.seq,
             reason: Some(reason),
         };
         match releasing.otag {
@@ -322,56 +318,33 @@ impl Leap {
                 let key = &releasing.key;
                 self.owner.note_refusal(key, otag, refused.clone());
             }
-            None => self.home.finish_request(releasing.to, releasing.seq),
+            None => self
+                .home
+                .finish_request(releasing.want.to, releasing.want.seq),
         }
         self.moves.refused += 1;
-        if let Some(otag) = releasing.otag.filter(|_| self.is_down(releasing.to)) {
+        if let Some(otag) = releasing.otag.filter(|_| self.is_down(releasing.want.to)) {
             self.tell_refused(cx, releasing.home, otag);
         }
-        self.post(
-            cx,
-            releasing.to,
-            Body::Refused(Box::new(refused)),
-            Self::NOTHING,
-        );
+        self.say(cx, releasing.want.to, Body::Refused(Box::new(refused)));
     }
 
     /// Gives the row up: from here on it is a backup.
     fn release(&mut self, cx: &mut Context<'_>, releasing: Releasing) {
-        let Releasing {
-            key,
-            otag,
-            home,
-            to,
-            to_incarnation,
-            seq,
-            ..
-        } = releasing;
-        let otag = match otag {
+        let (key, home, want) = (releasing.key, releasing.home, releasing.want);
+        let to = want.to;
+        let otag = match releasing.otag {
             Some(otag) => {
                 self.owner.give(&key, otag, to, cx.now);
                 otag
             }
             None => {
                 let otag = self.home.next_otag(cx.incarnation);
-                let grant = Grant {
-                    key: key.clone(),
-                    from: self.shard,
-                    to,
-                    to_incarnation,
-                    request: (to, seq),
-                    seq,
-                    priority: releasing.priority,
-                    cancel: false,
-                    older: Vec::new(),
-                };
+                let (request, priority) = ((to, want.seq), releasing.priority);
+                let grant = Grant::new(key.clone(), self.shard, want, request, priority);
                 let entry = Entry {
-                    owner: None,
-                    otag,
-                    since: otag,
                     grant: Some(otag),
-                    lost: false,
-                    moves: 0,
+                    ..Entry::new(None, otag, 0)
                 };
                 let before = self.home.table.insert(key.clone(), entry);
                 assert_eq!(before, None, "it was at home");
@@ -393,20 +366,17 @@ impl Leap {
         }
         self.moves.moved_out += 1;
         self.moves_out.note(cx.now);
-        self.respond(cx, home, otag, &key, to, to_incarnation, seq);
+        self.respond(cx, home, otag, &key, want);
     }
 
     /// Sends a released row; as often as it is asked for.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one message")]
     pub(crate) fn respond(
         &mut self,
         cx: &mut Context<'_>,
         home: ShardId,
         otag: Otag,
         key: &Key,
-        to: ShardId,
-        to_incarnation: u32,
-        seq: u64,
+        want: Want,
     ) {
         let (mut versions, mut whole) = (Vec::new(), true);
         let (horizon, versions_max) = (cx.horizon, self.settings.versions_max.max(1));
@@ -434,7 +404,6 @@ impl Leap {
         if printed!(self, LeapVersionNotDurable) {
             position = Self::NOTHING;
         }
-        let remote = self.is_remote(to);
         let floor = if home == self.shard {
             self.home.floor(cx.incarnation)
         } else {
@@ -444,22 +413,17 @@ impl Leap {
             home,
             otag,
             floor,
-            to_incarnation,
-            seq,
+            to_incarnation: want.life,
+            seq: want.seq,
             key: key.clone(),
             versions,
             since,
-            position: if remote { Self::NOTHING } else { position },
+            position: self.in_node(want.to, position),
         };
         // Shards of a node lose what is not durable together. So the row goes to the next one only
         // when its arrival here is durable, or nobody would have a backup.
-        self.post_after(
-            cx,
-            to,
-            Body::Response(Box::new(response)),
-            position,
-            arrival,
-        );
+        let body = Body::Response(Box::new(response));
+        self.post_after(cx, want.to, body, position, arrival);
     }
 
     /// Where the arrival of a row that was owned here is journaled, and from which timestamp on its
@@ -513,7 +477,7 @@ impl Leap {
         if self.sharing.has_copy(&key) {
             return;
         }
-        if self.is_home(&key) && self.jobs.values().any(|job| job.scan.is_some()) {
+        if self.is_home(&key) && self.jobs.has_scans() {
             self.home.evictions.push(key);
             return;
         }
@@ -522,15 +486,11 @@ impl Leap {
 
     /// Removes what scans have held up, when none is left.
     pub(crate) fn evict_left_over(&mut self, cx: &mut Context<'_>) {
-        if self.home.evictions.is_empty() || self.jobs.values().any(|job| job.scan.is_some()) {
+        if self.home.evictions.is_empty() || self.jobs.has_scans() {
             return;
         }
         for key in core::mem::take(&mut self.home.evictions) {
-            let elsewhere = self
-                .home
-                .table
-                .get(&key)
-                .is_some_and(|entry| entry.owner.is_some());
+            let elsewhere = self.home.owner_of(&key).is_some();
             let backup = self.home.kept_backup_of(&key) == Some(self.shard);
             if elsewhere && !backup {
                 cx.store.evict(&key);

@@ -4,9 +4,22 @@ use crate::message::{Body, Message};
 use crate::{Context, Leap};
 use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, TxnId};
-use txn::{AbortReason, Life};
+use txn::{AbortReason, Head, Life};
 
 impl Leap {
+    /// What a message to `to` says of a position: to another node, nothing.
+    pub(crate) fn in_node(&self, to: ShardId, position: Position) -> Position {
+        match self.is_remote(to) {
+            true => Self::NOTHING,
+            false => position,
+        }
+    }
+
+    /// Sends a message that waits for nothing.
+    pub(crate) fn say(&mut self, cx: &mut Context<'_>, to: ShardId, body: Body) {
+        self.post(cx, to, body, Self::NOTHING);
+    }
+
     /// Sends and counts a message; the host counts its bytes. A message to this shard is dealt with
     /// at the end of the step.
     pub(crate) fn post(&mut self, cx: &mut Context<'_>, to: ShardId, body: Body, wait: Position) {
@@ -26,35 +39,21 @@ impl Leap {
             self.loopback.push_back(body);
             return;
         }
-        let message = Message {
-            view: cx.view,
-            incarnation: cx.incarnation,
-            catalog: cx.catalog,
-            clock: cx.clock.last(),
-            body,
-        };
-        if !self.is_remote(to) {
-            cx.counters.messages_in_node += 1;
-            cx.out.send(to, message, wait_in_node);
-            return;
-        }
-        cx.counters.messages += 1;
-        cx.out.send(to, message, wait);
+        let head = cx.head();
+        cx.post(to, Message { head, body }, wait, wait_in_node);
     }
 
     pub(crate) fn receive(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
-        if message.view != cx.view {
-            return;
+        let Head {
+            incarnation, clock, ..
+        } = message.head;
+        match cx.life_of(&self.peers, from, &message.head) {
+            Life::Former => return,
+            Life::Present => {}
+            Life::New { .. } => self.peer_restarted(cx, from.node(), incarnation),
         }
-        if self.is_remote(from) {
-            match self.peers.judge(from.node(), message.incarnation) {
-                Life::Former => return,
-                Life::Present => {}
-                Life::New { .. } => self.peer_restarted(cx, from.node(), message.incarnation),
-            }
-        }
-        cx.clock.merge(message.clock);
-        self.on_body(cx, from, message.incarnation, message.body);
+        cx.clock.merge(clock);
+        self.on_body(cx, from, incarnation, message.body);
     }
 
     pub(crate) fn on_body(
@@ -129,8 +128,12 @@ impl Leap {
         self.forget_requests(node, incarnation);
         self.forget_readers(cx, node, incarnation);
         self.rejoin.peer_restarted(node, incarnation);
-        let mut lost = self.lost_confirms(node, incarnation);
-        let open = self.txns.iter().filter(|(_, txn)| txn.outcome.is_none());
+        let mut lost = self.coord.lost_confirms(node, incarnation);
+        let open = self
+            .coord
+            .txns
+            .iter()
+            .filter(|(_, txn)| txn.outcome.is_none());
         lost.extend(open.filter_map(|(id, txn)| Some((*id, txn.lost_at(node, incarnation)?))));
         // Of one transaction the confirmations come first.
         lost.sort_by_key(|(txn, _)| *txn);

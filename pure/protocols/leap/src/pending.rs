@@ -18,7 +18,7 @@
 //! only if the newest version of its row is older than it.
 
 use crate::job::{Job, Origin, Stop, Wait};
-use crate::message::{Body, Performance, Resolve};
+use crate::message::{Body, Owed, Performance, Resolve};
 use crate::request::Standing;
 use crate::{Context, Leap, printed};
 use alloc::collections::BTreeMap;
@@ -117,10 +117,10 @@ impl Pendings {
         keys.into_iter().any(|key| key.index == index)
     }
 
-    pub(crate) fn collect(&mut self, key: Key, commit_ts: Ts, txn: TxnId, formula: Formula) {
-        let on_row = self.collected.entry(key).or_default();
-        if !on_row.iter().any(|(_, known, _)| *known == txn) {
-            on_row.push((commit_ts, txn, formula));
+    pub(crate) fn collect(&mut self, owed: Owed) {
+        let on_row = self.collected.entry(owed.key).or_default();
+        if !on_row.iter().any(|(_, known, _)| *known == owed.txn) {
+            on_row.push((owed.commit_ts, owed.txn, owed.formula));
         }
     }
 }
@@ -149,7 +149,7 @@ impl Leap {
         if claim.mode() == LockMode::Exclusive {
             return Ok(OpResult::Exists);
         }
-        self.lock(cx, job, &Item::of(key), claim)?;
+        self.lock(cx.now, job, &Item::of(key), claim)?;
         let Some(newest) = cx.store.get(key, Ts::MAX) else {
             return Ok(OpResult::Exists);
         };
@@ -220,12 +220,7 @@ impl Leap {
             Err(error) => {
                 // It may have got its lock before it failed.
                 self.give_up_place(job.txn, key);
-                Performance::Ended {
-                    result: Err(error),
-                    outcome: None,
-                    wait: job.wait,
-                    take: false,
-                }
+                Performance::failed(error, job.wait)
             }
         };
         self.answer_errand(cx, from, number, performance, Some(key));
@@ -414,7 +409,7 @@ impl Leap {
         if lodger.asked < ts {
             lodger.asked = ts;
             let coordinator = lodger.coordinator;
-            self.post(cx, coordinator, Body::Undecided(txn), Self::NOTHING);
+            self.say(cx, coordinator, Body::Undecided(txn));
         }
     }
 
@@ -439,7 +434,7 @@ impl Leap {
             .filter(|(txn, lodger)| lodger.coordinator.node() == node && txn.incarnation < life);
         let lost: Vec<(TxnId, ShardId)> = lost.map(|(txn, l)| (txn, l.coordinator)).collect();
         for (txn, coordinator) in lost {
-            self.post(cx, coordinator, Body::Undecided(txn), Self::NOTHING);
+            self.say(cx, coordinator, Body::Undecided(txn));
         }
         // Those that wait for a lock have nothing that could be decided.
         let dead = self.guests.txns();

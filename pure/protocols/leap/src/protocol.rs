@@ -1,7 +1,7 @@
 //! The contract of `txn`, as this protocol meets it.
 
 use crate::message::Body;
-use crate::{AwayCursor, Context, Leap, Message, Settings};
+use crate::{AwayCursor, Context, Leap, Message};
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
@@ -28,7 +28,9 @@ impl Protocol for Leap {
     }
 
     fn begin(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
-        self.begin_txn(cx, txn, options);
+        cx.clock.merge(options.priority_ts);
+        self.coord.txns.begin(txn, options);
+        cx.note_begin(txn);
     }
 
     fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
@@ -49,11 +51,11 @@ impl Protocol for Leap {
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
-        self.cost_so_far(txn)
+        self.coord.cost_so_far(self.shard.node(), txn)
     }
 
     fn forget(&mut self, txn: TxnId) {
-        self.forget_txn(txn);
+        self.coord.forget(txn);
     }
 
     fn on_message(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
@@ -147,10 +149,9 @@ impl Protocol for Leap {
     }
 
     fn set_slice(&mut self, slice_units: u64) {
-        self.set_settings(Settings {
-            slice_units,
-            ..self.settings
-        });
+        let mut settings = self.settings;
+        settings.limits.slice_units = slice_units;
+        self.set_settings(settings);
     }
 
     fn is_idle(&self) -> bool {
@@ -163,10 +164,7 @@ impl Protocol for Leap {
 
     fn oldest_read(&self, now_ts: Ts) -> Ts {
         let here = self.jobs.values().filter_map(|job| job.snapshot());
-        let elsewhere = self.readings.iter().filter_map(|(_, reading)| {
-            let snapshot = reading.request.op.snapshot();
-            snapshot.map(|snapshot| snapshot.at)
-        });
+        let elsewhere = self.coord.snapshots();
         here.chain(elsewhere).min().unwrap_or(now_ts).min(now_ts)
     }
 
@@ -175,7 +173,12 @@ impl Protocol for Leap {
     }
 
     fn validate_open(&self, most: usize) -> bool {
-        let writes: usize = self.txns.values().map(|state| state.written.len()).sum();
+        let writes: usize = self
+            .coord
+            .txns
+            .values()
+            .map(|state| state.written.len())
+            .sum();
         let small = self.locks.len() + writes <= most;
         if small {
             self.check_open();
@@ -186,7 +189,7 @@ impl Protocol for Leap {
 
 impl ProtocolMessage for Message {
     fn catalog(&self) -> u64 {
-        self.catalog
+        self.head.catalog
     }
 
     fn op_mut(&mut self) -> Option<&mut Op> {

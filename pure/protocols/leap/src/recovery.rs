@@ -9,153 +9,23 @@
 //! ```
 
 use crate::checkpoint::{Former, claim_of};
-use crate::message::{Body, Claims, Owed, Verdicts};
+use crate::message::{Body, Claims, Verdicts};
 use crate::owner::{Held, Tenure};
-use crate::resolve::{Resolving, Unsaid};
+use crate::resolve::Resolving;
+use crate::roles::{Rows, bounds};
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{IndexId, Key, NodeId, ShardId, Slot, Time, Ts};
+use base::{IndexId, Key, ShardId, Slot, Ts};
 use core::ops::{Bound, ControlFlow, RangeBounds};
 use journal::{Held as Claim, Holding, Otag, Ownership};
 use store::{Store, Window};
-use txn::Alarm;
 
 /// A shard with many rows of others claims them anew only when their home may have dealt with them:
 /// so much later for each row. Microseconds.
 const CLAIM_US: u64 = 2;
-
-/// The keys behind the first one, up to the second.
-type Rows = (Option<Key>, Option<Key>);
-
-fn bounds((low, high): &Rows) -> (Bound<&Key>, Bound<&Key>) {
-    let low = low.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-    let high = high.as_ref().map_or(Bound::Unbounded, Bound::Included);
-    (low, high)
-}
-
-/// What one shard has claimed of a home that serves nothing yet.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Collected {
-    pub(crate) incarnation: u32,
-    pub(crate) round: u64,
-    pub(crate) restarted: bool,
-    pub(crate) parts: BTreeMap<u32, Vec<Claim>>,
-    /// How many there are; 0: the last one has not come.
-    count: u32,
-    /// What it has committed on rows of the asker.
-    pub(crate) owed: Vec<Owed>,
-    /// When something came last.
-    heard: Time,
-}
-
-impl Collected {
-    fn is_whole(&self) -> bool {
-        self.count > 0 && self.parts.len() as u32 == self.count
-    }
-}
-
-/// Claims on their way to a home, a slice of the rows that are held here a turn.
-#[derive(Debug)]
-struct Claiming {
-    round: u64,
-    expected: u32,
-    restarted: bool,
-    /// The next part.
-    part: u32,
-    /// Rows up to this key are dealt with.
-    upto: Option<Key>,
-}
-
-/// Claims of a restarted shard that a home which goes on deals with part by part, in order. What
-/// comes out of order waits for the next round.
-#[derive(Debug, Default)]
-struct Judging {
-    incarnation: u32,
-    round: u64,
-    /// The part that is awaited.
-    next: u32,
-    /// The rows up to this key have been dealt with, once for a life of the shard.
-    joined: Option<Key>,
-}
-
-/// Verdicts of a home, as far as they have come.
-#[derive(Debug, Default)]
-struct Judged {
-    round: u64,
-    next: u32,
-    later: BTreeSet<Key>,
-}
-
-/// How far this shard has come since its start.
-#[derive(Debug, Default)]
-pub(crate) struct Rejoin {
-    pub(crate) serving: bool,
-    /// Shards whose claims are awaited.
-    waiting: BTreeSet<ShardId>,
-    collected: BTreeMap<ShardId, Collected>,
-    claiming: BTreeMap<ShardId, Claiming>,
-    judging: BTreeMap<ShardId, Judging>,
-    judged: BTreeMap<ShardId, Judged>,
-    /// All have claimed; who has which row is being decided.
-    pub(crate) resolving: Option<Resolving>,
-    /// What restarted shards are still to be told.
-    pub(crate) verdicts: VecDeque<Unsaid>,
-    /// What this shard knew itself.
-    pub(crate) former: Arc<Former>,
-    /// Incarnation in which the claims of a shard were dealt with.
-    pub(crate) joined: BTreeMap<ShardId, u32>,
-    /// Homes whose verdicts are awaited.
-    awaited: BTreeSet<ShardId>,
-    /// Claims that their homes had not decided when they answered.
-    undecided: BTreeSet<Key>,
-    /// When shards are asked again, and claims made again.
-    pub(crate) again: Alarm,
-}
-
-impl Rejoin {
-    pub(crate) fn is_serving(&self) -> bool {
-        self.serving
-    }
-
-    /// Who of those that must speak before this shard serves is `away`.
-    pub(crate) fn awaits(&self, away: &dyn Fn(ShardId) -> bool) -> Option<ShardId> {
-        let mut waiting = self.waiting.iter().copied().filter(|_| !self.serving);
-        waiting.find(|shard| away(*shard))
-    }
-
-    pub(crate) fn is_settled(&self) -> bool {
-        self.serving && self.awaited.is_empty() && self.undecided.is_empty()
-    }
-
-    /// Whether it goes on with the next tick.
-    pub(crate) fn has_turns(&self) -> bool {
-        !self.claiming.is_empty() || self.resolving.is_some() || !self.verdicts.is_empty()
-    }
-
-    /// A node cannot be reached: it will ask again, or be told again.
-    pub(crate) fn peer_down(&mut self, node: NodeId) {
-        self.claiming.retain(|home, _| home.node() != node);
-    }
-
-    pub(crate) fn peer_restarted(&mut self, node: NodeId, incarnation: u32) {
-        if self.serving {
-            return;
-        }
-        let old: Vec<ShardId> = self
-            .collected
-            .iter()
-            .filter(|(shard, c)| shard.node() == node && c.incarnation < incarnation)
-            .map(|(shard, _)| *shard)
-            .collect();
-        for shard in old {
-            self.collected.remove(&shard);
-            self.waiting.insert(shard);
-        }
-    }
-}
 
 impl Leap {
     /// Continues what a former life owned.
@@ -169,6 +39,7 @@ impl Leap {
         moves: &dyn Fn(IndexId) -> bool,
     ) {
         self.incarnation = cx.incarnation;
+        self.placement.clone_from(cx.placement);
         // Late answers to a former life meet no number of this one.
         self.next_number = u64::from(cx.incarnation) << 32;
         let mut checkpoint = ownership;
@@ -202,23 +73,15 @@ impl Leap {
         }
         self.rejoin.former = Arc::new(Former { own, checkpoint });
         self.evict_strangers(cx.store, moves);
-        let others = self
-            .homes
-            .iter()
-            .copied()
-            .filter(|shard| *shard != self.shard);
-        let others: BTreeSet<ShardId> = others.collect();
+        let shards = self.placement.shards().iter().copied();
+        let others: BTreeSet<ShardId> = shards.filter(|shard| *shard != self.shard).collect();
         if cx.incarnation <= 1 || others.is_empty() {
-            self.rejoin.serving = true;
+            self.rejoin.serve();
             self.apply_collected(cx);
             return;
         }
-        self.rejoin.waiting.clone_from(&others);
-        self.rejoin.awaited = others;
-        if printed!(self, LeapHomeServesAtOnce) {
-            self.rejoin.serving = true;
-            self.rejoin.waiting.clear();
-        }
+        let serves = printed!(self, LeapHomeServesAtOnce);
+        self.rejoin.begin(others, serves);
         self.rejoin_again(cx);
     }
 
@@ -250,18 +113,14 @@ impl Leap {
     pub(crate) fn rejoin_again(&mut self, cx: &mut Context<'_>) {
         self.rejoin.again.stop();
         self.fail_gated(cx);
-        if self.rejoin.waiting.is_empty() && self.rejoin.awaited.is_empty() {
-            return;
-        }
         let pause_us = self.settings.resend_us;
-        for shard in self.rejoin.waiting.clone() {
-            let collected = self.rejoin.collected.get(&shard);
-            // Many claims are still coming.
-            if collected.is_none_or(|collected| cx.now.since(collected.heard) >= pause_us) {
-                self.post(cx, shard, Body::Ask, Self::NOTHING);
-            }
+        let Some((asked, told)) = self.rejoin.open(cx.now, pause_us) else {
+            return;
+        };
+        for shard in asked {
+            self.say(cx, shard, Body::Ask);
         }
-        for shard in self.rejoin.awaited.clone() {
+        for shard in told {
             self.start_claims(cx, shard, 0);
         }
         let many_us = CLAIM_US * self.owner.held.len() as u64;
@@ -271,26 +130,17 @@ impl Leap {
     /// Begins to tell a home what this shard has of its rows, unless that is under way. Those rows
     /// neither come nor go meanwhile: the home, or this shard, has just restarted.
     fn start_claims(&mut self, cx: &mut Context<'_>, home: ShardId, expected: u32) {
-        let restarted = self.rejoin.awaited.contains(&home);
-        let under_way = self.rejoin.claiming.get(&home);
-        if under_way.is_some_and(|c| (c.expected, c.restarted) == (expected, restarted)) {
+        let round = self.next_number + 1;
+        if !self.rejoin.begin_claims(home, expected, round) {
             return;
         }
-        self.next_number += 1;
-        let claiming = Claiming {
-            round: self.next_number,
-            expected,
-            restarted,
-            part: 0,
-            upto: None,
-        };
-        self.rejoin.claiming.insert(home, claiming);
+        self.next_number = round;
         self.claim_slice(cx, home);
     }
 
     /// Goes on with the claims that are on their way.
     pub(crate) fn claim(&mut self, cx: &mut Context<'_>) {
-        if let Some(home) = self.rejoin.claiming.keys().next().copied() {
+        if let Some(home) = self.rejoin.next_claimed() {
             self.claim_slice(cx, home);
         }
     }
@@ -298,7 +148,7 @@ impl Leap {
     /// Tells a home of the next rows. What has just come or gone must be durable first: the home
     /// relies on it, and the claimant must say the same after a crash.
     fn claim_slice(&mut self, cx: &mut Context<'_>, home: ShardId) {
-        let Some(mut claiming) = self.rejoin.claiming.remove(&home) else {
+        let Some(mut claiming) = self.rejoin.take_claims(home) else {
             return;
         };
         let from = claiming.upto.as_ref();
@@ -320,22 +170,13 @@ impl Leap {
             _ => self.owed_to(home),
         };
         if ended || !held.is_empty() {
-            let claims = Claims {
-                round: claiming.round,
-                part: claiming.part,
-                parts: if ended { claiming.part + 1 } else { 0 },
-                restarted: claiming.restarted,
-                expected: claiming.expected,
-                held,
-                owed,
-            };
+            let claims = claiming.next_part(ended, held, owed);
             let wait = self.recorded.max(committed);
             self.post(cx, home, Body::Claims(Box::new(claims)), wait);
-            claiming.part += 1;
         }
         if !ended {
             claiming.upto = last;
-            self.rejoin.claiming.insert(home, claiming);
+            self.rejoin.put_claims(home, claiming);
         }
     }
 
@@ -366,7 +207,7 @@ impl Leap {
         let doubtful = self.owner.held.iter().any(|(key, held)| {
             held.tenure == Tenure::Owned { confirmed: false } && self.home(key.slot) == home
         });
-        if doubtful && self.rejoin.awaited.insert(home) {
+        if doubtful && self.rejoin.await_verdicts(home) {
             // The former life of the home had not decided.
             let at = cx.now.after(self.settings.resend_us);
             self.rejoin.again.set_once(at);
@@ -384,47 +225,18 @@ impl Leap {
         if claims.expected != 0 && claims.expected != cx.incarnation {
             return;
         }
-        let joined = self.rejoin.joined.get(&from).copied().unwrap_or(0);
-        let answered = self.rejoin.serving && (!claims.restarted || joined > incarnation);
-        if answered || (!self.rejoin.serving && claims.expected == 0) {
-            // A restarted home counts only what was said after it asked.
+        if self.rejoin.is_answered(from, incarnation, &claims) {
             return;
         }
-        if self.rejoin.serving {
+        if self.rejoin.is_serving() {
             self.judge(cx, from, incarnation, &claims);
             return;
         }
-        if self.rejoin.resolving.is_some() {
-            // What a new life of it claims is judged when this home serves.
-            return;
-        }
         let one_part = printed!(self, LeapClaimsOfOnePart);
-        let collected = self.rejoin.collected.entry(from).or_default();
-        if !self.rejoin.waiting.contains(&from) {
-            // All of it is here; it may have been asked twice.
-            if collected.incarnation >= incarnation {
-                return;
-            }
-            self.rejoin.waiting.insert(from);
-        }
-        if (collected.incarnation, collected.round) != (incarnation, claims.round) {
-            *collected = Collected {
-                incarnation,
-                round: claims.round,
-                ..Collected::default()
-            };
-        }
-        collected.restarted = claims.restarted;
-        collected.heard = cx.now;
-        collected.count = collected.count.max(claims.parts);
-        collected.parts.insert(claims.part, claims.held);
-        collected.owed.extend(claims.owed);
-        if !collected.is_whole() && !one_part {
-            return;
-        }
-        self.rejoin.waiting.remove(&from);
-        if self.rejoin.waiting.is_empty() {
-            let all = core::mem::take(&mut self.rejoin.collected);
+        let all = self
+            .rejoin
+            .collect(from, incarnation, claims, cx.now, one_part);
+        if let Some(all) = all {
             self.rejoin.resolving = Some(Resolving::new(all));
             self.resolve_slice(cx);
         }
@@ -433,39 +245,13 @@ impl Leap {
     /// A shard has restarted while this home goes on: deals with the next part of its claims, and
     /// tells it which of them stand.
     fn judge(&mut self, cx: &mut Context<'_>, from: ShardId, incarnation: u32, claims: &Claims) {
-        let mut judging = self.rejoin.judging.remove(&from).unwrap_or_default();
-        if (judging.incarnation, judging.round) != (incarnation, claims.round) {
-            self.rejoin.verdicts.retain(|unsaid| unsaid.to != from);
-            let same_life = judging.incarnation == incarnation;
-            judging = Judging {
-                incarnation,
-                round: claims.round,
-                next: 0,
-                joined: judging.joined.filter(|_| same_life),
-            };
-        }
-        if claims.part != judging.next {
-            self.rejoin.judging.insert(from, judging);
+        let Some(rows) = self.rejoin.judge(from, incarnation, claims) else {
             return;
+        };
+        if let Some(rows) = rows {
+            self.join(cx, from, &rows, &claims.held);
         }
-        judging.next += 1;
-        let ended = claims.parts > 0;
-        if self.rejoin.joined.get(&from).copied().unwrap_or(0) < incarnation {
-            let upto = claims.held.last().map(|claim| &claim.key);
-            let upto = upto.filter(|_| !ended).cloned();
-            if ended {
-                self.rejoin.joined.insert(from, incarnation);
-            }
-            if ended || upto > judging.joined {
-                let rows = (judging.joined.take(), upto.clone());
-                self.join(cx, from, &rows, &claims.held);
-                judging.joined = upto;
-            }
-        }
-        if !ended {
-            self.rejoin.judging.insert(from, judging);
-        }
-        let about = (claims.round, claims.part, ended);
+        let about = (claims.round, claims.part, claims.parts > 0);
         self.send_verdicts(cx, from, incarnation, about, &claims.held);
     }
 
@@ -502,14 +288,14 @@ impl Leap {
     ) {
         let coming = self.home.grants.iter();
         let coming =
-            coming.filter(|(_, grant)| grant.to == from && bounds(rows).contains(&grant.key));
+            coming.filter(|(_, grant)| grant.want.to == from && bounds(rows).contains(&grant.key));
         let coming: Vec<(Otag, Key)> = coming.map(|(o, grant)| (o, grant.key.clone())).collect();
         for (otag, key) in coming {
             if owned(&key, otag) {
                 self.transferred(cx, otag);
                 self.settle(cx, otag, true);
             } else {
-                let grant = self.home.grants.get_mut(otag).expect("just listed");
+                let grant = &mut self.home.grants[otag];
                 grant.cancel = true;
                 self.grant_refused(cx, otag);
             }
@@ -539,13 +325,9 @@ impl Leap {
             });
             match grant {
                 // It is to be given back already.
-                Some(grant) if self.home.grants[grant].to == from => {}
+                Some(grant) if self.home.grants[grant].want.to == from => {}
                 Some(grant) => {
-                    let state = self
-                        .home
-                        .grants
-                        .get_mut(grant)
-                        .expect("an entry names its grant");
+                    let state = &mut self.home.grants[grant];
                     state.cancel = !released;
                     self.home.grants.hear(grant, cx.now);
                     self.send_transfer(cx, grant);
@@ -597,26 +379,14 @@ impl Leap {
             later,
             floor: self.home.floor(cx.incarnation),
         };
-        self.post(cx, to, Body::Verdicts(Box::new(verdicts)), Self::NOTHING);
+        self.say(cx, to, Body::Verdicts(Box::new(verdicts)));
     }
 
     pub(crate) fn on_verdicts(&mut self, cx: &mut Context<'_>, home: ShardId, verdicts: Verdicts) {
-        if verdicts.to_incarnation != cx.incarnation || !self.rejoin.awaited.contains(&home) {
+        let mine = verdicts.to_incarnation == cx.incarnation;
+        if !mine || !self.rejoin.awaits_verdicts(home) || !self.rejoin.hear(home, &verdicts) {
             return;
         }
-        let judged = self.rejoin.judged.entry(home).or_default();
-        if judged.round != verdicts.round {
-            *judged = Judged {
-                round: verdicts.round,
-                ..Judged::default()
-            };
-        }
-        if judged.next != verdicts.part {
-            return;
-        }
-        judged.next += 1;
-        let later = verdicts.later.into_iter().map(|(key, _)| key);
-        judged.later.extend(later);
         self.requester.seen(home).raise(verdicts.floor);
         for (key, otag) in verdicts.drop {
             self.drop_backup(cx, key, otag);
@@ -624,22 +394,20 @@ impl Leap {
         if !verdicts.last {
             return;
         }
-        self.rejoin.awaited.remove(&home);
-        let judged = self.rejoin.judged.remove(&home).expect("just looked up");
-        let later = judged.later;
-        let homes = &self.homes;
+        let later = self.rejoin.end_verdicts(home);
+        let placement = &self.placement;
         for (key, held) in &mut self.owner.held {
-            let same = homes[usize::from(key.slot.0) % homes.len()] == home;
+            let same = placement.home(key.slot) == home;
             if let Tenure::Owned { confirmed } = &mut held.tenure
                 && same
             {
                 *confirmed |= !later.contains(key);
                 if !*confirmed {
-                    self.rejoin.undecided.insert(key.clone());
+                    self.rejoin.leave_open(key.clone());
                 }
             }
         }
-        if !self.rejoin.undecided.is_empty() {
+        if self.rejoin.has_undecided() {
             self.owner.backups.arm(cx.now);
         }
         self.apply_collected(cx);
@@ -654,18 +422,16 @@ impl Leap {
             let held = held.get(key)?;
             (held.tenure == Tenure::Owned { confirmed: false }).then_some(held.otag)
         };
-        self.rejoin.undecided.retain(|key| open(key).is_some());
-        let undecided = self.rejoin.undecided.iter();
-        let undecided = undecided.filter_map(|key| Some((key, open(key)?)));
+        let (placement, undecided) = (&self.placement, self.rejoin.undecided(open));
         undecided
-            .map(|(key, otag)| (self.home(key.slot), key.clone(), otag))
+            .map(|(key, otag)| (placement.home(key.slot), key.clone(), otag))
             .collect()
     }
 
     /// Whether requests of a shard may be dealt with: what it owned in its former life is known.
     pub(crate) fn serves(&self, from: ShardId, incarnation: u32) -> bool {
-        let joined = self.rejoin.joined.get(&from).copied().unwrap_or(1);
-        self.rejoin.serving && (from == self.shard || joined >= incarnation)
+        let own = from == self.shard && self.rejoin.is_serving();
+        own || self.rejoin.serves(from, incarnation)
     }
 
     /// Whether a shard may be asked for rows: it is in the life whose claims were dealt with.

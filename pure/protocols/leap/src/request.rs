@@ -140,6 +140,7 @@ impl Leap {
     ) {
         let home = self.home(key.slot);
         let depth = self
+            .coord
             .txns
             .get(&priority.txn)
             .map_or(0, |txn| txn.cost.delays);
@@ -166,7 +167,7 @@ impl Leap {
         let txn = message.priority.txn;
         let body = Body::OwnerRequest(Box::new(message));
         let remote = self.is_remote(home);
-        if let Some(txn) = self.txns.get_mut(&txn).filter(|txn| txn.outcome.is_none()) {
+        if let Some(txn) = self.coord.open(txn) {
             txn.measure(remote, &body);
             if remote {
                 txn.cost.messages_on_path += 1;
@@ -174,7 +175,7 @@ impl Leap {
                 txn.cost.messages_in_node += 1;
             }
         }
-        self.post(cx, home, body, Self::NOTHING);
+        self.say(cx, home, body);
     }
 
     pub(crate) fn on_working(&mut self, cx: &mut Context<'_>, seq: u64, at: Option<ShardId>) {
@@ -203,7 +204,7 @@ impl Leap {
             self.inform_again(cx, home, otag);
             return;
         }
-        seen.end(otag);
+        seen.end(otag, ());
         let known = self.owner.held.get(&response.key).map(|held| held.otag);
         if known.is_some_and(|known| known >= otag) && filtered {
             // A former life has it durably.
@@ -225,7 +226,7 @@ impl Leap {
             ..
         } = response;
         cx.store.evict(&key);
-        self.forget_copy(&key);
+        self.sharing.forget(&key);
         // The index may have been dropped while the row was under way.
         let dropped = (cx.schema_changed)(key.index).is_none();
         for version in versions.iter().rev().filter(|_| !dropped) {
@@ -233,7 +234,7 @@ impl Leap {
             cx.store.restore(&key, commit_ts, row, cx.horizon);
         }
         if let Some(newest) = versions.first()
-            && position > cx.journal.durable()
+            && position > cx.durable
         {
             self.installed.insert(newest.commit_ts, position);
         }
@@ -302,9 +303,7 @@ impl Leap {
         let waited_us = cx.now.since(request.asked);
         cx.counters.move_wait_us += waited_us;
         let delays = request.depth + hop(here, home) + back;
-        if let Some(txn) = self.txns.get_mut(&request.priority.txn)
-            && txn.outcome.is_none()
-        {
+        if let Some(txn) = self.coord.open(request.priority.txn) {
             txn.cost.delays = txn.cost.delays.max(delays);
             txn.cost.messages_on_path += back;
             txn.cost.messages_off_path += if home == here {
@@ -340,7 +339,7 @@ impl Leap {
                 self.inform_again(cx, refused.home, otag);
                 return;
             }
-            seen.end(otag);
+            seen.end(otag, ());
             self.refuse_reader(cx, otag, &refused);
             self.inform(cx, refused.home, otag, Fate::Refused, Self::NOTHING);
         }
@@ -361,7 +360,7 @@ impl Leap {
         let Some(request) = self.requester.end(seq) else {
             return;
         };
-        let has_copy = !request.shared && self.has_copy(&request.key);
+        let has_copy = !request.shared && self.sharing.has_copy(&request.key);
         let has_read = request.gave_copy_up || has_copy;
         let reason = match reason {
             None if has_read => cut_off(&request.key, request.home, Tie::Home),
@@ -384,7 +383,7 @@ impl Leap {
             }
         }
         // It may have asked ahead and wait for something else.
-        if has_read && self.txns.contains_key(&txn) {
+        if has_read && self.coord.txns.contains_key(&txn) {
             self.abort_txn(cx, txn, reason);
         }
     }
@@ -407,9 +406,9 @@ impl Leap {
             fates,
             again: false,
         };
-        self.post(cx, home, Body::Inform(inform), Self::NOTHING);
-        if fate == Fate::Acquired && position <= cx.journal.durable() {
-            self.arrivals_durable(cx, cx.journal.durable());
+        self.say(cx, home, Body::Inform(inform));
+        if fate == Fate::Acquired && position <= cx.durable {
+            self.arrivals_durable(cx, cx.durable);
         }
     }
 
@@ -420,7 +419,7 @@ impl Leap {
         };
         let fates = Vec::from([(otag, pending.fate)]);
         let inform = Inform { fates, again: true };
-        self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+        self.say(cx, home, Body::Inform(inform));
     }
 
     /// Tells the homes of rows whose arrival has become durable.
@@ -429,7 +428,7 @@ impl Leap {
         for (home, fates) in self.requester.arrived(durable, node, cx.now) {
             let again = false;
             let inform = Inform { fates, again };
-            self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+            self.say(cx, home, Body::Inform(inform));
         }
     }
 
@@ -446,7 +445,7 @@ impl Leap {
             // A former life has it durably.
             self.inform(cx, home, otag, Fate::Durable, Self::NOTHING);
         } else if !self.requester.seen(home).is_over(otag) {
-            self.requester.seen(home).end(otag);
+            self.requester.seen(home).end(otag, ());
             self.inform(cx, home, otag, Fate::Refused, Self::NOTHING);
         }
     }

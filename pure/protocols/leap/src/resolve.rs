@@ -3,8 +3,7 @@
 
 use crate::checkpoint::Former;
 use crate::home::Entry;
-use crate::message::Owed;
-use crate::recovery::Collected;
+use crate::roles::Collected;
 use crate::{Context, Leap, printed};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -145,14 +144,7 @@ impl Leap {
             if !best.owned {
                 resolving.reclaimed.push((key.clone(), best.shard));
             }
-            let entry = Entry {
-                owner: Some(best.shard),
-                otag: best.otag,
-                since: best.otag,
-                grant: None,
-                lost: false,
-                moves: 1,
-            };
+            let entry = Entry::new(Some(best.shard), best.otag, 1);
             self.home.table.insert(key, entry);
         }
         resolving.best.is_empty()
@@ -160,11 +152,10 @@ impl Leap {
 
     /// From here on this home serves its rows.
     fn resolved(&mut self, cx: &mut Context<'_>, resolving: Resolving) {
-        self.rejoin.former = Arc::default();
-        self.rejoin.serving = true;
+        self.rejoin.serve();
         let mut all_owed = Vec::new();
         for (shard, collected) in resolving.all {
-            self.rejoin.joined.insert(shard, collected.incarnation);
+            self.rejoin.join(shard, collected.incarnation);
             all_owed.extend(collected.owed);
             if !collected.restarted {
                 continue;
@@ -181,14 +172,8 @@ impl Leap {
             self.rejoin.verdicts.extend(unsaid);
         }
         for owed in all_owed {
-            let Owed {
-                txn,
-                commit_ts,
-                key,
-                formula,
-            } = owed;
             if !printed!(self, LeapFormulaLost) {
-                self.pendings.collect(key, commit_ts, txn, formula);
+                self.pendings.collect(owed);
             }
         }
         self.apply_collected(cx);

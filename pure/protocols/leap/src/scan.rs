@@ -9,16 +9,16 @@ use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, KeyRange, RowBatch, ShardId, Slot, SqlError, Ts};
+use base::{IndexId, Key, KeyRange, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use core::fmt;
-use core::ops::ControlFlow;
 use local::scan::{misses, store_slots};
-use local::{Overlay, WriteSet};
-use store::Window;
+use local::visit::{Turn, note_range};
+use local::{Visit, Visitor, WriteSet, see};
+use store::Store;
 use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
-use txn::{AbortReason, Event, LockMode, OpResult, Read, ScanOp, ScanRun, Slots, Snapshot};
+use txn::{AbortReason, JournalPort, LockMode, OpResult, Read, ScanOp, ScanRun, Slots, Snapshot};
 
 /// Refuses a scan of which a guarded snapshot may miss a version: of rows here, also of such as
 /// have come since it began. Others are looked at where they are.
@@ -139,8 +139,7 @@ impl ScanState {
 
 /// Why a slot is not visited any further.
 enum Halt {
-    Stop(Stop),
-    Full(Full),
+    Visit(local::Halt<Wait>),
     /// The next row is away and was not asked for yet.
     Away,
 }
@@ -217,20 +216,20 @@ impl Leap {
                     state.run.check_memory(self.settings.txn_bytes_max)?;
                     self.gather_next(cx, job, op, state)?;
                 }
-                Some(Halt::Full(Full::Slot)) => state.run.leave_slot(),
-                Some(Halt::Full(Full::Limit)) => break,
-                Some(Halt::Full(Full::Batch)) if state.run.has_deferred() => {
+                Some(Halt::Visit(local::Halt::Full(Full::Slot))) => state.run.leave_slot(),
+                Some(Halt::Visit(local::Halt::Full(Full::Limit))) => break,
+                Some(Halt::Visit(local::Halt::Full(Full::Batch))) if state.run.has_deferred() => {
                     // An answer would have to tell of each slot how far it was visited.
                     state.run = ScanRun::whole(state.run.program.clone());
                     state.is_visiting = false;
                     state.window = WINDOW_MAX;
                     return self.go_on(cx, job, op, state);
                 }
-                Some(Halt::Full(Full::Batch)) => {
+                Some(Halt::Visit(local::Halt::Full(Full::Batch))) => {
                     look_out_in(cx, op)?;
                     return Ok(state.run.take_batch()?);
                 }
-                Some(Halt::Stop(stop)) => {
+                Some(Halt::Visit(local::Halt::Stop(stop))) => {
                     state.run.check_memory(self.settings.txn_bytes_max)?;
                     return Err(stop);
                 }
@@ -265,16 +264,13 @@ impl Leap {
                 };
                 if !printed!(self, LeapGapsNotLocked) {
                     let program = op.program.live(cx.decode).map_err(SqlError::from)?;
-                    self.lock(cx, job, &item, Claim::reads(program.reads()))?;
+                    self.lock(cx.now, job, &item, Claim::reads(program.reads()))?;
                 }
             }
         }
         // A row may be missing because of a deletion that is not durable.
         job.wait = job.wait.max(self.installed.all());
-        if let Some(history) = &mut cx.history {
-            let (txn, index, range) = (job.txn, op.index, op.range.clone());
-            history.push(Event::ReadRange { txn, index, range });
-        }
+        note_range(&mut cx.history, job.txn, op.index, &op.range);
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
         let run = ScanRun::new(program);
         let window = match (&run.task, run.first_rows()) {
@@ -329,7 +325,7 @@ impl Leap {
     }
 
     fn writes_of(&self, job: &Job) -> Option<&WriteSet> {
-        let writes = self.txns.get(&job.txn)?.written.writes();
+        let writes = self.coord.txns.get(&job.txn)?.written.writes();
         (!writes.is_empty()).then_some(writes)
     }
 
@@ -346,227 +342,166 @@ impl Leap {
         if state.is_unlisted(op, slot) {
             return Some(Halt::Away);
         }
-        let at = op.read.at();
         let away = state.first_missing(op, slot);
-        let most = *budget as usize + 1;
-        let extras = self.extras_of(job, op, state, (slot, most));
-        let mut extras = Overlay::new(extras.iter().map(|key| (key, ())), op.reverse);
-        let mut found: Vec<(Vec<u8>, Option<Vec<u8>>, Ts)> = Vec::new();
-        loop {
-            // Rows of the store, some at a time, because visiting them changes what they lie in.
-            found.clear();
-            let range = state.rest(op, away.as_ref());
-            let window = Window::of(&range, op.reverse);
-            let most = (*budget as usize).min(64) + 1;
-            let flow = cx
-                .store
-                .scan_keys(op.index, slot, window, at, &mut |key, row, ts| {
-                    found.push((key.to_vec(), row.map(<[u8]>::to_vec), ts));
-                    if found.len() < most {
-                        ControlFlow::Continue(())
-                    } else {
-                        ControlFlow::Break(())
-                    }
-                });
-            for (key, row, ts) in &found {
-                while let Some((extra, (), replaces)) = extras.up_to(key) {
-                    if let Some(halt) = self.visit_extra(cx, job, op, state, extra, budget) {
-                        return Some(halt);
-                    }
-                    if replaces {
-                        break;
-                    }
-                }
-                // Replaced by an extra.
-                if state.run.is_past(key) {
-                    continue;
-                }
-                let row = row.as_deref();
-                let key = Key::new(op.index, slot, key.clone());
-                if let Some(halt) = self.visit_row(cx, job, op, state, &key, row, *ts, budget) {
-                    return Some(halt);
-                }
-            }
-            if flow.is_continue() {
-                break;
-            }
+        let range = state.rest(op, away.as_ref());
+        let extras = self.extras_of(cx, job, op, state, (slot, &range, *budget as usize + 1));
+        let rows = Rows {
+            leap: self,
+            job,
+            journal: cx.journal,
+            store: cx.store,
+            now: cx.now,
+            place: (op.index, slot),
+            left: None,
+        };
+        let mut visit = Visit {
+            txn: rows.job.txn,
+            visitor: rows,
+            run: &mut state.run,
+            op,
+            slot,
+            store: cx.store,
+            counters: cx.counters,
+            history: &mut cx.history,
+            budget,
+            turn: Turn::default(),
+        };
+        let halt = visit.go(&range, extras.iter().map(|(key, row)| (key, row)));
+        if let Some(key) = visit.visitor.left {
+            // It left while the lock was waited for: its owner is to lock it.
+            state.missing.insert(key, None);
+            let gathered = self.gather(cx, job, op, state);
+            let stop = gathered.err().unwrap_or(Stop::Budget);
+            return Some(Halt::Visit(local::Halt::Stop(stop)));
         }
-        while let Some((extra, ())) = extras.rest() {
-            if let Some(halt) = self.visit_extra(cx, job, op, state, extra, budget) {
-                return Some(halt);
+        match (halt, away) {
+            (Some(halt), _) => Some(Halt::Visit(halt)),
+            (None, Some(away)) => {
+                state.run.pass(&away.bytes, true);
+                Some(Halt::Away)
             }
+            (None, None) => None,
         }
-        away.map(|_| Halt::Away)
     }
 
-    /// What replaces the next rows of the store in the slot: those of other owners, and own writes.
-    /// At most so many: more than a turn visits.
+    /// What replaces the next rows of the store in a range of a slot: those of other owners, and own
+    /// writes. At most so many: more than a turn visits.
     fn extras_of(
         &self,
-        job: &Job,
+        cx: &Context<'_>,
+        job: &mut Job,
         op: &ScanOp,
         state: &ScanState,
-        (slot, most): (Slot, usize),
-    ) -> Vec<Key> {
-        let away = state.first_missing(op, slot);
-        let (low, high) = key_bounds(op, slot, &state.rest(op, away.as_ref()));
+        (slot, range, most): (Slot, &KeyRange, usize),
+    ) -> Vec<(Key, Option<Vec<u8>>)> {
+        let (low, high) = key_bounds(op, slot, range);
         let fetched = state.fetched.range(low.clone()..high.clone());
         let fetched = fetched.map(|(key, _)| key);
-        let own = self.writes_of(job).into_iter();
+        let writes = self.writes_of(job);
+        let own = writes.into_iter();
         let own = own.flat_map(|writes| writes.range(low.clone(), high.clone(), op.reverse));
         let own = own.map(|(key, _)| key).take(most);
-        let mut extras: Vec<Key> = match op.reverse {
-            false => fetched.take(most).chain(own).cloned().collect(),
-            true => fetched.rev().take(most).chain(own).cloned().collect(),
+        let mut keys: Vec<&Key> = match op.reverse {
+            false => fetched.take(most).chain(own).collect(),
+            true => fetched.rev().take(most).chain(own).collect(),
         };
-        extras.sort_unstable();
-        extras.dedup();
+        keys.sort_unstable();
+        keys.dedup();
         if op.reverse {
-            extras.reverse();
+            keys.reverse();
         }
-        extras.truncate(most);
-        extras
-    }
-
-    /// A row of another owner, or one that the transaction has written.
-    fn visit_extra(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        op: &ScanOp,
-        state: &mut ScanState,
-        key: &Key,
-        budget: &mut u32,
-    ) -> Option<Halt> {
-        if let Some(fetched) = state.fetched.get(key).cloned() {
-            let passes = match op.read {
-                Read::Snapshot(_) => fetched.at,
-                Read::Lock(_) => fetched.newest,
-                Read::LockRows { .. } => match fetched.at {
-                    Some(row) if passes(state, &row) => fetched.newest,
-                    Some(_) | None => None,
-                },
-            };
-            return match passes {
-                Some(row) => self.emit_row(cx, op, state, key, &row, budget),
-                None => pass_nothing(cx, state, &key.bytes, budget),
-            };
-        }
-        let at = op.read.at();
+        keys.truncate(most);
         let mut folded = Vec::new();
-        let mut access = self.access(job);
-        let row = access.see(cx.store, key, at, &mut folded).row;
-        let row = row.map(<[u8]>::to_vec);
-        match row {
-            Some(row) => self.emit_row(cx, op, state, key, &row, budget),
-            None => pass_nothing(cx, state, &key.bytes, budget),
-        }
-    }
-
-    /// A row of the store.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the row, and what a turn works with"
-    )]
-    fn visit_row(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        op: &ScanOp,
-        state: &mut ScanState,
-        key: &Key,
-        row: Option<&[u8]>,
-        version: Ts,
-        budget: &mut u32,
-    ) -> Option<Halt> {
-        let Some(row) = row.filter(|_| *budget > 0) else {
-            return pass_nothing(cx, state, &key.bytes, budget);
-        };
-        let mode = match op.read {
-            Read::Snapshot(_) | Read::Lock(LockMode::Shared) => None,
-            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
-        };
-        let mut newest = None;
-        if let Some(mode) = mode {
-            // Only rows that pass are locked, unless the program takes them all.
-            if state.run.task.is_none() && !passes(state, row) {
-                *budget = budget.saturating_sub(state.run.units);
-                cx.counters.units += u64::from(state.run.units);
-                state.run.pass(&key.bytes, false);
-                return None;
-            }
-            if let Some(reason) = cx.journal.refusal_of_locks(self.shard, 1) {
-                return Some(Halt::Stop(Stop::aborted(reason)));
-            }
-            if let Err(stop) = self.lock(cx, job, &Item::of(key), mode) {
-                state.run.pass(&key.bytes, true);
-                return Some(Halt::Stop(stop));
-            }
-            if let Read::LockRows { .. } = op.read {
-                if !self.is_mine(key) {
-                    // It left while the lock was waited for: its owner is to lock it.
-                    state.run.pass(&key.bytes, true);
-                    state.missing.insert(key.clone(), None);
-                    let gathered = self.gather(cx, job, op, state);
-                    return Some(Halt::Stop(gathered.err().unwrap_or(Stop::Budget)));
+        let rows = keys.into_iter().map(|key| {
+            let row = match state.fetched.get(key) {
+                Some(fetched) => fetched_row(state, op, fetched),
+                None => {
+                    let (store, installed, at) = (&*cx.store, &self.installed, op.read.at());
+                    let seen = see(writes, store, installed, key, at, &mut folded);
+                    job.wait = job.wait.max(seen.wait);
+                    seen.row
                 }
-                let mut folded = Vec::new();
-                let mut access = self.access(job);
-                let seen = access.see(cx.store, key, Ts::MAX, &mut folded);
-                newest = Some(seen.row.map(<[u8]>::to_vec));
-            }
-        }
-        cx.note_read(job.txn, key, version);
-        match newest {
-            None => self.emit_row(cx, op, state, key, row, budget),
-            Some(Some(row)) => self.emit_row(cx, op, state, key, &row, budget),
-            Some(None) => {
-                state.run.pass(&key.bytes, false);
-                None
-            }
-        }
-    }
-
-    /// Gives a row to the program.
-    fn emit_row(
-        &mut self,
-        cx: &mut Context<'_>,
-        op: &ScanOp,
-        state: &mut ScanState,
-        key: &Key,
-        row: &[u8],
-        budget: &mut u32,
-    ) -> Option<Halt> {
-        if *budget == 0 {
-            return Some(Halt::Stop(Stop::Budget));
-        }
-        *budget = budget.saturating_sub(state.run.units);
-        cx.counters.rows_read += 1;
-        cx.counters.units += u64::from(state.run.units - 1);
-        let emitted = state.run.give(&key.bytes, row);
-        state.run.pass(&key.bytes, false);
-        match emitted {
-            Err(error) => Some(Halt::Stop(error.into())),
-            Ok(false) => None,
-            Ok(true) => state.run.count(op, row.len()).map(Halt::Full),
-        }
+            };
+            (key.clone(), row.map(<[u8]>::to_vec))
+        });
+        rows.collect()
     }
 }
 
-/// A key without a row: it takes its time, too.
-fn pass_nothing(
-    cx: &mut Context<'_>,
-    state: &mut ScanState,
-    key: &[u8],
-    budget: &mut u32,
-) -> Option<Halt> {
-    if *budget == 0 {
-        return Some(Halt::Stop(Stop::Budget));
+/// What the scan does in a slot besides reading.
+struct Rows<'v> {
+    leap: &'v mut Leap,
+    job: &'v mut Job,
+    journal: &'v mut dyn JournalPort,
+    store: &'v Store,
+    now: Time,
+    place: (IndexId, Slot),
+    /// A row that is not here any more.
+    left: Option<Key>,
+}
+
+impl Visitor for Rows<'_> {
+    type Wait = Wait;
+    /// Rows of other owners are locked there, own writes here; both are as the scan sees them.
+    type Extra = Option<Vec<u8>>;
+
+    fn reach(&mut self, _: &ScanRun, _: Option<&[u8]>) -> Result<Option<KeyRange>, Stop> {
+        Ok(None)
     }
-    *budget -= 1;
-    cx.counters.units += 1;
-    state.run.pass(key, false);
-    None
+
+    fn lock(&mut self, key: &[u8], mode: LockMode, own: bool) -> Result<(), Stop> {
+        if own {
+            return Ok(());
+        }
+        if let Some(reason) = self.journal.refusal_of_locks(self.leap.shard, 1) {
+            return Err(Stop::aborted(reason));
+        }
+        let (index, slot) = self.place;
+        let item = Item::Point { index, slot, key };
+        self.leap.lock(self.now, self.job, &item, mode)
+    }
+
+    fn newest<'x>(
+        &'x mut self,
+        key: &[u8],
+        row: &'x [u8],
+        own: bool,
+        folded: &'x mut Vec<u8>,
+    ) -> Result<Option<&'x [u8]>, Stop> {
+        if own {
+            return Ok(Some(row));
+        }
+        let key = Key::new(self.place.0, self.place.1, key.to_vec());
+        if !self.leap.is_mine(&key) {
+            self.left = Some(key);
+            return Err(Stop::Wait(Wait::Moving));
+        }
+        let (writes, installed) = (self.leap.writes_of(self.job), &self.leap.installed);
+        let seen = see(writes, self.store, installed, &key, Ts::MAX, folded);
+        self.job.wait = self.job.wait.max(seen.wait);
+        Ok(seen.row)
+    }
+
+    fn extra<'x>(
+        &mut self,
+        _: &Key,
+        row: &'x Option<Vec<u8>>,
+        _: &'x mut Vec<u8>,
+    ) -> Option<&'x [u8]> {
+        row.as_deref()
+    }
+}
+
+/// A row of another owner as the scan sees it.
+fn fetched_row<'f>(state: &ScanState, op: &ScanOp, fetched: &'f FetchedRow) -> Option<&'f [u8]> {
+    match op.read {
+        Read::Snapshot(_) => fetched.at.as_deref(),
+        Read::Lock(_) => fetched.newest.as_deref(),
+        Read::LockRows { .. } => match &fetched.at {
+            Some(row) if passes(state, row) => fetched.newest.as_deref(),
+            Some(_) | None => None,
+        },
+    }
 }
 
 /// Whether the program would emit the row. An error is left to the program's own turn.

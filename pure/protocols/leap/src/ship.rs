@@ -10,7 +10,7 @@
 //!   committed by then is rolled back, before the owner is told what was committed.
 
 use crate::entrust::Errand;
-use crate::job::{Job, Origin, Stop, Wait};
+use crate::job::{Job, Stop, Wait};
 use crate::message::{Body, Owed, Resolve};
 use crate::request::Standing;
 use crate::txns::Phase;
@@ -21,7 +21,7 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{Record, Shipment, Shipped};
 use store::{Formula, Write};
 use txn::increment::adds_only;
-use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Rounds, Submitted};
+use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Rounds};
 
 /// A formula that an owner holds.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Leap {
         if !elsewhere || !adds_only(formula) || self.sharing.has_copy(key) {
             return None;
         }
-        let state = &self.txns[&txn];
+        let state = &self.coord.txns[&txn];
         if let Some(ship) = state.shipped.iter().find(|ship| ship.key == *key) {
             return (!ship.pulled && !self.is_down(ship.owner)).then_some(ship.owner);
         }
@@ -78,9 +78,7 @@ impl Leap {
 
     /// Sends a formula to the owner of its row.
     pub(crate) fn ship(&mut self, cx: &mut Context<'_>, mut job: Job, to: ShardId) {
-        let Origin::Local { id, last } = job.origin else {
-            unreachable!("only coordinators ship")
-        };
+        let (id, last) = job.local();
         let message = self.errand_of(&mut job, to, true);
         let errand = Errand::new(id, last, to, message);
         self.begin_errand(cx, errand);
@@ -94,10 +92,7 @@ impl Leap {
         self.moves.shipped += 1;
         self.owner.heat.note_shipped(key, now);
         let planned = errand.message.planned;
-        let state = self
-            .txns
-            .get_mut(&errand.message.txn)
-            .expect("an errand belongs to its transaction");
+        let state = self.coord.txns.of(errand.message.txn);
         state.written.note_plan(key.index, planned);
         match state.shipped.iter_mut().find(|ship| ship.key == *key) {
             Some(ship) => {
@@ -116,7 +111,7 @@ impl Leap {
 
     /// Whether an operation touches rows on which its transaction has shipped formulas.
     pub(crate) fn touches_ships(&self, txn: TxnId, op: &Op) -> bool {
-        let Some(state) = self.txns.get(&txn) else {
+        let Some(state) = self.coord.txns.get(&txn) else {
             return false;
         };
         let mut shipped = state.shipped.iter().map(|ship| &ship.key);
@@ -125,7 +120,7 @@ impl Leap {
 
     /// The same for formulas whose owner has not answered.
     fn touches_open_ships(&self, txn: TxnId, op: &Op) -> bool {
-        let Some(state) = self.txns.get(&txn) else {
+        let Some(state) = self.coord.txns.get(&txn) else {
             return false;
         };
         let errands = state.ships.iter().filter_map(|n| self.errands.out.get(*n));
@@ -145,7 +140,7 @@ impl Leap {
             return Err(Stop::Wait(Wait::Shipping));
         }
         loop {
-            let state = self.txns.get_mut(&job.txn).expect("a local job's");
+            let state = self.coord.txns.of(job.txn);
             let mut shipped = state.shipped.iter_mut();
             let Some(ship) = shipped.find(|ship| touches(op, &ship.key)) else {
                 return Ok(());
@@ -153,7 +148,7 @@ impl Leap {
             ship.pulled = true;
             let key = ship.key.clone();
             self.take(cx, job, &key, LockMode::Exclusive)?;
-            let state = self.txns.get_mut(&job.txn).expect("a local job's");
+            let state = self.coord.txns.of(job.txn);
             let at = state.shipped.iter().position(|ship| ship.key == key);
             let Ship { owner, formula, .. } = state.shipped.remove(at.expect("looked up above"));
             let newest = cx.store.get(&key, Ts::MAX);
@@ -169,43 +164,25 @@ impl Leap {
 
     /// Parts what a transaction that commits owes to owners from what it writes here. Increments of
     /// rows on which others have formulas pending take their places among those.
-    pub(crate) fn shipments(
-        &mut self,
-        txn: TxnId,
-        writes: &mut Vec<(Key, Write)>,
-    ) -> Vec<Shipment> {
-        let state = self.txns.get_mut(&txn).expect("it commits");
+    pub(crate) fn shipments(&mut self, txn: TxnId) -> Vec<Shipment> {
+        let state = self.coord.txns.of(txn);
         let shipped = core::mem::take(&mut state.shipped);
-        let mut shipments: Vec<Shipment> = shipped
-            .into_iter()
-            .map(
-                |Ship {
-                     key,
-                     owner,
-                     formula,
-                     ..
-                 }| Shipment {
-                    owner,
-                    key,
-                    formula,
-                },
-            )
-            .collect();
+        let shipped = shipped.into_iter().map(|ship| Shipment {
+            owner: ship.owner,
+            key: ship.key,
+            formula: ship.formula,
+        });
+        let mut shipments: Vec<Shipment> = shipped.collect();
         if self.pendings.is_idle() {
             return shipments;
         }
-        let own = self.shard;
-        writes.retain(|(key, write)| match write {
-            Write::Formula(formula) if self.pendings.formulas.has(key) => {
-                shipments.push(Shipment {
-                    owner: own,
-                    key: key.clone(),
-                    formula: formula.clone(),
-                });
-                false
-            }
-            Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => true,
-        });
+        let (owner, formulas) = (self.shard, &self.pendings.formulas);
+        let among = state.written.take_formulas(|key| formulas.has(key));
+        shipments.extend(among.into_iter().map(|(key, formula)| Shipment {
+            owner,
+            key,
+            formula,
+        }));
         shipments
     }
 
@@ -246,10 +223,10 @@ impl Leap {
         };
         let remote = owing.to.iter().filter(|owner| self.is_remote(**owner));
         let messages = 2 * remote.count() as u32;
-        if let Some(state) = self.txns.get_mut(&txn) {
+        if let Some(state) = self.coord.txns.get_mut(&txn) {
             state.cost.messages_off_path += messages;
         }
-        self.owings.all.begin(txn, owing, cx.now, true);
+        self.coord.owings.all.begin(txn, owing, cx.now, true);
         if !here.is_empty() {
             self.lodge_decided(cx, txn, commit_ts, here);
         }
@@ -258,7 +235,7 @@ impl Leap {
 
     /// Tells owners, for the first time or again, what they have not said that they are done with.
     pub(crate) fn tell_owners(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let Some(owing) = self.owings.all.resend(&txn, cx.now) else {
+        let Some(owing) = self.coord.owings.all.resend(&txn, cx.now) else {
             return;
         };
         let (commit_ts, position) = (Some(owing.commit_ts), owing.position);
@@ -271,12 +248,12 @@ impl Leap {
 
     /// An owner has applied all that was shipped to it, and its record is durable.
     pub(crate) fn on_applied(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
-        let Some(owing) = self.owings.all.get_mut(&txn) else {
+        let Some(owing) = self.coord.owings.all.get_mut(&txn) else {
             return;
         };
         owing.to.remove(&from);
         if owing.to.is_empty() {
-            self.owings.all.end(&txn);
+            self.coord.owings.all.end(&txn);
             self.append_delivered(cx, txn);
         }
     }
@@ -288,13 +265,13 @@ impl Leap {
 
     /// The owner of a formula waits for its outcome.
     pub(crate) fn on_undecided(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
-        if let Some(owing) = self.owings.all.get(&txn) {
+        if let Some(owing) = self.coord.owings.all.get(&txn) {
             let (commit_ts, position) = (Some(owing.commit_ts), owing.position);
             let resolve = Resolve { txn, commit_ts };
             self.post(cx, from, Body::Resolve(resolve), position);
             return;
         }
-        let state = self.txns.get(&txn).filter(|state| state.outcome.is_none());
+        let state = self.coord.open(txn);
         let body = match state.map(|state| &state.phase) {
             // Its timestamp is drawn; it says itself how it ends.
             Some(Phase::Confirming { .. }) => return,
@@ -306,7 +283,7 @@ impl Leap {
                 Body::Resolve(Resolve { txn, commit_ts })
             }
         };
-        self.post(cx, from, body, Self::NOTHING);
+        self.say(cx, from, body);
     }
 
     /// Gives up the formulas of a transaction that is rolled back, and answers those on their way.
@@ -314,7 +291,7 @@ impl Leap {
         let Outcome::Aborted(reason) = outcome else {
             return;
         };
-        let state = self.txns.get_mut(&txn).expect("it ends");
+        let state = self.coord.txns.of(txn);
         let ships = core::mem::take(&mut state.ships);
         let shipped = core::mem::take(&mut state.shipped);
         let mut owners: BTreeSet<ShardId> = shipped.iter().map(|ship| ship.owner).collect();
@@ -328,13 +305,13 @@ impl Leap {
         for owner in owners {
             let commit_ts = None;
             let resolve = Resolve { txn, commit_ts };
-            self.post(cx, owner, Body::Resolve(resolve), Self::NOTHING);
+            self.say(cx, owner, Body::Resolve(resolve));
         }
     }
 
     /// A transaction that has taken a row back and not got it does not know its formula's place.
     pub(crate) fn is_stranded(&self, txn: TxnId) -> Option<ShardId> {
-        let mut shipped = self.txns[&txn].shipped.iter();
+        let mut shipped = self.coord.txns[&txn].shipped.iter();
         shipped.find(|ship| ship.pulled).map(|ship| ship.owner)
     }
 
@@ -347,8 +324,7 @@ impl Leap {
         } in shipped
         {
             for shipment in formulas.iter().filter(|other| other.owner == self.shard) {
-                let Shipment { key, formula, .. } = shipment.clone();
-                self.pendings.collect(key, commit_ts, txn, formula);
+                self.pendings.collect(owed_of(txn, commit_ts, shipment));
             }
             let owing = Owing {
                 commit_ts,
@@ -356,26 +332,20 @@ impl Leap {
                 to: formulas.iter().map(|shipment| shipment.owner).collect(),
                 formulas,
             };
-            self.owings.all.begin(txn, owing, cx.now, true);
+            self.coord.owings.all.begin(txn, owing, cx.now, true);
         }
     }
 
     /// What a restarted owner must know before it serves, and the position behind which it is true.
     pub(crate) fn owed_to(&self, owner: ShardId) -> (Vec<Owed>, Position) {
         let (mut owed, mut position) = (Vec::new(), Self::NOTHING);
-        for (txn, owing) in self.owings.all.iter() {
+        for (txn, owing) in self.coord.owings.all.iter() {
             let to_it = owing
                 .formulas
                 .iter()
                 .filter(|shipment| shipment.owner == owner);
             for shipment in to_it.filter(|_| owing.to.contains(&owner)) {
-                let Shipment { key, formula, .. } = shipment.clone();
-                owed.push(Owed {
-                    txn: *txn,
-                    commit_ts: owing.commit_ts,
-                    key,
-                    formula,
-                });
+                owed.push(owed_of(*txn, owing.commit_ts, shipment));
                 position = position.max(owing.position);
             }
         }
@@ -385,6 +355,7 @@ impl Leap {
     /// Whether formulas on rows of an index are owed to somebody.
     pub(crate) fn owes(&self, index: IndexId) -> bool {
         let mut owed = self
+            .coord
             .owings
             .all
             .iter()
@@ -399,7 +370,7 @@ impl Leap {
             commit_ts: owing.commit_ts,
             formulas: owing.formulas.clone(),
         };
-        self.owings.all.iter().map(shipped).collect()
+        self.coord.owings.all.iter().map(shipped).collect()
     }
 
     /// Ends a shipped formula's operation, which the owner has refused.
@@ -412,10 +383,8 @@ impl Leap {
     ) {
         let (txn, id) = (errand.message.txn, errand.id);
         let submitted = self.end_op(cx, txn, id, errand.last, wait, result);
-        if let Submitted::Ready(reply) = submitted {
-            cx.out.complete(txn, id, reply);
-        }
-        self.jobs.wake_all(self.owings.waits.drain(..));
+        cx.out.settle(txn, id, submitted);
+        self.jobs.wake_all(self.coord.owings.waits.drain(..));
     }
 
     /// A node has a new life, or cannot be reached: transactions that wait for its answers to
@@ -428,6 +397,15 @@ impl Leap {
         for (txn, to) in lost {
             self.abort_txn(cx, txn, AbortReason::Unreachable(to));
         }
+    }
+}
+
+fn owed_of(txn: TxnId, commit_ts: Ts, shipment: &Shipment) -> Owed {
+    Owed {
+        txn,
+        commit_ts,
+        key: shipment.key.clone(),
+        formula: shipment.formula.clone(),
     }
 }
 

@@ -66,8 +66,8 @@ impl MovingRows for Leap {
 
     fn under_way(&self) -> Vec<(Key, ShardId, u32)> {
         let grants = self.home.grants.iter();
-        let given = grants.filter(|(_, grant)| grant.from != grant.to);
-        let moved = given.map(|(_, grant)| (grant.key.clone(), grant.to, grant.to_incarnation));
+        let given = grants.filter(|(_, grant)| grant.from != grant.want.to);
+        let moved = given.map(|(_, grant)| (grant.key.clone(), grant.want.to, grant.want.life));
         moved.collect()
     }
 
@@ -102,10 +102,10 @@ impl Leap {
             && self.requester.informs.is_empty()
             && self.owner.backups.is_empty()
             && self.owner.releasing.is_empty()
-            && self.readings.is_empty()
+            && self.coord.readings.is_empty()
             && self.errands.out.is_empty()
             && self.pendings.is_idle()
-            && self.owings.all.is_empty()
+            && self.coord.owings.all.is_empty()
             && self.sharing.is_idle()
             && self.bulks.is_idle()
             && self.rejoin.is_settled()
@@ -130,7 +130,7 @@ impl Leap {
         self.locks.validate();
         self.home.dispatch.validate();
         self.requester.validate();
-        for (txn, state) in &self.txns {
+        for (txn, state) in self.coord.txns.iter() {
             for (key, write) in state.written.writes().iter() {
                 let held = self.locks.holds(*txn, &Item::of(key), claim_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
@@ -182,7 +182,7 @@ impl Leap {
         if !self.rejoin.is_settled() {
             writeln!(f, "rejoining")?;
         }
-        for (txn, state) in &self.txns {
+        for (txn, state) in self.coord.txns.iter() {
             write!(f, "txn {txn} ")?;
             match (&state.outcome, &state.phase) {
                 (Some(Outcome::Committed { .. }), _) => f.write_str("committed")?,
@@ -235,7 +235,7 @@ impl Leap {
                         f,
                         " grant {} to {}{cancel}",
                         tag(otag),
-                        self.home.grants[otag].to
+                        self.home.grants[otag].want.to
                     )?;
                 }
                 None => f.write_str("\n")?,
@@ -265,9 +265,13 @@ impl Leap {
         }
         for releasing in self.owner.releasing.values() {
             let void = if releasing.void { " void" } else { "" };
-            writeln!(f, "releasing {:?} to {}{void}", releasing.key, releasing.to)?;
+            writeln!(
+                f,
+                "releasing {:?} to {}{void}",
+                releasing.key, releasing.want.to
+            )?;
         }
-        for (_, reading) in self.readings.iter() {
+        for (_, reading) in self.coord.readings.iter() {
             writeln!(f, "reading {} at {}", reading.txn, reading.to)?;
         }
         for job in self.jobs.values() {
@@ -276,7 +280,7 @@ impl Leap {
         for (key, pending) in self.pendings.formulas.each() {
             writeln!(f, "pending {key:?} of {}", pending.txn)?;
         }
-        for (txn, _) in self.owings.all.iter() {
+        for (txn, _) in self.coord.owings.all.iter() {
             writeln!(f, "owes {txn}")?;
         }
         for (txn, visit) in self.visits.iter() {

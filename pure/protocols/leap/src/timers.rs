@@ -48,13 +48,13 @@ impl Leap {
     fn each_timer(&self, mut see: impl FnMut(Option<Time>, Timer)) {
         see(self.requester.requests.next_due(), Timer::Request);
         see(self.home.grants.next_due(), Timer::Grant);
-        see(self.readings.next_due(), Timer::Reading);
+        see(self.coord.readings.next_due(), Timer::Reading);
         see(self.fetches.next_due(), Timer::Fetching);
         see(self.sharing.recalls_again.at(), Timer::Recalls);
         see(self.errands.out.next_due(), Timer::Errand);
         see(self.pendings.ask_again.at(), Timer::Pendings);
-        see(self.owings.all.next_due(), Timer::Owings);
-        see(self.confirms.next_due(), Timer::Confirm);
+        see(self.coord.owings.all.next_due(), Timer::Owings);
+        see(self.coord.confirms.next_due(), Timer::Confirm);
         see(self.visits.next_due(), Timer::Visit);
         see(self.requester.informs.next_due(), Timer::Informs);
         see(self.owner.backups.next_due(), Timer::Backups);
@@ -76,15 +76,7 @@ impl Leap {
 
     /// When the next timer is due. Asked behind every step of the shard, whatever its protocol.
     pub(crate) fn timer_at(&self) -> Option<Time> {
-        let mut first = None;
-        self.each_timer(|at, _| {
-            if let Some(at) = at
-                && first.is_none_or(|known| at < known)
-            {
-                first = Some(at);
-            }
-        });
-        first
+        self.next_timer().map(|(at, _)| at)
     }
 
     pub(crate) fn run_timers(&mut self, cx: &mut Context<'_>) {
@@ -103,7 +95,7 @@ impl Leap {
                 Timer::Recalls => self.on_recalls_timer(cx),
                 Timer::Errand => self.on_errand_timer(cx),
                 Timer::Confirm => {
-                    if let Some((txn, shard)) = self.confirms.take_due(cx.now) {
+                    if let Some((txn, shard)) = self.coord.confirms.take_due(cx.now) {
                         self.send_confirm(cx, txn, shard);
                     }
                 }
@@ -114,7 +106,7 @@ impl Leap {
                 }
                 Timer::Pendings => self.on_pendings_timer(cx),
                 Timer::Owings => {
-                    for txn in self.owings.all.take_round(cx.now) {
+                    for txn in self.coord.owings.all.take_round(cx.now) {
                         self.tell_owners(cx, txn);
                     }
                 }
@@ -152,12 +144,12 @@ impl Leap {
     }
 
     fn on_reading_timer(&mut self, cx: &mut Context<'_>) {
-        let Some(number) = self.readings.take_due(cx.now) else {
+        let Some(number) = self.coord.readings.take_due(cx.now) else {
             return;
         };
         let timeout_us = self.settings.request_timeout_us;
-        if self.readings.is_silent(number, cx.now, timeout_us) {
-            let reading = &self.readings[number];
+        if self.coord.readings.is_silent(number, cx.now, timeout_us) {
+            let reading = &self.coord.readings[number];
             let (txn, to) = (reading.txn, reading.to);
             self.abort_txn(cx, txn, AbortReason::Unreachable(to));
         } else {
@@ -193,7 +185,7 @@ impl Leap {
         }
         for (home, fates) in due {
             let inform = Inform { fates, again: true };
-            self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+            self.say(cx, home, Body::Inform(inform));
         }
     }
 
@@ -220,7 +212,7 @@ impl Leap {
             return;
         }
         for (home, keys) in due {
-            self.post(cx, home, Body::Unacked(keys), Self::NOTHING);
+            self.say(cx, home, Body::Unacked(keys));
         }
     }
 }

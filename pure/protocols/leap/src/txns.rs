@@ -10,6 +10,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Key, NodeId, Position, ShardId, Ts, TxnId};
 use local::Written;
+use local::txns::State;
 use serde::Serialize;
 use txn::lock::Item;
 use txn::{
@@ -17,13 +18,11 @@ use txn::{
     Submitted, TxnCost, TxnOptions,
 };
 
-/// Ended transactions whose memory is kept.
-const SPARES_MAX: usize = 256;
-
 /// How far a transaction is.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) enum Phase {
     /// Operations go on.
+    #[default]
     Running,
     /// Its timestamp is drawn; shards of other nodes that hold its locks are asked whether they
     /// still do. The commit answers `id`, with this result.
@@ -42,7 +41,7 @@ pub(crate) enum Phase {
 }
 
 /// One transaction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Txn {
     pub(crate) options: TxnOptions,
     pub(crate) phase: Phase,
@@ -73,43 +72,37 @@ pub(crate) struct Txn {
     pub(crate) guest: Option<Key>,
 }
 
-impl Txn {
-    fn new(options: TxnOptions) -> Txn {
-        Txn {
-            options,
-            phase: Phase::Running,
-            outcome: None,
-            written: Written::default(),
-            local: Vec::new(),
-            reads: Vec::new(),
-            visited: Vec::new(),
-            asked: Vec::new(),
-            ops: 0,
-            read_at: Ts::ZERO,
-            wait: Position(0),
-            cost: TxnCost::default(),
-            nodes: Vec::new(),
-            errand: None,
-            ships: Vec::new(),
-            shipped: Vec::new(),
-            guest: None,
-        }
-    }
-
-    /// Makes it a new one; its lists keep their memory.
+impl State for Txn {
     fn reset(&mut self, options: TxnOptions) {
-        let old = core::mem::replace(self, Txn::new(options));
+        let old = core::mem::take(self);
         let (mut written, mut nodes) = (old.written, old.nodes);
         written.reset();
         nodes.clear();
-        (self.written, self.nodes) = (written, nodes);
+        *self = Txn {
+            options,
+            written,
+            nodes,
+            ..Txn::default()
+        };
     }
+}
 
+impl Txn {
     /// Counts the bytes of a message of the transaction, if it is `remote` and they are to be
     /// known.
     pub(crate) fn measure(&mut self, remote: bool, message: &(impl Serialize + ?Sized)) {
         if remote {
             self.cost.measure(&self.options, message);
+        }
+    }
+
+    /// The cost with the shards and nodes that have taken part up to now.
+    pub(crate) fn cost_so_far(&self, here: NodeId) -> TxnCost {
+        let own = usize::from(!self.nodes.contains(&here));
+        TxnCost {
+            shards: 1 + self.visited.len() as u32,
+            nodes: (self.nodes.len() + own) as u32,
+            ..self.cost
         }
     }
 
@@ -134,19 +127,12 @@ impl Txn {
     /// A shard on `node` that held something for it in a life before `incarnation`. Of locks that
     /// are being confirmed the confirmations know.
     pub(crate) fn lost_at(&self, node: NodeId, incarnation: u32) -> Option<ShardId> {
-        let needed = match &self.phase {
-            Phase::Confirming { .. } => &[],
-            Phase::Running | Phase::Sealing { .. } | Phase::Entrusted | Phase::Ended => {
-                self.visited.as_slice()
-            }
-        };
-        let mut lost = needed
-            .iter()
-            .filter(|(shard, life)| shard.node() == node && *life < incarnation);
-        let held = self.shipped.iter();
-        let mut held = held.filter(|ship| ship.owner.node() == node && ship.life < incarnation);
-        let lost = lost.next().map(|(shard, _)| *shard);
-        lost.or_else(|| held.next().map(|ship| ship.owner))
+        let confirms = matches!(self.phase, Phase::Confirming { .. });
+        let visited = self.visited.iter().filter(|_| !confirms).copied();
+        let held = self.shipped.iter().map(|ship| (ship.owner, ship.life));
+        let mut lost = visited.chain(held);
+        let lost = lost.find(|(shard, life)| shard.node() == node && *life < incarnation);
+        lost.map(|(shard, _)| shard)
     }
 }
 
@@ -172,50 +158,18 @@ impl Asked for Reading {
 }
 
 impl Leap {
-    pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
-        cx.clock.merge(options.priority_ts);
-        let state = self.fresh_txn(options);
-        let before = self.txns.insert(txn, state);
-        assert!(before.is_none(), "{txn} begins once");
-        if let Some(history) = &mut cx.history {
-            let at = cx.now;
-            history.push(txn::Event::Begin { txn, at });
-        }
-    }
-
-    pub(crate) fn fresh_txn(&mut self, options: TxnOptions) -> Box<Txn> {
-        match self.spare_txns.pop() {
-            Some(mut state) => {
-                state.reset(options);
-                state
-            }
-            None => Box::new(Txn::new(options)),
-        }
-    }
-
-    /// Keeps the memory of a transaction that is forgotten.
-    pub(crate) fn spare(&mut self, state: Box<Txn>) {
-        if self.spare_txns.len() < SPARES_MAX {
-            self.spare_txns.push(state);
-        }
-    }
-
     pub(crate) fn submit_op(
         &mut self,
         cx: &mut Context<'_>,
         submission: Submission,
     ) -> Submitted<OpReply> {
         let txn = submission.txn;
-        let state = self
-            .txns
-            .get_mut(&txn)
-            .expect("operations come between begin and forget");
+        let state = self.coord.txns.of(txn);
         if let Some(outcome) = &state.outcome {
             return Submitted::Ready(OpReply::failed(outcome.refusal()));
         }
         if state.phase != Phase::Running {
-            self.abort_txn(cx, txn, AbortReason::Requested);
-            return Submitted::Ready(OpReply::failed(AbortReason::Requested));
+            return self.fail(cx, txn, AbortReason::Requested);
         }
         let idle = state.is_idle();
         let fresh = idle && state.visited.is_empty() && state.ops == 0;
@@ -226,13 +180,9 @@ impl Leap {
             self.expose(txn);
         }
         let Submission {
-            txn,
-            id,
-            to,
-            planned,
-            mut op,
-            last,
+            id, to, planned, ..
         } = submission;
+        let (mut op, last) = (submission.op, submission.last);
         if let Some(error) = settle_snapshot(&mut op) {
             return Submitted::Ready(OpReply::open(Err(error), Position(0)));
         }
@@ -241,8 +191,8 @@ impl Leap {
             last: last && idle,
         };
         let mut job = Job::new(txn, options, planned, origin);
-        job.alone = alone;
         job.id = self.jobs.next_number();
+        job.alone = alone;
         let whole = alone && last;
         self.begin_job(cx, job, op, to, whole)
     }
@@ -282,10 +232,8 @@ impl Leap {
                 Submitted::Pending
             }
             Err(stop) => {
-                let Origin::Local { id, .. } = job.origin else {
-                    unreachable!("a submitted operation is local")
-                };
-                let state = self.txns.get_mut(&job.txn).expect("it runs");
+                let (id, _) = job.local();
+                let state = self.coord.txns.of(job.txn);
                 state.local.push((id, job.id));
                 self.park(cx, Box::new(job), &stop);
                 Submitted::Pending
@@ -343,7 +291,7 @@ impl Leap {
 
     /// The transaction is not alone any more.
     fn expose(&mut self, txn: TxnId) {
-        for (_, job) in &self.txns[&txn].local {
+        for (_, job) in &self.coord.txns[&txn].local {
             if let Some(job) = self.jobs.get_mut(*job) {
                 job.alone = false;
             }
@@ -358,32 +306,17 @@ impl Leap {
         job: &Job,
         result: Result<OpResult, OpError>,
     ) -> Submitted<OpReply> {
-        let Origin::Local { id, last } = job.origin else {
-            unreachable!("answers to other shards are messages")
-        };
-        let Some(state) = self.txns.get_mut(&job.txn) else {
+        let (id, last) = job.local();
+        let Some(state) = self.coord.txns.get_mut(&job.txn) else {
             return Submitted::Ready(OpReply::failed(AbortReason::Requested));
         };
         state.local.retain(|(op, _)| *op != id);
         state.wait = state.wait.max(job.wait);
         state.cost.delays = state.cost.delays.max(job.delays);
         if !job.visited.is_empty() {
-            self.note_visited(job.txn, &job.visited);
+            self.coord.note_visited(self.shard, job.txn, &job.visited);
         }
         self.end_op(cx, job.txn, id, last, job.wait, result)
-    }
-
-    pub(crate) fn note_visited(&mut self, txn: TxnId, visited: &[(ShardId, u32)]) {
-        let own = self.shard;
-        let Some(state) = self.txns.get_mut(&txn) else {
-            return;
-        };
-        for at in visited {
-            if at.0 != own && !state.visited.contains(at) {
-                state.visited.push(*at);
-                state.note_node(at.0);
-            }
-        }
     }
 
     /// What follows an operation, wherever it ran; pending if the commit rides on it and has to
@@ -397,12 +330,9 @@ impl Leap {
         wait: Position,
         result: Result<OpResult, OpError>,
     ) -> Submitted<OpReply> {
-        let idle = self.txns[&txn].is_idle();
+        let idle = self.coord.txns[&txn].is_idle();
         match result {
-            Err(OpError::Aborted(reason)) => {
-                self.abort_txn(cx, txn, reason.clone());
-                Submitted::Ready(OpReply::failed(reason))
-            }
+            Err(OpError::Aborted(reason)) => self.fail(cx, txn, reason),
             Ok(found) if last && idle && found.allows_finish() => {
                 self.commit_with(cx, txn, id, found)
             }
@@ -415,7 +345,7 @@ impl Leap {
         self.forget_guest(&job);
         match job.origin {
             Origin::Local { id, .. } => {
-                if let Some(state) = self.txns.get_mut(&job.txn) {
+                if let Some(state) = self.coord.txns.get_mut(&job.txn) {
                     state.local.retain(|(op, _)| *op != id);
                     self.read_elsewhere(cx, job, None);
                 }
@@ -442,9 +372,7 @@ impl Leap {
 
     /// Sends a read to the shard where its rows are, or to their home.
     fn read_elsewhere(&mut self, cx: &mut Context<'_>, mut job: Box<Job>, to: Option<ShardId>) {
-        let Origin::Local { id, last } = job.origin else {
-            unreachable!("only coordinators read elsewhere")
-        };
+        let (id, last) = job.local();
         let op = job.op.take().expect("an operation that did not run");
         let to = match op.key() {
             Some(key) => self.whereabouts(key),
@@ -463,7 +391,7 @@ impl Leap {
         };
         let Some(to) = to else {
             // It is leaving; when it has arrived its home knows where.
-            let state = self.txns.get_mut(&job.txn).expect("it runs");
+            let state = self.coord.txns.of(job.txn);
             state.local.push((id, job.id));
             job.op = Some(op);
             self.park(cx, job, &Stop::Wait(Wait::Moving));
@@ -481,7 +409,7 @@ impl Leap {
             delays: 0,
             op,
         };
-        let state = self.txns.get_mut(&job.txn).expect("it runs");
+        let state = self.coord.txns.of(job.txn);
         state.reads.push(number);
         if !matches!(request.op.read(), Some(Read::Snapshot(_))) {
             state.note_asked(to);
@@ -497,22 +425,23 @@ impl Leap {
             missed: 0,
             tried: BTreeSet::new(),
         };
-        self.readings.begin(number, reading, cx.now, true);
+        self.coord.readings.begin(number, reading, cx.now, true);
         self.send_read(cx, number);
     }
 
     pub(crate) fn send_read(&mut self, cx: &mut Context<'_>, number: u64) {
-        let Some(reading) = self.readings.get(number) else {
+        let Some(reading) = self.coord.readings.get(number) else {
             return;
         };
         let (to, txn) = (reading.to, reading.txn);
         let body = Body::Read(Box::new(reading.request.clone()));
         let wait = self
+            .coord
             .txns
             .get(&txn)
             .map_or(Self::NOTHING, |state| state.wait);
         let remote = self.is_remote(to);
-        if let Some(state) = self.txns.get_mut(&txn) {
+        if let Some(state) = self.coord.txns.get_mut(&txn) {
             state.measure(remote, &body);
             state.cost.messages_in_node += u32::from(!remote);
         }
@@ -520,29 +449,26 @@ impl Leap {
     }
 
     pub(crate) fn on_reading(&mut self, cx: &mut Context<'_>, number: u64) {
-        self.readings.hear(number, cx.now);
+        self.coord.readings.hear(number, cx.now);
         self.fetches.hear(number, cx.now);
         self.errands.out.hear(number, cx.now);
     }
 
     pub(crate) fn on_reply(&mut self, cx: &mut Context<'_>, from: ShardId, reply: ReadReply) {
         let ReadReply { txn, number, .. } = reply;
-        if !self.readings.contains(number) {
+        if !self.coord.readings.contains(number) {
             // The transaction is over, but its locks may be there.
-            let over = self
-                .txns
-                .get(&txn)
-                .is_none_or(|state| state.outcome.is_some());
+            let over = !self.coord.is_open(txn);
             if over && !reply.visited.is_empty() {
                 for (shard, _) in reply.visited {
-                    self.post(cx, shard, Body::Release(txn), Self::NOTHING);
+                    self.say(cx, shard, Body::Release(txn));
                 }
             }
             return;
         }
-        self.readings.hear(number, cx.now);
+        self.coord.readings.hear(number, cx.now);
         let Some(result) = reply.result else {
-            let reading = self.readings.get_mut(number).expect("looked up above");
+            let reading = &mut self.coord.readings[number];
             reading.missed += 1;
             let first = reading.missed == 1;
             if first || self.is_homeless(number) {
@@ -550,28 +476,30 @@ impl Leap {
             }
             return;
         };
-        let reading = self.readings.end(number).expect("looked up above");
+        let reading = self.coord.readings.end(number).expect("looked up above");
         let remote = self.is_remote(from);
-        let state = self
-            .txns
-            .get_mut(&txn)
-            .expect("a read belongs to its transaction");
+        let state = self.coord.txns.of(txn);
         state.reads.retain(|other| *other != number);
         state.wait = state.wait.max(reply.wait);
         state.read_at = reply.at;
         let delays = reading.depth + reply.delays + u32::from(remote);
         state.cost.delays = state.cost.delays.max(delays);
         state.cost.messages_on_path += reply.delays + u32::from(remote);
-        self.note_visited(txn, &reply.visited);
+        self.coord.note_visited(self.shard, txn, &reply.visited);
         let answer = self.end_op(cx, txn, reading.id, reading.last, reply.wait, result);
-        if let Submitted::Ready(answer) = answer {
-            cx.out.complete(txn, reading.id, answer);
-        }
+        cx.out.settle(txn, reading.id, answer);
+    }
+
+    /// An operation that went elsewhere runs here after all, in this step.
+    pub(crate) fn run_here(&mut self, id: OpId, job: Box<Job>) {
+        self.coord.txns.of(job.txn).local.push((id, job.id));
+        self.jobs.wake(job.id);
+        self.jobs.insert(job.id, job);
     }
 
     /// A row was not where it was looked for: it may be here by now, or its home knows better.
     pub(crate) fn read_again(&mut self, cx: &mut Context<'_>, number: u64) {
-        let Some(reading) = self.readings.get(number) else {
+        let Some(reading) = self.coord.readings.get(number) else {
             return;
         };
         let Some(key) = reading.request.op.key().cloned() else {
@@ -583,57 +511,22 @@ impl Leap {
             if self.is_down(home) {
                 self.read_without(cx, number);
             } else {
-                let reading = self.readings.get_mut(number).expect("looked up above");
+                let reading = &mut self.coord.readings[number];
                 reading.to = home;
                 self.send_read(cx, number);
             }
             return;
         }
-        let reading = self.readings.end(number).expect("looked up above");
+        let reading = self.coord.readings.end(number).expect("looked up above");
         let (txn, id, last) = (reading.txn, reading.id, reading.last);
         let request = reading.request;
         let origin = Origin::Local { id, last };
         let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
         job.id = self.jobs.next_number();
-        let state = self
-            .txns
-            .get_mut(&txn)
-            .expect("a read belongs to its transaction");
+        let state = self.coord.txns.of(txn);
         state.reads.retain(|other| *other != number);
-        state.local.push((id, job.id));
         job.op = Some(request.op);
-        self.jobs.wake(job.id);
-        self.jobs.insert(job.id, job);
-    }
-
-    pub(crate) fn forget_txn(&mut self, txn: TxnId) {
-        if let Some(state) = self.txns.remove(&txn) {
-            assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
-            self.spare(state);
-        }
-    }
-
-    /// What a transaction has cost up to now.
-    pub(crate) fn cost_so_far(&self, txn: TxnId) -> Option<TxnCost> {
-        let state = self.txns.get(&txn)?;
-        if state.outcome.is_some() {
-            return Some(state.cost);
-        }
-        let own = usize::from(!state.nodes.contains(&self.shard.node()));
-        Some(TxnCost {
-            shards: 1 + state.visited.len() as u32,
-            nodes: (state.nodes.len() + own) as u32,
-            ..state.cost
-        })
-    }
-
-    /// For [`TxnCost`]: shards and nodes that took part.
-    pub(crate) fn tally(&mut self, txn: TxnId) {
-        let own = self.shard;
-        let state = self.txns.get_mut(&txn).expect("it ends now");
-        state.note_node(own);
-        state.cost.nodes = state.nodes.len() as u32;
-        state.cost.shards = 1 + state.visited.len() as u32;
+        self.run_here(id, job);
     }
 }
 

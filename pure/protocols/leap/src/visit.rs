@@ -7,7 +7,6 @@ use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{ShardId, Time, TxnId};
-use txn::lock::{Acquired, Settled};
 use txn::{Asked, LockMode, Op, OpError, OpResult, Outcome, Read};
 
 /// What a transaction of another shard has here.
@@ -34,7 +33,7 @@ impl Leap {
         let ReadRequest { txn, number, .. } = request;
         let origin = Origin::Read { number };
         if self.guests.has(txn, origin) {
-            self.post(cx, txn.shard, Body::Reading(number), Self::NOTHING);
+            self.say(cx, txn.shard, Body::Reading(number));
             return;
         }
         let locks = !matches!(request.op.read(), Some(Read::Snapshot(_)));
@@ -98,18 +97,13 @@ impl Leap {
         visited: Vec<(ShardId, u32)>,
     ) {
         let to = job.txn.shard;
-        let wait = if self.is_remote(to) {
-            Self::NOTHING
-        } else {
-            job.wait
-        };
         let reply = ReadReply {
             txn: job.txn,
             number,
             at: cx.clock.tick(cx.now),
             result,
             visited,
-            wait,
+            wait: self.in_node(to, job.wait),
             delays: job.delays,
         };
         self.post(cx, to, Body::Reply(Box::new(reply)), job.wait);
@@ -154,7 +148,7 @@ impl Leap {
                     delays: job.delays,
                     op,
                 };
-                self.post(cx, owner, Body::Read(Box::new(request)), Self::NOTHING);
+                self.say(cx, owner, Body::Read(Box::new(request)));
             }
         }
     }
@@ -166,7 +160,7 @@ impl Leap {
         let held = self.visits.get(txn).is_some_and(|visit| !visit.given_up);
         let holds = expected == cx.incarnation && held;
         self.visits.defer(txn, cx.now);
-        self.post(cx, from, Body::Confirmed { txn, holds }, Self::NOTHING);
+        self.say(cx, from, Body::Confirmed { txn, holds });
     }
 
     /// A transaction of another shard is over.
@@ -178,7 +172,7 @@ impl Leap {
             self.drop_job(id);
         }
         for shard in visit.fetched_from {
-            self.post(cx, shard, Body::Release(txn), Self::NOTHING);
+            self.say(cx, shard, Body::Release(txn));
         }
         if self.pendings.formulas.knows(txn) {
             // They go when its formulas are resolved; those of reads, if that may take long.
@@ -231,20 +225,10 @@ impl Leap {
             let Some(releasing) = self.owner.renumber_release(before, id) else {
                 continue;
             };
-            let acquired = acquire_row(
-                &mut self.locks,
-                cx.now,
-                releasing.priority,
-                &releasing.key,
-                LockMode::Exclusive,
-                id,
-            );
-            match acquired {
-                Acquired::Granted => self.on_release_lock(cx, id, Settled::Granted),
-                Acquired::Waiting => {}
-                Acquired::Died(conflict) => {
-                    self.on_release_lock(cx, id, Settled::Died(conflict));
-                }
+            let (priority, key) = (releasing.priority, &releasing.key);
+            let mode = LockMode::Exclusive;
+            if let Some(settled) = acquire_row(&mut self.locks, cx, priority, key, mode, id) {
+                self.on_release_lock(cx, id, settled);
             }
         }
     }
@@ -258,20 +242,20 @@ impl Leap {
             self.end_visit(cx, txn);
             self.visit(cx.now, txn).given_up = true;
         } else {
-            self.post(cx, txn.shard, Body::Inquire(txn), Self::NOTHING);
+            self.say(cx, txn.shard, Body::Inquire(txn));
         }
         self.visits.defer(txn, cx.now);
     }
 
     /// A shard wants to know whether it still has to keep the locks of a transaction.
     pub(crate) fn on_inquire(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
-        let outcome = self.txns.get(&txn).map(|state| &state.outcome);
+        let outcome = self.coord.txns.get(&txn).map(|state| &state.outcome);
         let body = match outcome {
             Some(None) => Body::Running(txn),
             Some(Some(Outcome::Committed { .. } | Outcome::Aborted(_) | Outcome::Unknown))
             | None => Body::Release(txn),
         };
-        self.post(cx, from, body, Self::NOTHING);
+        self.say(cx, from, body);
     }
 
     pub(crate) fn is_mine(&self, key: &base::Key) -> bool {

@@ -61,11 +61,14 @@ fn main() {
         incarnation: 1,
         counter: 1,
     };
+    let placement = base::Placement::over(vec![shard]);
     let mut cx = Cx {
         now: Time(1_800_000_000_000_000),
         shard,
         incarnation: 1,
         view: 1,
+        placement: &placement,
+        durable: journal.durable(),
         clock: &mut clock,
         store: &mut store,
         journal: &mut journal,

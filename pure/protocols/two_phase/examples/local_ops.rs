@@ -97,11 +97,14 @@ fn main() {
                 counter: next,
             };
             let mut out: Outbox<Message> = Outbox::default();
+            let placement = base::Placement::over(vec![shard]);
             let mut cx = Cx {
                 now: Time(1_800_000_000_000_000 + next),
                 shard,
                 incarnation: 1,
                 view: 1,
+                placement: &placement,
+                durable: journal.durable(),
                 clock: &mut clock,
                 store: &mut store,
                 journal: &mut journal,

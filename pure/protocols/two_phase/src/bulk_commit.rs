@@ -9,13 +9,10 @@
 //! its writes: the coordinator's record names them, they stand in the same journal.
 
 use crate::job::{Job, Stop};
-use crate::outcome::Committed;
 use crate::part::Promise;
 use crate::{Context, TwoPhase};
-use base::{Position, TxnId};
-use local::record::{append_commit, begin_install, install_slice};
-use txn::WriteList;
-use txn::bulk::Chunks;
+use base::TxnId;
+use local::record::install_slice;
 
 impl TwoPhase {
     /// Whether what `txn` has written here goes in slices.
@@ -44,36 +41,13 @@ impl TwoPhase {
         if !self.parts[&txn].written.is_freezing() {
             self.may_write(cx, txn)?;
         }
-        let part = self.parts.get_mut(&txn).expect("just looked at");
+        let part = self.parts.of(txn);
         let scratch = &mut self.scratch;
         part.written.freeze(cx, txn, &self.bulks, scratch)?;
         if job.decides() && self.bulks.is_making_way() {
             return Err(Stop::Budget);
         }
         Ok(())
-    }
-
-    /// As [`TwoPhase::commit_writes`] for writes that stand in chunks.
-    pub(crate) fn commit_bulk(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        redo: WriteList,
-        mut chunks: Chunks,
-        read: Position,
-    ) -> Committed {
-        let commit_ts = cx.clock.tick(cx.now);
-        let scratch = &mut self.scratch;
-        let position = append_commit(cx, scratch, txn, commit_ts, &[], chunks.count);
-        chunks.free(cx.journal);
-        begin_install(cx, &mut self.installed, txn, commit_ts, position);
-        self.bulks.begin(txn, commit_ts, redo, false);
-        self.locks.end(txn);
-        Committed {
-            commit_ts,
-            forced: true,
-            position: position.max(read),
-        }
     }
 
     /// One slice of what large transactions leave to do.

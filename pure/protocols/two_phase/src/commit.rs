@@ -20,15 +20,8 @@ impl TwoPhase {
         id: OpId,
     ) -> Submitted<OpReply> {
         let own_here = self.parts.contains_key(&txn);
-        let own_wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.written.is_empty())
-            || self.promises.contains_key(&txn);
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("commit comes between begin and forget");
+        let own_wrote = self.has_written(txn) || self.promises.contains_key(&txn);
+        let coord = self.coords.of(txn);
         if let Some(outcome) = &coord.outcome {
             return Submitted::Ready(OpReply::ended(outcome.clone(), coord.wait));
         }
@@ -111,10 +104,7 @@ impl TwoPhase {
 
     /// Commits a transaction that has nothing on other shards.
     pub(crate) fn commit_own(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("a transaction commits before it is forgotten");
+        let coord = self.coords.of(txn);
         let mut wait = coord.wait;
         let mut commit_ts = cx.clock.tick(cx.now);
         if self.parts.contains_key(&txn) {
@@ -122,7 +112,7 @@ impl TwoPhase {
                 Ok(committed) => {
                     commit_ts = committed.commit_ts;
                     wait = wait.max(committed.position);
-                    let coord = self.coords.get_mut(&txn).expect("looked up above");
+                    let coord = self.coords.of(txn);
                     coord.cost.forced_writes += u32::from(committed.forced);
                 }
                 Err(reason) => {
@@ -155,14 +145,8 @@ impl TwoPhase {
         id: OpId,
         mut ride: Option<(ShardId, u64, Op)>,
     ) -> Result<(), AbortReason> {
-        let own_wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.written.is_empty());
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("a transaction commits before it is forgotten");
+        let own_wrote = self.has_written(txn);
+        let coord = self.coords.of(txn);
         let rides = ride.as_ref().map(|(to, ..)| *to);
         coord.phase = Phase::Preparing {
             id,
@@ -203,7 +187,7 @@ impl TwoPhase {
             };
             let finish = Finish::Prepare(writers.clone());
             self.send_request(cx, txn, shard, id, planned, op, finish, purpose);
-            let coord = self.coords.get_mut(&txn).expect("looked up above");
+            let coord = self.coords.of(txn);
             coord.member(shard).ballot = Ballot::Asked;
         }
         assert!(ride.is_none(), "the shard of the last operation takes part");
@@ -232,7 +216,7 @@ impl TwoPhase {
         asked.retain(|shard| !in_turn.contains(shard));
         *own &= !in_turn.contains(&txn.shard);
         in_turn.sort_unstable_by(|a, b| b.cmp(a));
-        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        let coord = self.coords.of(txn);
         coord.in_turn = in_turn;
         coord.writers = writers.to_vec();
     }
@@ -276,12 +260,9 @@ impl TwoPhase {
 
     /// All have promised: draws the timestamp, writes the record, tells the participants (C4, C5).
     fn decide(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("the caller has looked it up");
+        let coord = self.coords.of(txn);
         let votes = coord.take_votes();
-        let attempt = coord.options().attempt;
+        let attempt = coord.options.attempt;
         let largest = votes
             .iter()
             .map(|(.., vote)| vote.prepare_ts)
@@ -290,23 +271,17 @@ impl TwoPhase {
         // Every lock is still held: the timestamp lies above all that the transaction depends on.
         let mut commit_ts = largest.max(cx.clock.tick(cx.now));
         if is_planted(Planted::CommitBelowVotes) {
-            commit_ts = coord.options().priority_ts;
+            commit_ts = coord.options.priority_ts;
         }
         cx.clock.merge(commit_ts);
         let cast = votes.iter().map(|(shard, _, vote)| (*shard, vote));
         let gathered = gathered(self.shard, self.promises.get(&txn), cast);
         let durable = votes.iter().filter(|(.., vote)| vote.durable);
         let owed: Vec<(ShardId, u64)> = durable.map(|(shard, visit, _)| (*shard, *visit)).collect();
+        let participants: Vec<ShardId> = owed.iter().map(|(shard, _)| *shard).collect();
         let scratch = &mut self.scratch;
-        let position = if !owed.is_empty() {
-            let participants: Vec<ShardId> = owed.iter().map(|(shard, _)| *shard).collect();
-            Self::append_decision(scratch, cx, txn, commit_ts, &participants, &gathered)
-        } else if !gathered.is_empty() {
-            Self::append_commit(scratch, cx, txn, commit_ts, &gathered)
-        } else {
-            Position(0)
-        };
-        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        let position = gathered.append(cx, scratch, txn, commit_ts, &participants);
+        let coord = self.coords.of(txn);
         // Promises of different shards are forced side by side and count as one wait.
         coord.cost.forced_writes += u32::from(!owed.is_empty()) + u32::from(position.0 > 0);
         coord.wait = coord.wait.max(position);
@@ -327,7 +302,6 @@ impl TwoPhase {
                 attempt,
                 position,
                 unacked: owed,
-                timer: None,
                 resend: Resend::new(cx.now, self.settings.pauses()),
             };
             self.decisions.insert(txn, decision);
@@ -351,19 +325,17 @@ impl TwoPhase {
         let Some(coord) = self.coords.get_mut(&txn) else {
             return;
         };
-        let attempt = coord.options().attempt;
+        let attempt = coord.options.attempt;
         let member = coord.member(to);
         member.stateful = false;
         let visit = member.visit;
         let decide = Decide {
-            visit,
-            commit_ts,
             position,
-            wants_ack: false,
+            ..Decide::new(visit, commit_ts, false)
         };
         let message = self.message(cx, txn, attempt, Body::Decide(decide));
         let remote = self.is_remote(to);
-        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        let coord = self.coords.of(txn);
         if remote {
             coord.cost.messages_off_path += 1;
             coord.measure(&message);
@@ -393,12 +365,7 @@ impl TwoPhase {
         }
         for (shard, visit) in decision.unacked.clone() {
             let commit_ts = Some(commit_ts);
-            let decide = Decide {
-                visit,
-                commit_ts,
-                position: Position(0),
-                wants_ack: true,
-            };
+            let decide = Decide::new(visit, commit_ts, true);
             let message = self.message(cx, txn, attempt, Body::Decide(decide));
             if let Some(coord) = self.coords.get_mut(&txn)
                 && coord.outcome.is_none()
@@ -413,12 +380,7 @@ impl TwoPhase {
         let decision = self.decisions.get_mut(&txn).expect("looked up above");
         decision.resend.defer(cx.now);
         let at = Some(decision.resend.again_at());
-        Self::set_timer(
-            &mut self.timers,
-            &mut decision.timer,
-            at,
-            Timer::Decision(txn),
-        );
+        self.timers.set(Timer::Decision(txn), at);
     }
 
     /// A participant knows durably: the decision may be forgotten when all do.
@@ -436,12 +398,7 @@ impl TwoPhase {
         };
         let (_, visit) = decision.unacked.swap_remove(at);
         if decision.unacked.is_empty() {
-            Self::set_timer(
-                &mut self.timers,
-                &mut decision.timer,
-                None,
-                Timer::Decision(txn),
-            );
+            self.timers.set(Timer::Decision(txn), None);
             self.decisions.remove(&txn);
             self.append_record(cx, &Record::End { txn });
         }
@@ -464,8 +421,7 @@ impl TwoPhase {
         } else if let Some(coord) = self.coords.get(&txn) {
             match &coord.outcome {
                 None => {
-                    let running = self.message(cx, txn, attempt, Body::Running);
-                    self.post(cx, from, running, Position(0));
+                    self.say(cx, from, txn, attempt, Body::Running);
                     return;
                 }
                 // It had only read: its message was lost.
@@ -473,12 +429,7 @@ impl TwoPhase {
                 Some(Outcome::Aborted(_) | Outcome::Unknown) => {}
             }
         }
-        let decide = Decide {
-            visit: 0,
-            commit_ts,
-            position: Position(0),
-            wants_ack,
-        };
+        let decide = Decide::new(0, commit_ts, wants_ack);
         let message = self.message(cx, txn, attempt, Body::Decide(decide));
         self.post(cx, from, message, wait);
     }
@@ -517,14 +468,11 @@ impl TwoPhase {
     /// The transaction has its outcome: closes the accounts, frees what it holds here, and answers
     /// all that is still outstanding.
     pub(crate) fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("a transaction ends before it is forgotten");
+        let coord = self.coords.of(txn);
         assert!(coord.outcome.is_none(), "{txn} ends once");
         coord.outcome = Some(outcome.clone());
         let phase = core::mem::replace(&mut coord.phase, Phase::Ended);
-        Self::set_timer(&mut self.timers, &mut coord.timer, None, Timer::Coord(txn));
+        self.timers.set(Timer::Coord(txn), None);
         let wait = coord.wait;
         let outstanding = core::mem::take(&mut coord.outstanding);
         let local = core::mem::take(&mut coord.local);

@@ -4,8 +4,9 @@ use crate::message::{Message, Reference, Vote};
 use crate::snapshot::Known;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use base::{Position, ShardId, Time, Ts};
+use base::{NodeId, Position, ShardId, Ts};
 use journal::Writes;
+use local::txns::State;
 use serde::Serialize;
 use txn::{OpId, OpResult, Outcome, Resend, TxnCost, TxnOptions};
 
@@ -111,7 +112,7 @@ pub(crate) enum Phase {
 /// One transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Coord {
-    pub(crate) options: Option<TxnOptions>,
+    pub(crate) options: TxnOptions,
     pub(crate) members: Vec<Member>,
     pub(crate) outstanding: Vec<Outstanding>,
     /// Local operations that are parked: (operation, job).
@@ -134,11 +135,10 @@ pub(crate) struct Coord {
     /// Shards that its snapshot readers came to.
     pub(crate) contacts: Vec<Known>,
     pub(crate) outcome: Option<Outcome>,
-    pub(crate) timer: Option<Time>,
 }
 
-impl Coord {
-    pub(crate) fn reset(&mut self) {
+impl State for Coord {
+    fn reset(&mut self, options: TxnOptions) {
         let mut members = core::mem::take(&mut self.members);
         let mut outstanding = core::mem::take(&mut self.outstanding);
         let mut local = core::mem::take(&mut self.local);
@@ -148,6 +148,7 @@ impl Coord {
         local.clear();
         contacts.clear();
         *self = Coord {
+            options,
             members,
             outstanding,
             local,
@@ -155,14 +156,12 @@ impl Coord {
             ..Coord::default()
         };
     }
+}
 
-    pub(crate) fn options(&self) -> TxnOptions {
-        self.options.expect("a transaction has begun")
-    }
-
+impl Coord {
     /// Counts the bytes of a message of the transaction, if they are to be known.
     pub(crate) fn measure(&mut self, message: &impl Serialize) {
-        self.cost.measure(&self.options(), message);
+        self.cost.measure(&self.options, message);
     }
 
     /// Takes the votes out, with the shards and visits that they belong to.
@@ -185,6 +184,12 @@ impl Coord {
             }
         };
         &mut self.members[at]
+    }
+
+    /// The place of the request to `shard` that is known there by this.
+    pub(crate) fn awaited(&self, shard: ShardId, reference: Reference) -> Option<usize> {
+        let same = |request: &Outstanding| (request.shard, request.reference) == (shard, reference);
+        self.outstanding.iter().position(same)
     }
 
     pub(crate) fn find(&self, shard: ShardId) -> Option<&Member> {
@@ -230,8 +235,14 @@ pub(crate) struct Decision {
     pub(crate) position: Position,
     /// Participants, with the visit that ends.
     pub(crate) unacked: Vec<(ShardId, u64)>,
-    pub(crate) timer: Option<Time>,
     pub(crate) resend: Resend,
+}
+
+impl Decision {
+    /// Whether a shard of the node has not acknowledged.
+    pub(crate) fn is_owed_to(&self, node: NodeId) -> bool {
+        self.unacked.iter().any(|(shard, _)| shard.node() == node)
+    }
 }
 
 /// Visits of this coordinator to one participant.

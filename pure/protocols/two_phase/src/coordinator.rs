@@ -1,47 +1,25 @@
 //! The coordinator: operations on their way to the shards.
 
-use crate::coord::{Coord, Outstanding, Phase, Purpose};
+use crate::coord::{Outstanding, Phase, Purpose};
 use crate::entrust::Handover;
 use crate::increment::op_adds;
 use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
-use crate::{Context, SPARES_MAX, TwoPhase};
+use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use base::{Position, ShardId, TxnId};
 use txn::{
-    AbortReason, Event, Op, OpError, OpId, OpReply, OpResult, Outcome, Resend, Submission,
-    Submitted, TxnOptions,
+    AbortReason, Op, OpError, OpId, OpReply, OpResult, Outcome, Resend, Submission, Submitted,
 };
 
 impl TwoPhase {
-    pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
-        assert_eq!(
-            txn.shard, self.shard,
-            "a transaction begins at its coordinator"
-        );
-        let mut coord = self
-            .spare_coords
-            .pop()
-            .unwrap_or_else(|| Box::new(Coord::default()));
-        coord.reset();
-        coord.options = Some(options);
-        let known = self.coords.insert(txn, coord);
-        assert!(known.is_none(), "{txn} begins once");
-        if let Some(history) = &mut cx.history {
-            history.push(Event::Begin { txn, at: cx.now });
-        }
-    }
-
     pub(crate) fn submit_op(
         &mut self,
         cx: &mut Context<'_>,
         mut submission: Submission,
     ) -> Submitted<OpReply> {
         let txn = submission.txn;
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("operations come between begin and forget");
+        let coord = self.coords.of(txn);
         if let Some(outcome) = &coord.outcome {
             return Submitted::Ready(OpReply::failed(outcome.refusal()));
         }
@@ -68,49 +46,36 @@ impl TwoPhase {
             self.send_read(cx, submission);
             return Submitted::Pending;
         }
-        match submission {
-            Submission {
-                txn,
-                id,
-                to,
-                planned,
-                op: Op::Write { key, write },
-                last: false,
-            } => {
-                let settings = self.settings;
-                let member = coord.member(to);
-                member.queue_bytes += key.bytes.len() + write.size_bytes();
-                member.queue_planned = member.queue_planned.min(planned);
-                member.queue.push((key, write));
-                if member.queue_bytes < settings.queue_bytes_max {
-                    let reply = OpReply::open(Ok(OpResult::Done), Position(0));
-                    return Submitted::Ready(reply);
-                }
-                self.send_request(cx, txn, to, id, planned, None, Finish::No, Purpose::Op);
-            }
-            submission => return self.send_op(cx, submission),
+        let Submission {
+            id, to, planned, ..
+        } = submission;
+        if submission.last || !matches!(submission.op, Op::Write { .. }) {
+            return self.send_op(cx, submission);
         }
+        if let Op::Write { key, write } = submission.op {
+            let member = coord.member(to);
+            member.queue_bytes += key.bytes.len() + write.size_bytes();
+            member.queue_planned = member.queue_planned.min(planned);
+            member.queue.push((key, write));
+            if member.queue_bytes < self.settings.queue_bytes_max {
+                return Submitted::Ready(OpReply::open(Ok(OpResult::Done), Position(0)));
+            }
+        }
+        self.send_request(cx, txn, to, id, planned, None, Finish::No, Purpose::Op);
         Submitted::Pending
     }
 
     /// Sends an operation, with the commit if it may ride on it.
     fn send_op(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+        let Submission { txn, id, to, .. } = submission;
         let Submission {
-            txn,
-            id,
-            to,
-            planned,
-            op,
-            last,
+            planned, op, last, ..
         } = submission;
-        let own_wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.written.is_empty());
+        let own_wrote = self.has_written(txn);
         // A commit must not be done twice by two lives of the participant, so it rides only
         // towards a life that is known.
         let acquainted = !self.is_remote(to) || self.peers.knows(to.node());
-        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let coord = self.coords.of(txn);
         let adds = op_adds(&op);
         if adds {
             coord.member(to).increments = true;
@@ -138,19 +103,13 @@ impl TwoPhase {
     }
 
     fn send_read(&mut self, cx: &mut Context<'_>, submission: Submission) {
-        let Submission {
-            txn,
-            id,
-            to,
-            planned,
-            op,
-            ..
-        } = submission;
-        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let Submission { txn, id, to, .. } = submission;
+        let Submission { planned, op, .. } = submission;
+        let coord = self.coords.of(txn);
         coord.reads += 1;
         coord.member(to);
-        let (read, attempt) = (coord.reads, coord.options().attempt);
-        let in_doubt_timeout_us = coord.options().in_doubt_timeout_us;
+        let (read, attempt) = (coord.reads, coord.options.attempt);
+        let in_doubt_timeout_us = coord.options.in_doubt_timeout_us;
         let body = Body::Read(Box::new(ReadRequest {
             read,
             planned,
@@ -175,16 +134,13 @@ impl TwoPhase {
         finish: Finish,
         purpose: Purpose,
     ) {
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("a coordinator sends for its transactions");
+        let coord = self.coords.of(txn);
         let alone = coord.is_alone();
         if !alone {
             self.expose_outstanding(cx, txn);
         }
-        let coord = self.coords.get_mut(&txn).expect("looked up above");
-        let options = coord.options();
+        let coord = self.coords.of(txn);
+        let options = coord.options;
         let unanswered = coord
             .outstanding
             .iter()
@@ -252,10 +208,7 @@ impl TwoPhase {
     ) {
         let remote = self.is_remote(to);
         let kept = remote.then(|| message.clone());
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("a coordinator sends for its transactions");
+        let coord = self.coords.of(txn);
         // What was read here must be durable before another node builds on it.
         let wait = coord.wait;
         let depth = coord.cost.delays;
@@ -285,11 +238,8 @@ impl TwoPhase {
     /// Requests that were sent as the only one of the transaction are not that any more. If the
     /// message is still in the outbox it is corrected there.
     fn expose_outstanding(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("a coordinator sends for its transactions");
-        let attempt = coord.options().attempt;
+        let coord = self.coords.of(txn);
+        let attempt = coord.options.attempt;
         for (_, job) in &coord.local {
             if let Some(job) = self.jobs.get_mut(*job) {
                 job.alone = false;
@@ -315,22 +265,15 @@ impl TwoPhase {
         }
         self.locks.expose(txn);
         if let Some(shard) = told {
-            let message = self.message(cx, txn, attempt, Body::Expose);
-            self.post(cx, shard, message, Position(0));
+            self.say(cx, shard, txn, attempt, Body::Expose);
         }
     }
 
     fn submit_local(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
-        let Submission {
-            txn,
-            id,
-            planned,
-            op,
-            last,
-            ..
-        } = submission;
-        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
-        let options = coord.options();
+        let Submission { txn, id, op, .. } = submission;
+        let (planned, last) = (submission.planned, submission.last);
+        let coord = self.coords.of(txn);
+        let options = coord.options;
         let alone = coord.is_alone();
         let queued = coord.members.iter().any(|member| !member.queue.is_empty());
         coord.member(txn.shard);
@@ -353,18 +296,14 @@ impl TwoPhase {
         job.alone = alone;
         job.id = self.jobs.next_number();
         if !job.stateless {
-            self.part(txn, options);
-            self.coords
-                .get_mut(&txn)
-                .expect("looked up above")
-                .member(txn.shard)
-                .stateful = true;
+            self.parts.obtain(txn, options);
+            self.coords.of(txn).member(txn.shard).stateful = true;
         }
         let result = match self.run(cx, &mut job) {
             Ok(result) => Ok(result),
             Err(Stop::Fail(error)) => Err(error),
             Err(stop) => {
-                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                let coord = self.coords.of(txn);
                 coord.local.push((id, job.id));
                 if let (false, Some(part)) = (job.stateless, self.parts.get_mut(&txn)) {
                     part.jobs.push(job.id);
@@ -422,17 +361,6 @@ impl TwoPhase {
                 }
             }
             result => OpReply::open(result, job.wait),
-        }
-    }
-
-    pub(crate) fn forget_txn(&mut self, txn: TxnId) {
-        let Some(mut coord) = self.coords.remove(&txn) else {
-            return;
-        };
-        assert!(coord.outcome.is_some(), "{txn} is forgotten after its end");
-        if self.spare_coords.len() < SPARES_MAX {
-            coord.reset();
-            self.spare_coords.push(coord);
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::timers::Timer;
 use crate::{Context, Fault, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{NodeId, ShardId, Ts, TxnId};
 use txn::{Op, OpId, Outcome, Resend};
 
 /// A commit whose outcome the client was not told: the lead may still do it.
@@ -33,7 +33,6 @@ pub(crate) struct Unsettled {
     /// The visit that ends.
     visit: u64,
     attempt: u32,
-    timer: Option<Time>,
     resend: Resend,
 }
 
@@ -98,10 +97,7 @@ impl TwoPhase {
             op,
         } = handover;
         let before = self.commit_before(cx, txn, lead);
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("a transaction commits before it is forgotten");
+        let coord = self.coords.of(txn);
         coord.phase = Phase::Entrusted;
         let mut shares = Vec::new();
         for member in &mut coord.members {
@@ -135,9 +131,9 @@ impl TwoPhase {
     /// says so, what was read here stays locked.
     pub(crate) fn end_unknown(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::ForgetsUnsettled);
-        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let coord = self.coords.of(txn);
         if let (true, Some((shard, _))) = (reads_here, coord.lead()) {
-            let attempt = coord.options().attempt;
+            let attempt = coord.options.attempt;
             let member = coord.member(shard);
             // It is not told in passing, but asked.
             member.stateful = false;
@@ -145,7 +141,6 @@ impl TwoPhase {
                 shard,
                 visit: member.visit,
                 attempt,
-                timer: None,
                 resend: Resend::new(cx.now, self.settings.pauses()),
             };
             self.unsettled.insert(txn, unsettled);
@@ -161,20 +156,13 @@ impl TwoPhase {
             return;
         };
         let (shard, attempt) = (unsettled.shard, unsettled.attempt);
-        let decide = Decide {
-            visit: unsettled.visit,
-            commit_ts: None,
-            position: Position(0),
-            wants_ack: true,
-        };
-        let message = self.message(cx, txn, attempt, Body::Decide(decide));
-        self.post(cx, shard, message, Position(0));
+        let decide = Decide::new(unsettled.visit, None, true);
+        self.say(cx, shard, txn, attempt, Body::Decide(decide));
         if self.is_remote(shard) {
             let unsettled = self.unsettled.get_mut(&txn).expect("looked up above");
             unsettled.resend.defer(cx.now);
             let at = Some(unsettled.resend.again_at());
-            let timer = Timer::Unsettled(txn);
-            Self::set_timer(&mut self.timers, &mut unsettled.timer, at, timer);
+            self.timers.set(Timer::Unsettled(txn), at);
         }
     }
 
@@ -182,7 +170,6 @@ impl TwoPhase {
     pub(crate) fn on_unsettled_timer(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         let pauses = self.settings.pauses();
         if let Some(unsettled) = self.unsettled.get_mut(&txn) {
-            unsettled.timer = None;
             unsettled.resend.repeat(cx.now, pauses);
         }
         self.ask_unsettled(cx, txn);
@@ -206,9 +193,8 @@ impl TwoPhase {
         if asked.is_none_or(|unsettled| unsettled.shard != from) {
             return;
         }
-        let mut unsettled = self.unsettled.remove(&txn).expect("just seen");
-        let timer = Timer::Unsettled(txn);
-        Self::set_timer(&mut self.timers, &mut unsettled.timer, None, timer);
+        let unsettled = self.unsettled.remove(&txn).expect("just seen");
+        self.timers.set(Timer::Unsettled(txn), None);
         self.close_visit(from, unsettled.visit);
         self.rollback(cx, txn);
     }

@@ -161,21 +161,14 @@ impl TwoPhase {
 
     /// A job that does nothing but seal what `txn` has written here.
     fn sealing_job(&mut self, txn: TxnId, origin: Origin) -> Box<Job> {
-        let options = self
-            .coords
-            .get(&txn)
-            .expect("a transaction commits before it is forgotten")
-            .options();
+        let options = self.coords[&txn].options;
         let mut job = Box::new(Job::new(txn, options, u64::MAX, origin));
         job.id = self.jobs.next_number();
         job
     }
 
     fn park_sealing(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
-        let part = self
-            .parts
-            .get_mut(&job.txn)
-            .expect("increments have a part");
+        let part = self.parts.of(job.txn);
         part.jobs.push(job.id);
         self.park(cx, job, stop);
     }
@@ -196,7 +189,7 @@ impl TwoPhase {
                     return Submitted::Ready(self.end_commit(cx, txn, id, Err(error)));
                 }
                 Err(stop) => {
-                    let coord = self.coords.get_mut(&txn).expect("looked up above");
+                    let coord = self.coords.of(txn);
                     coord.local.push((id, job.id));
                     self.park_sealing(cx, job, &stop);
                     return Submitted::Pending;
@@ -220,7 +213,7 @@ impl TwoPhase {
         match result {
             Ok(_) => self.commit_own(cx, txn),
             Err(error) => {
-                let reason = reason_of(error);
+                let reason = error.into_reason();
                 self.abort_txn(cx, txn, reason.clone());
                 OpReply::ended(Outcome::Aborted(reason), Position(0))
             }
@@ -239,9 +232,9 @@ impl TwoPhase {
             job.finish = Finish::Prepare(writers.to_vec());
             match self.run(cx, &mut job) {
                 Ok(_) => {}
-                Err(Stop::Fail(error)) => return Err(reason_of(error)),
+                Err(Stop::Fail(error)) => return Err(error.into_reason()),
                 Err(stop) => {
-                    let coord = self.coords.get_mut(&txn).expect("it commits");
+                    let coord = self.coords.of(txn);
                     coord.sealing = true;
                     coord.member(txn.shard).ballot = Ballot::Asked;
                     self.park_sealing(cx, job, &stop);
@@ -250,7 +243,7 @@ impl TwoPhase {
             }
         }
         let (vote, position) = self.prepare(cx, txn, writers.to_vec(), false)?;
-        let coord = self.coords.get_mut(&txn).expect("it commits");
+        let coord = self.coords.of(txn);
         coord.wait = coord.wait.max(position);
         coord.member(txn.shard).ballot = Ballot::Cast(vote);
         Ok(())
@@ -269,7 +262,7 @@ impl TwoPhase {
         };
         let prepared = match result {
             Ok(_) => self.prepare(cx, txn, writers, false),
-            Err(error) => Err(reason_of(error)),
+            Err(error) => Err(error.into_reason()),
         };
         let (vote, position) = match prepared {
             Ok(prepared) => prepared,
@@ -278,10 +271,7 @@ impl TwoPhase {
                 return;
             }
         };
-        let coord = self
-            .coords
-            .get_mut(&txn)
-            .expect("the end of a transaction ends its jobs");
+        let coord = self.coords.of(txn);
         coord.sealing = false;
         coord.wait = coord.wait.max(position);
         coord.member(txn.shard).ballot = Ballot::Cast(vote);
@@ -291,7 +281,7 @@ impl TwoPhase {
     /// Asks the next of the shards that vote one after the other, if the last one has voted.
     pub(crate) fn ask_next(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
         loop {
-            let coord = self.coords.get_mut(&txn).expect("it commits");
+            let coord = self.coords.of(txn);
             let Phase::Preparing { id, .. } = coord.phase else {
                 return Ok(());
             };
@@ -322,7 +312,7 @@ impl TwoPhase {
     pub(crate) fn on_vote(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         if let Err(reason) = self.ask_next(cx, txn) {
             // Nobody else is asked at the moment, but the commit is to be answered.
-            self.coords.get_mut(&txn).expect("it commits").sealing = true;
+            self.coords.of(txn).sealing = true;
             self.abort_txn(cx, txn, reason);
             return;
         }
@@ -334,13 +324,5 @@ impl TwoPhase {
         if let Some(reply) = self.decide_if_voted(cx, txn) {
             cx.out.complete(txn, id, reply);
         }
-    }
-}
-
-/// Why a seal failed: it runs no statement.
-fn reason_of(error: OpError) -> AbortReason {
-    match error {
-        OpError::Aborted(reason) => reason,
-        OpError::Sql(_) | OpError::Raise(_) => unreachable!("a seal only takes locks: {error:?}"),
     }
 }

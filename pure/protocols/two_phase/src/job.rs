@@ -8,6 +8,7 @@ use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::{self, Vec};
 use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
+use local::jobs::Work;
 use local::{Asker, Loading};
 use store::Write;
 use txn::{Op, OpError, OpId, OpResult, TxnOptions};
@@ -66,6 +67,12 @@ pub(crate) struct Job {
     pub(crate) promise_since: Option<Time>,
     /// Largest position read.
     pub(crate) wait: Position,
+}
+
+impl Work for Job {
+    fn is_scanning(&self) -> bool {
+        self.scan.is_some()
+    }
 }
 
 impl Job {

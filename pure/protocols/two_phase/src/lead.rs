@@ -15,6 +15,7 @@ use crate::job::{Job, Origin};
 use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, Reply, Share};
 use crate::message::{Trust, Vote};
 use crate::records::gathered;
+use crate::timers::Timer;
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -61,14 +62,14 @@ impl TwoPhase {
                 reply.wait = reply.wait.max(committed.position);
             })
         } else {
-            let part = self.parts.get_mut(&txn).expect("a request has a part");
+            let part = self.parts.of(txn);
             part.lead = Some(self.shard);
             let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
             let participants: Vec<ShardId> = everybody.collect();
             let prepared = self.prepare(cx, txn, participants.clone(), false);
             prepared.map(|(vote, position)| {
                 reply.wait = reply.wait.max(position);
-                let part = self.parts.get_mut(&txn).expect("looked up above");
+                let part = self.parts.of(txn);
                 part.gathering = Some(Box::new(Gathering {
                     reply: reply.clone(),
                     before,
@@ -94,7 +95,8 @@ impl TwoPhase {
     /// Asks the shares for their promises.
     fn ask_shares(&mut self, cx: &mut Context<'_>, txn: TxnId, shares: Vec<Share>) {
         let part = &self.parts[&txn];
-        let (attempt, options) = (part.attempt, part.options.expect("set when it was made"));
+        let options = part.options;
+        let attempt = options.attempt;
         let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
         let participants: Vec<ShardId> = everybody.collect();
         for share in shares {
@@ -106,8 +108,13 @@ impl TwoPhase {
                 writes: share.writes,
                 participants: participants.clone(),
             };
-            let message = self.message(cx, txn, attempt, Body::Gather(Box::new(gather)));
-            self.post(cx, share.shard, message, Position(0));
+            self.say(
+                cx,
+                share.shard,
+                txn,
+                attempt,
+                Body::Gather(Box::new(gather)),
+            );
         }
     }
 
@@ -123,21 +130,21 @@ impl TwoPhase {
         let txn = message.txn;
         let life = self.peers.life(txn.shard.node());
         let visits = self.visits_in.get(&(txn.shard, txn.incarnation));
-        let over = visits.is_some_and(|visits| visits.over(gather.visit).is_some());
+        let over = visits.is_some_and(|visits| visits.is_over(gather.visit));
         let fresh = !self.parts.contains_key(&txn);
         if txn.incarnation < life || (fresh && (over || gather.acked > 0)) {
             let vote = Err(AbortReason::ParticipantLost(self.shard));
             self.send_gathered(cx, lead, txn, message.attempt, vote, Position(0));
             return;
         }
-        let part = self.part(txn, gather.options);
+        let part = self.parts.obtain(txn, gather.options);
         assert!(
             part.next_seq == gather.acked + 1 && part.jobs.is_empty(),
             "a commit follows the answers to all requests"
         );
         part.visit = gather.visit;
         part.lead = Some(lead);
-        self.disarm_part(txn);
+        self.timers.set(Timer::Part(txn), None);
         let origin = Origin::Gather { lead };
         let mut job = Box::new(Job::new(txn, gather.options, gather.planned, origin));
         job.writes = gather.writes.into_iter();
@@ -185,8 +192,7 @@ impl TwoPhase {
         wait: Position,
     ) {
         let gathered = Box::new(Gathered { vote, wait });
-        let message = self.message(cx, txn, attempt, Body::Gathered(gathered));
-        self.post(cx, lead, message, Position(0));
+        self.say(cx, lead, txn, attempt, Body::Gathered(gathered));
     }
 
     /// A promise has come in at the lead.
@@ -216,8 +222,8 @@ impl TwoPhase {
 
     /// The lead cannot commit: it rolls back, with all shares, and tells the coordinator.
     fn call_off(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
-        let part = self.parts.get_mut(&txn).expect("looked up by the caller");
-        let (visit, attempt) = (part.visit, part.attempt);
+        let part = self.parts.of(txn);
+        let (visit, attempt) = (part.visit, part.options.attempt);
         let gathering = part.gathering.as_ref().expect("looked up by the caller");
         let mut reply = gathering.reply.clone();
         reply.result = Err(OpError::Aborted(reason));
@@ -228,8 +234,8 @@ impl TwoPhase {
 
     /// All shares have promised: one record, then the shares are told.
     fn decide_gathered(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let part = self.parts.get_mut(&txn).expect("looked up by the caller");
-        let (visit, attempt) = (part.visit, part.attempt);
+        let part = self.parts.of(txn);
+        let (visit, attempt) = (part.visit, part.options.attempt);
         let gathering = part.gathering.as_ref().expect("looked up by the caller");
         // Every lock is still held, and the promises' clocks came with them.
         let commit_ts = cx.clock.tick(cx.now);
@@ -248,10 +254,7 @@ impl TwoPhase {
         );
         let cast = votes.iter().map(|(shard, vote)| (*shard, vote));
         let gathered = gathered(self.shard, self.promises.get(&txn), cast);
-        let position = match gathered.is_empty() {
-            true => Position(0),
-            false => Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &gathered),
-        };
+        let position = gathered.append(cx, &mut self.scratch, txn, commit_ts, &[]);
         for share in gathering.shares {
             self.tell_share(cx, txn, attempt, share, Some(commit_ts), position);
         }
@@ -274,13 +277,10 @@ impl TwoPhase {
         position: Position,
     ) {
         let decide = Decide {
-            visit: 0,
-            commit_ts,
             position,
-            wants_ack: false,
+            ..Decide::new(0, commit_ts, false)
         };
-        let message = self.message(cx, txn, attempt, Body::Decide(decide));
-        self.post(cx, share, message, Position(0));
+        self.say(cx, share, txn, attempt, Body::Decide(decide));
     }
 
     /// Calls off what is being gathered, if anything is; the lead's own part is the caller's.
@@ -288,7 +288,7 @@ impl TwoPhase {
         let Some(part) = self.parts.get_mut(&txn) else {
             return;
         };
-        let attempt = part.attempt;
+        let attempt = part.options.attempt;
         let Some(gathering) = part.gathering.take() else {
             return;
         };
@@ -301,7 +301,10 @@ impl TwoPhase {
     pub(crate) fn end_visit(&mut self, txn: TxnId, visit: u64, reply: Option<Reply>) {
         if self.is_remote(txn.shard) && visit > 0 {
             let place = (txn.shard, txn.incarnation);
-            self.visits_in.entry(place).or_default().end(visit, reply);
+            let visits = self.visits_in.entry(place).or_default();
+            if reply.is_some() || !visits.is_over(visit) {
+                visits.end(visit, reply);
+            }
         }
     }
 }

@@ -69,66 +69,45 @@ mod tests;
 
 pub use message::Message;
 
-use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
+use core::ops::Deref;
 use entrust::Unsettled;
 use job::Job;
-use local::Jobs;
-use part::{Part, Promise, VisitsIn};
+use local::{Jobs, Limits, Txns};
+use message::Reply;
+use part::{Part, Promise};
 use snapshot::Kept;
 use timers::Timer;
-use txn::{Bulks, Cx, Installed, LockTable, Pauses, Peers};
+use txn::{Alarms, Bulks, Cx, Installed, LockTable, Peers, Seen};
 
 /// What may be set before the protocol runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// A shard of another node that is silent for so long is given up
-    /// ([`txn::AbortReason::Unreachable`]). Microseconds.
-    pub request_timeout_us: u64,
+    /// What every protocol may be set to.
+    pub limits: Limits,
     /// A commit that was entrusted to a node which then cannot be reached is of unknown outcome
     /// after so long: a connection that broke may be back. Microseconds.
     pub reconnect_us: u64,
-    /// First pause before a message to another node is sent again; doubles up to
-    /// [`Settings::resend_max_us`]. Microseconds.
-    pub resend_us: u64,
-    /// Longest pause between repetitions. Microseconds.
-    pub resend_max_us: u64,
-    /// A participant that hears nothing asks the coordinator after so long. Microseconds.
-    pub inquire_us: u64,
-    /// Bytes of keys and rows that one transaction may have written on one shard (53200 beyond).
-    pub txn_bytes_max: usize,
-    /// Rows that a scan visits before others get their turn.
-    pub scan_rows_max: u32,
-    /// Most units of work that a slice of a large transaction takes ([`txn::bulk`]).
-    pub slice_units: u64,
     /// Blind writes to another shard are sent on their own when they reach this many bytes.
     pub queue_bytes_max: usize,
 }
 
-impl Settings {
-    /// Pauses between repetitions of a message.
-    pub(crate) fn pauses(&self) -> Pauses {
-        Pauses {
-            first_us: self.resend_us,
-            longest_us: self.resend_max_us,
-        }
+impl Deref for Settings {
+    type Target = Limits;
+
+    fn deref(&self) -> &Limits {
+        &self.limits
     }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            request_timeout_us: 10_000_000,
+            limits: Limits::default(),
             reconnect_us: 200_000,
-            resend_us: 200_000,
-            resend_max_us: 5_000_000,
-            inquire_us: 1_000_000,
-            txn_bytes_max: 4 << 30,
-            scan_rows_max: 1_000,
-            slice_units: txn::bulk::SLICE_UNITS,
             queue_bytes_max: 256 << 10,
         }
     }
@@ -140,13 +119,13 @@ pub struct TwoPhase {
     settings: Settings,
     locks: LockTable,
     /// Transactions that this shard coordinates, until their caller forgets them.
-    coords: BTreeMap<TxnId, Box<Coord>>,
+    coords: Txns<Coord>,
     /// Commit decisions that a prepared participant has not acknowledged.
     decisions: BTreeMap<TxnId, Decision>,
     /// Commits that were entrusted and whose outcome is not known.
     unsettled: BTreeMap<TxnId, Unsettled>,
     /// Transactions that hold or wrote something here.
-    parts: BTreeMap<TxnId, Box<Part>>,
+    parts: Txns<Part>,
     /// Prepared write sets, also those found by recovery.
     promises: BTreeMap<TxnId, Promise>,
     kept: Kept,
@@ -160,17 +139,14 @@ pub struct TwoPhase {
     /// Position of the last record that says how a promise ended: acknowledgements wait for it.
     resolved: Position,
     visits_out: BTreeMap<ShardId, VisitsOut>,
-    visits_in: BTreeMap<(ShardId, u32), VisitsIn>,
+    /// Visits of coordinators in their lives that are over here, with the last answers.
+    visits_in: BTreeMap<(ShardId, u32), Seen<u64, Option<Reply>>>,
     peers: Peers,
     /// When waits for transactions in doubt are looked at.
     doubt_look: Option<Time>,
-    timers: BTreeSet<(Time, Timer)>,
+    timers: Alarms<Timer>,
     /// Reused for encoding records.
     scratch: Vec<u8>,
-    #[expect(clippy::vec_box, reason = "boxes are handed to the maps as they are")]
-    spare_coords: Vec<Box<Coord>>,
-    #[expect(clippy::vec_box, reason = "boxes are handed to the maps as they are")]
-    spare_parts: Vec<Box<Part>>,
     /// A fault that tests plant.
     #[cfg(test)]
     fault: Option<Fault>,
@@ -188,9 +164,6 @@ pub enum Fault {
     NoBound,
 }
 
-/// Spare transaction structs kept for reuse.
-const SPARES_MAX: usize = 64;
-
 /// What a protocol may touch, for this protocol's messages.
 pub(crate) type Context<'a> = Cx<'a, Message>;
 
@@ -201,10 +174,10 @@ impl TwoPhase {
             shard,
             settings: Settings::default(),
             locks: LockTable::new(),
-            coords: BTreeMap::new(),
+            coords: Txns::default(),
             decisions: BTreeMap::new(),
             unsettled: BTreeMap::new(),
-            parts: BTreeMap::new(),
+            parts: Txns::default(),
             promises: BTreeMap::new(),
             kept: Kept::default(),
             bulks: Bulks::default(),
@@ -216,10 +189,8 @@ impl TwoPhase {
             visits_in: BTreeMap::new(),
             peers: Peers::default(),
             doubt_look: None,
-            timers: BTreeSet::new(),
+            timers: Alarms::default(),
             scratch: Vec::new(),
-            spare_coords: Vec::new(),
-            spare_parts: Vec::new(),
             #[cfg(test)]
             fault: None,
         }

@@ -5,23 +5,17 @@ use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
 use journal::Writes;
 use serde::{Deserialize, Serialize};
-use txn::{AbortReason, Contact, Op, OpError, OpResult, TxnOptions};
+use txn::{AbortReason, Contact, Head, Op, OpError, OpResult, TxnOptions};
 
 /// One message about one transaction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// View of the membership; another view's messages are dropped.
-    pub view: u64,
-    /// Incarnation of the sender's node; messages of former lives are dropped.
-    pub incarnation: u32,
-    /// The sender's version of the catalog: a shard takes no message of a newer one than its own.
-    pub catalog: u64,
+    /// What every message says.
+    pub head: Head,
     /// The transaction; its shard is the coordinator.
     pub txn: TxnId,
     /// Attempt of the client's transaction.
     pub attempt: u32,
-    /// The sender's clock: the receiver draws only larger timestamps afterwards.
-    pub clock: Ts,
     /// What it says.
     pub body: Body,
 }
@@ -224,4 +218,16 @@ pub struct Decide {
     /// The coordinator asks until the participant acknowledges: a commit, or that a commit which
     /// it was entrusted with is over.
     pub wants_ack: bool,
+}
+
+impl Decide {
+    /// An outcome, which the participant acknowledges if the coordinator `wants_ack`.
+    pub(crate) fn new(visit: u64, commit_ts: Option<Ts>, wants_ack: bool) -> Decide {
+        Decide {
+            visit,
+            commit_ts,
+            position: Position(0),
+            wants_ack,
+        }
+    }
 }

@@ -1,15 +1,15 @@
 //! How a transaction ends at a participant.
 
 use crate::message::{Body, Decide, Message, Vote};
-use crate::part::{Part, Promise, Stage};
-use crate::{Context, SPARES_MAX, TwoPhase};
-use alloc::boxed::Box;
+use crate::part::{Promise, Stage};
+use crate::timers::Timer;
+use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
-use journal::{PrepareRef, Record, Writes};
-use local::record::{append_commit, begin_install, install};
-use store::Write;
-use txn::{AbortReason, TxnOptions};
+use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
+use journal::{PrepareRef, Writes};
+use local::Written;
+use local::record::{begin_install, commit_few, install};
+use txn::{AbortReason, Bulks, Installed};
 
 /// A commit in one phase.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,37 @@ pub(crate) struct Committed {
     pub(crate) forced: bool,
     /// What the answer waits for.
     pub(crate) position: Position,
+}
+
+impl Committed {
+    /// Commits what a transaction has written, on this shard alone. `read`: what it has read waits
+    /// for this.
+    pub(crate) fn of(
+        cx: &mut Context<'_>,
+        written: &mut Written,
+        installed: &mut Installed,
+        bulks: &mut Bulks,
+        scratch: &mut Vec<u8>,
+        txn: TxnId,
+        read: Position,
+    ) -> Committed {
+        let commit_ts = cx.clock.tick(cx.now);
+        let position = written.commit(cx, installed, bulks, scratch, txn, commit_ts);
+        Committed {
+            commit_ts,
+            forced: position.is_some(),
+            position: read.max(position.unwrap_or_default()),
+        }
+    }
+
+    /// A transaction that has written nothing.
+    pub(crate) fn nothing(cx: &mut Context<'_>, read: Position) -> Committed {
+        Committed {
+            commit_ts: cx.clock.tick(cx.now),
+            forced: false,
+            position: read,
+        }
+    }
 }
 
 /// A promise that has nothing to write.
@@ -31,16 +62,10 @@ fn reader_vote(prepare_ts: Ts) -> Vote {
 }
 
 impl TwoPhase {
-    /// The state of `txn` here, made if it is new.
-    pub(crate) fn part(&mut self, txn: TxnId, options: TxnOptions) -> &mut Part {
-        let spare = &mut self.spare_parts;
-        self.parts.entry(txn).or_insert_with(|| {
-            let mut part = spare.pop().unwrap_or_else(|| Box::new(Part::default()));
-            part.reset();
-            part.options = Some(options);
-            part.attempt = options.attempt;
-            part
-        })
+    /// Whether `txn` has written something here that it has not promised.
+    pub(crate) fn has_written(&self, txn: TxnId) -> bool {
+        let part = self.parts.get(&txn);
+        part.is_some_and(|part| !part.written.is_empty())
     }
 
     /// Whether what `txn` has written here may still become durable. A full disk keeps what room it
@@ -71,10 +96,7 @@ impl TwoPhase {
         self.may_write(cx, txn)?;
         let lead = self.parts.get(&txn).and_then(|part| part.lead);
         let durable = self.is_remote(lead.unwrap_or(txn.shard));
-        let part = self
-            .parts
-            .get_mut(&txn)
-            .expect("only what is here prepares");
+        let part = self.parts.of(txn);
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),
             "operations end before prepare"
@@ -91,7 +113,7 @@ impl TwoPhase {
         }
         part.stage = Stage::Promised;
         let (redo, mut chunks) = part.written.take();
-        let attempt = part.attempt;
+        let attempt = part.options.attempt;
         if durable {
             let prepare = PrepareRef {
                 txn,
@@ -103,7 +125,8 @@ impl TwoPhase {
                 writes: if chunks.count > 0 { &[] } else { redo.small() },
                 chunks: chunks.count,
             };
-            let promised = Self::append_prepare(&mut self.scratch, cx, prepare);
+            let scratch = &mut self.scratch;
+            let promised = cx.append(scratch, |out| journal::encode_prepare(prepare, out));
             chunks.free(cx.journal);
             vote.durable = true;
             if !is_planted(Planted::PrepareNotDurable) {
@@ -139,64 +162,32 @@ impl TwoPhase {
         txn: TxnId,
     ) -> Result<Committed, AbortReason> {
         self.may_write(cx, txn)?;
-        let part = self.parts.get_mut(&txn).expect("only what is here commits");
+        let part = self.parts.of(txn);
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),
             "operations end before commit"
         );
-        let read = part.wait;
-        let committed = if part.written.is_freezing() {
-            let (redo, chunks) = part.written.take();
-            self.commit_bulk(cx, txn, redo, chunks, read)
-        } else {
-            let redo = part.written.take_few();
-            let committed = self.commit_writes(cx, txn, &redo, read);
-            let part = self.parts.get_mut(&txn).expect("looked up above");
-            part.written.reuse(redo);
-            committed
-        };
+        let (read, bulk) = (part.wait, part.written.is_freezing());
+        let (installed, bulks) = (&mut self.installed, &mut self.bulks);
+        let scratch = &mut self.scratch;
+        let committed = Committed::of(cx, &mut part.written, installed, bulks, scratch, txn, read);
+        if bulk {
+            self.locks.end(txn);
+        }
         self.drop_part(cx, txn);
         Ok(committed)
-    }
-
-    /// The record and the rows of a commit on one shard.
-    pub(crate) fn commit_writes(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        redo: &[(Key, Write)],
-        read: Position,
-    ) -> Committed {
-        if redo.is_empty() {
-            return Committed {
-                commit_ts: cx.clock.tick(cx.now),
-                forced: false,
-                position: read,
-            };
-        }
-        let commit_ts = cx.clock.tick(cx.now);
-        let position = append_commit(cx, &mut self.scratch, txn, commit_ts, redo, 0);
-        install(cx, &mut self.installed, txn, redo, commit_ts, position);
-        Committed {
-            commit_ts,
-            forced: true,
-            position: position.max(read),
-        }
     }
 
     /// Removes all that `txn` has here and frees its locks. Its writes must be gone or unwanted.
     /// Locks of what is being installed stay until it is.
     pub(crate) fn drop_part(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        self.disarm_part(txn);
+        self.timers.set(Timer::Part(txn), None);
         if let Some(mut part) = self.parts.remove(&txn) {
             part.written.discard(cx.journal, &mut self.bulks);
             for job in part.jobs.drain(..) {
                 self.jobs.remove(job);
             }
-            if self.spare_parts.len() < SPARES_MAX {
-                part.reset();
-                self.spare_parts.push(part);
-            }
+            self.parts.spare(part);
         }
         if !self.bulks.has(txn) || is_planted(Planted::LocksBetweenSlices) {
             self.locks.release(txn);
@@ -209,15 +200,7 @@ impl TwoPhase {
         if let Some(mut promise) = self.promises.remove(&txn) {
             promise.chunks.free(cx.journal);
             if promise.durable {
-                let shard = self.shard;
-                self.append_record(
-                    cx,
-                    &Record::Resolved {
-                        txn,
-                        shard,
-                        commit_ts: None,
-                    },
-                );
+                self.append_resolved(cx, txn, None);
             }
             self.bulks.discard(promise.redo);
             self.wake_snapshots();
@@ -242,34 +225,32 @@ impl TwoPhase {
                 "commits lie above their promises"
             );
             self.kept.note(promise.prepare_ts, commit_ts, cx.horizon);
-            let mut readable = position;
             let bulk = self.is_bulk_promise(&promise);
+            let again = promise.journal_again;
             if promise.durable {
-                let shard = self.shard;
-                let commit_ts = Some(commit_ts);
                 // The promise and the decision are durable, so readers need not wait for this.
-                known = self.append_record(
-                    cx,
-                    &Record::Resolved {
-                        txn,
-                        shard,
-                        commit_ts,
-                    },
-                );
+                known = self.append_resolved(cx, txn, Some(commit_ts));
                 self.resolved = known;
-            } else if promise.journal_again && !bulk {
-                let (scratch, redo) = (&mut self.scratch, promise.redo.small());
-                readable = append_commit(cx, scratch, txn, commit_ts, redo, 0);
             }
+            let installed = &mut self.installed;
             if bulk {
                 promise.chunks.free(cx.journal);
-                begin_install(cx, &mut self.installed, txn, commit_ts, readable);
-                let again = promise.journal_again;
+                begin_install(cx, installed, txn, commit_ts, position);
                 self.bulks.begin(txn, commit_ts, promise.redo, again);
                 self.locks.end(txn);
             } else {
                 let redo = promise.redo.small();
-                install(cx, &mut self.installed, txn, redo, commit_ts, readable);
+                match again {
+                    true => drop(commit_few(
+                        cx,
+                        installed,
+                        &mut self.scratch,
+                        txn,
+                        commit_ts,
+                        redo,
+                    )),
+                    false => install(cx, installed, txn, redo, commit_ts, position),
+                }
                 self.wake_snapshots();
             }
         }
@@ -310,8 +291,7 @@ impl TwoPhase {
                 self.rollback(cx, txn);
                 if decide.wants_ack {
                     // Committed or not, it is over; nothing need be durable for that.
-                    let ack = self.message(cx, txn, message.attempt, Body::Ack);
-                    self.post(cx, from, ack, Position(0));
+                    self.say(cx, from, txn, message.attempt, Body::Ack);
                 }
             }
         }

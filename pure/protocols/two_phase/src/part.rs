@@ -5,8 +5,9 @@ use crate::message::{Reply, Request};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{Key, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{Key, NodeId, Position, ShardId, Ts, TxnId};
 use local::Written;
+use local::txns::State;
 use store::Write;
 use txn::bulk::Chunks;
 use txn::{TxnOptions, WriteList};
@@ -26,8 +27,7 @@ pub(crate) enum Stage {
 /// What a transaction holds and wants on one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
-    pub(crate) options: Option<TxnOptions>,
-    pub(crate) attempt: u32,
+    pub(crate) options: TxnOptions,
     pub(crate) stage: Stage,
     /// Moved into the promise by prepare.
     pub(crate) written: Written,
@@ -43,8 +43,6 @@ pub(crate) struct Part {
     pub(crate) early: BTreeMap<u64, Request>,
     /// Answers that may be asked for again (other nodes only).
     pub(crate) replies: Vec<Reply>,
-    /// When the coordinator is asked.
-    pub(crate) timer: Option<Time>,
     pub(crate) inquiries: u32,
     /// The shard of this node that commits for it, once it was asked to promise.
     pub(crate) lead: Option<ShardId>,
@@ -52,12 +50,12 @@ pub(crate) struct Part {
     pub(crate) gathering: Option<Box<Gathering>>,
 }
 
-impl Part {
-    /// Empties it for reuse; vectors keep their memory.
-    pub(crate) fn reset(&mut self) {
+impl State for Part {
+    fn reset(&mut self, options: TxnOptions) {
         let written = core::mem::take(&mut self.written);
         let jobs = core::mem::take(&mut self.jobs);
         *self = Part {
+            options,
             written,
             jobs,
             next_seq: 1,
@@ -88,41 +86,6 @@ impl Promise {
     /// What it does to this row.
     pub(crate) fn write(&self, key: &Key) -> Option<&Write> {
         self.redo.get(key)
-    }
-}
-
-/// Visits of one coordinator (in one of its lives) that are over.
-#[derive(Debug, Default)]
-pub(crate) struct VisitsIn {
-    /// The coordinator has finished with everything below.
-    pub(crate) floor: u64,
-    /// Visits from the floor on that ended here, with the last answer.
-    pub(crate) ended: BTreeMap<u64, Option<Reply>>,
-}
-
-impl VisitsIn {
-    pub(crate) fn raise(&mut self, floor: u64) {
-        if floor > self.floor {
-            self.floor = floor;
-            self.ended = self.ended.split_off(&floor);
-        }
-    }
-
-    /// Whether the visit is over; then with the answer that may be asked for again.
-    pub(crate) fn over(&self, visit: u64) -> Option<Option<&Reply>> {
-        if visit < self.floor {
-            return Some(None);
-        }
-        self.ended.get(&visit).map(Option::as_ref)
-    }
-
-    pub(crate) fn end(&mut self, visit: u64, reply: Option<Reply>) {
-        if visit >= self.floor {
-            let kept = self.ended.entry(visit).or_insert(None);
-            if reply.is_some() {
-                *kept = reply;
-            }
-        }
     }
 }
 

@@ -17,33 +17,30 @@ impl TwoPhase {
         attempt: u32,
         body: Body,
     ) -> Message {
-        let clock = cx.clock.last();
         Message {
-            view: cx.view,
-            incarnation: cx.incarnation,
-            catalog: cx.catalog,
+            head: cx.head(),
             txn,
             attempt,
-            clock,
             body,
         }
     }
 
-    /// Sends and counts a message. The host counts its bytes.
-    pub(crate) fn post(
-        &mut self,
+    /// Sends a message about `txn` that waits for nothing.
+    pub(crate) fn say(
+        &self,
         cx: &mut Context<'_>,
         to: ShardId,
-        message: Message,
-        wait: Position,
+        txn: TxnId,
+        attempt: u32,
+        body: Body,
     ) {
-        if !self.is_remote(to) {
-            cx.counters.messages_in_node += 1;
-            cx.out.send(to, message, Position(0));
-            return;
-        }
-        cx.counters.messages += 1;
-        cx.out.send(to, message, wait);
+        let message = self.message(cx, txn, attempt, body);
+        cx.post(to, message, Position(0), Position(0));
+    }
+
+    /// Sends a message. Inside the node it waits for nothing.
+    pub(crate) fn post(&self, cx: &mut Context<'_>, to: ShardId, message: Message, wait: Position) {
+        cx.post(to, message, wait, Position(0));
     }
 
     /// A snapshot read for a transaction that has nothing here.
@@ -63,8 +60,7 @@ impl TwoPhase {
                 .values()
                 .any(|job| job.txn == txn && job.origin == origin);
         if repeated {
-            let working = self.message(cx, txn, message.attempt, Body::Working(reference));
-            self.post(cx, from, working, Position(0));
+            self.say(cx, from, txn, message.attempt, Body::Working(reference));
             return;
         }
         let options = stateless_options(message.attempt, request.in_doubt_timeout_us);
@@ -97,12 +93,12 @@ impl TwoPhase {
             visits.raise(request.visit_floor);
             if !self.parts.contains_key(&txn)
                 && !is_planted(Planted::RequestTwice)
-                && let Some(kept) = visits.over(request.visit)
+                && visits.is_over(request.visit)
             {
-                let kept = kept
-                    .filter(|reply| reply.to == Reference::Seq(request.seq))
-                    .cloned();
-                let late = request.visit < visits.floor;
+                let kept = visits.kept(request.visit).and_then(Option::as_ref);
+                let to = Reference::Seq(request.seq);
+                let kept = kept.filter(|reply| reply.to == to).cloned();
+                let late = request.visit < visits.floor();
                 let goes_on = kept.is_none() && !late && is_planted(Planted::LostPartGoesOn);
                 match kept {
                     Some(reply) => self.send_reply(cx, from, txn, message.attempt, reply),
@@ -136,7 +132,7 @@ impl TwoPhase {
             self.refuse(cx, from, message, &request);
             return;
         }
-        let part = self.part(txn, request.options);
+        let part = self.parts.obtain(txn, request.options);
         part.visit = request.visit;
         if fresh && is_planted(Planted::LostPartGoesOn) {
             part.next_seq = request.seq;
@@ -165,7 +161,7 @@ impl TwoPhase {
                 jobs.get(*id)
                     .is_some_and(|job| !job.writes.as_slice().is_empty())
             });
-            let part = self.parts.get_mut(&txn).expect("looked up above");
+            let part = self.parts.of(txn);
             let next = part.next_seq;
             if held_up {
                 return;
@@ -210,8 +206,7 @@ impl TwoPhase {
             .iter()
             .any(|id| jobs.get(*id).is_some_and(|j| j.origin == origin));
         if running || gathers {
-            let working = self.message(cx, txn, message.attempt, Body::Working(reference));
-            self.post(cx, from, working, Position(0));
+            self.say(cx, from, txn, message.attempt, Body::Working(reference));
             if !request.alone {
                 self.expose(txn);
             }
@@ -242,11 +237,7 @@ impl TwoPhase {
             wait: Position(0),
             contact: None,
         };
-        let visits = self
-            .visits_in
-            .entry((from, message.txn.incarnation))
-            .or_default();
-        visits.end(request.visit, None);
+        self.end_visit(message.txn, request.visit, None);
         self.send_reply(cx, from, message.txn, message.attempt, reply);
     }
 
@@ -301,10 +292,7 @@ impl TwoPhase {
         result: Result<OpResult, OpError>,
     ) {
         let (txn, attempt) = (job.txn, job.attempt);
-        let wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.written.is_empty());
+        let wrote = self.has_written(txn);
         let wait = job.wait;
         let mut reply = Reply {
             to: reference,

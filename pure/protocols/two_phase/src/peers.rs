@@ -40,7 +40,7 @@ impl TwoPhase {
     fn give_up_requests(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let settings = self.settings;
         let mut lost = Vec::new();
-        for (txn, coord) in &mut self.coords {
+        for (txn, coord) in self.coords.iter_mut() {
             let wrote = coord.members.iter().any(|member| member.wrote);
             let there = |shard: base::ShardId| shard.node() == node;
             let mut own = coord.outstanding.iter_mut().filter(|r| there(r.shard));
@@ -86,7 +86,7 @@ impl TwoPhase {
     pub(crate) fn regain_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let pauses = self.settings.pauses();
         let mut waiting = Vec::new();
-        for (txn, coord) in &mut self.coords {
+        for (txn, coord) in self.coords.iter_mut() {
             let mut found = false;
             for request in &mut coord.outstanding {
                 if request.shard.node() == node && request.message.is_some() {
@@ -103,7 +103,7 @@ impl TwoPhase {
             self.arm_coord(txn);
         }
         for decision in self.decisions.values_mut() {
-            if decision.unacked.iter().any(|(to, _)| to.node() == node) {
+            if decision.is_owed_to(node) {
                 decision.resend.restart(cx.now, pauses);
             }
         }
@@ -124,11 +124,8 @@ impl TwoPhase {
 
     /// Runs the timers that are due now, so that nothing waits for the next tick.
     fn run_due(&mut self, cx: &mut Context<'_>) {
-        let due = self
-            .timers
-            .first()
-            .is_some_and(|(at, timer)| *at <= cx.now && matches!(timer, Timer::Coord(_)));
-        if due {
+        let first = self.timers.first();
+        if first.is_some_and(|(at, timer)| at <= cx.now && matches!(timer, Timer::Coord(_))) {
             self.run_timers(cx);
         }
     }

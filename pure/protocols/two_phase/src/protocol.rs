@@ -1,10 +1,10 @@
 //! The contract of `txn`, as this protocol meets it.
 
 use crate::message::{Body, Finish};
-use crate::{Context, Message, Settings, TwoPhase};
+use crate::{Context, Message, TwoPhase};
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
-use journal::{CheckpointTables, Ownership};
+use journal::CheckpointTables;
 use store::Store;
 use txn::{
     AbortReason, Doubt, Life, Op, OpId, OpReply, Protocol, ProtocolMessage, Submission, Submitted,
@@ -30,7 +30,12 @@ impl Protocol for TwoPhase {
     }
 
     fn begin(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
-        self.begin_txn(cx, txn, options);
+        assert_eq!(
+            txn.shard, self.shard,
+            "a transaction begins at its coordinator"
+        );
+        self.coords.begin(txn, options);
+        cx.note_begin(txn);
     }
 
     fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
@@ -55,7 +60,10 @@ impl Protocol for TwoPhase {
     }
 
     fn forget(&mut self, txn: TxnId) {
-        self.forget_txn(txn);
+        if let Some(coord) = self.coords.remove(&txn) {
+            assert!(coord.outcome.is_some(), "{txn} is forgotten after its end");
+            self.coords.spare(coord);
+        }
     }
 
     fn on_message(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
@@ -100,7 +108,7 @@ impl Protocol for TwoPhase {
         if self.jobs.has_parked() || self.bulks.has_turns() || self.locks.is_leaving() {
             return Some(Time(0));
         }
-        let timer = self.timers.first().map(|(at, _)| *at);
+        let timer = self.timers.first().map(|(at, _)| at);
         let all = [timer, self.locks.deadline(), self.doubt_look];
         all.into_iter().flatten().min()
     }
@@ -118,10 +126,6 @@ impl Protocol for TwoPhase {
         None
     }
 
-    fn checkpoint_next(&self, (): &mut (), _: usize) -> Option<Ownership> {
-        None
-    }
-
     /// As the contract says, and everything that was promised in memory when the checkpoint began
     /// has been journaled again or rolled back.
     fn checkpoint_may_end(&self) -> bool {
@@ -133,19 +137,14 @@ impl Protocol for TwoPhase {
         !self.is_writing(indexes)
     }
 
-    fn leave(&mut self, _: &mut Context<'_>, _: IndexId) {}
-
-    fn forget_index(&mut self, _: &mut Context<'_>, _: IndexId) {}
-
     fn doubts(&self, now: Time) -> Vec<Doubt> {
         self.doubts_at(now)
     }
 
     fn set_slice(&mut self, slice_units: u64) {
-        self.set_settings(Settings {
-            slice_units,
-            ..self.settings
-        });
+        let mut settings = self.settings;
+        settings.limits.slice_units = slice_units;
+        self.set_settings(settings);
     }
 
     fn is_idle(&self) -> bool {
@@ -177,7 +176,7 @@ impl Protocol for TwoPhase {
 
 impl ProtocolMessage for Message {
     fn catalog(&self) -> u64 {
-        self.catalog
+        self.head.catalog
     }
 
     fn op_mut(&mut self) -> Option<&mut Op> {

@@ -5,7 +5,7 @@ use crate::part::Promise;
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
-use journal::{CommitRef, DecisionRef, PrepareRef, Record, WritesRef};
+use journal::{CommitRef, DecisionRef, Record, WritesRef};
 use store::Write;
 
 /// Writes of several shards as one record takes them: in itself, or in chunks that stand before.
@@ -23,8 +23,37 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.inline.is_empty() && self.chunks.is_empty()
+    /// Appends the record that decides: one of which `participants` must hear, or of a commit;
+    /// nothing if there is neither.
+    pub(crate) fn append(
+        &self,
+        cx: &mut Context<'_>,
+        scratch: &mut Vec<u8>,
+        txn: TxnId,
+        commit_ts: Ts,
+        participants: &[ShardId],
+    ) -> Position {
+        let (writes, chunks) = (&self.inline[..], &self.chunks[..]);
+        if !participants.is_empty() {
+            let decision = DecisionRef {
+                txn,
+                commit_ts,
+                participants,
+                writes,
+                chunks,
+            };
+            return cx.append(scratch, |out| journal::encode_decision(decision, out));
+        }
+        if writes.is_empty() && chunks.is_empty() {
+            return Position(0);
+        }
+        let commit = CommitRef {
+            txn,
+            commit_ts,
+            writes,
+            chunks,
+        };
+        cx.append(scratch, |out| journal::encode_commit(commit, out))
     }
 }
 
@@ -56,46 +85,19 @@ impl TwoPhase {
         cx.append(&mut self.scratch, |out| record.encode(out))
     }
 
-    pub(crate) fn append_commit(
-        scratch: &mut Vec<u8>,
+    /// The record that says how a durable promise of this shard ended.
+    pub(crate) fn append_resolved(
+        &mut self,
         cx: &mut Context<'_>,
         txn: TxnId,
-        commit_ts: Ts,
-        gathered: &Gathered<'_>,
+        commit_ts: Option<Ts>,
     ) -> Position {
-        let commit = CommitRef {
+        let shard = self.shard;
+        let record = Record::Resolved {
             txn,
+            shard,
             commit_ts,
-            writes: &gathered.inline,
-            chunks: &gathered.chunks,
         };
-        cx.append(scratch, |out| journal::encode_commit(commit, out))
-    }
-
-    pub(crate) fn append_decision(
-        scratch: &mut Vec<u8>,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        commit_ts: Ts,
-        participants: &[ShardId],
-        gathered: &Gathered<'_>,
-    ) -> Position {
-        let decision = DecisionRef {
-            txn,
-            commit_ts,
-            participants,
-            writes: &gathered.inline,
-            chunks: &gathered.chunks,
-        };
-        cx.append(scratch, |out| journal::encode_decision(decision, out))
-    }
-
-    /// Appends a promise.
-    pub(crate) fn append_prepare(
-        scratch: &mut Vec<u8>,
-        cx: &mut Context<'_>,
-        prepare: PrepareRef<'_>,
-    ) -> Position {
-        cx.append(scratch, |out| journal::encode_prepare(prepare, out))
+        self.append_record(cx, &record)
     }
 }

@@ -4,11 +4,11 @@ use crate::coord::Decision;
 use crate::part::{Promise, Stage};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{Planted, Position, Ts, is_planted};
+use base::{Planted, Position, is_planted};
 use journal::{CheckpointTables, Owed, Prepared, Writes};
 use txn::bulk::Chunks;
 use txn::lock::{Acquired, Item, LockRequest};
-use txn::{LockMode, Priority, Resend, TxnOptions};
+use txn::{LockMode, Resend, TxnOptions};
 
 impl TwoPhase {
     /// Promises of this shard whose outcome only another node knows: locks the promised rows and
@@ -35,7 +35,6 @@ impl TwoPhase {
                     .into_iter()
                     .map(|shard| (shard, 0))
                     .collect(),
-                timer: None,
                 resend: Resend::new(cx.now, self.settings.pauses()),
             };
             cx.clock.merge(owed.commit_ts);
@@ -55,27 +54,16 @@ impl TwoPhase {
             if is_planted(Planted::PromiseUnlocked) {
                 break;
             }
-            let acquired = self.locks.acquire(LockRequest {
-                txn: Priority {
-                    urgent: false,
-                    ts: Ts::ZERO,
-                    txn,
-                },
-                item: Item::of(key),
-                mode: LockMode::Exclusive,
-                alone: false,
-                ordered: false,
-                deadline: None,
-                now: cx.now,
-                request: 0,
-            });
+            let (item, mode) = (Item::of(key), LockMode::Exclusive);
+            let request = LockRequest::new(options.priority(txn), item, mode, cx.now, 0);
+            let acquired = self.locks.acquire(request);
             assert_eq!(
                 acquired,
                 Acquired::Granted,
                 "promises of different transactions differ"
             );
         }
-        let part = self.part(txn, options);
+        let part = self.parts.obtain(txn, options);
         part.stage = Stage::Promised;
         // Requests of the former life are not answered any more.
         part.next_seq = u64::MAX;

@@ -6,24 +6,22 @@ use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
-use txn::{AbortReason, Life, OpError, OpId, OpReply, Outcome, Submitted};
+use txn::{AbortReason, Head, Life, OpError, OpId, OpReply, Outcome, Submitted};
 
 impl TwoPhase {
     /// A message has arrived.
     pub(crate) fn receive(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
-        if message.view != cx.view {
-            return;
-        }
-        if self.is_remote(from) {
-            match self.peers.judge(from.node(), message.incarnation) {
-                Life::Former => return,
-                Life::Present => {}
-                Life::New { .. } => self.peer_restarted(cx, from.node(), message.incarnation),
-            }
+        let Head {
+            incarnation, clock, ..
+        } = message.head;
+        match cx.life_of(&self.peers, from, &message.head) {
+            Life::Former => return,
+            Life::Present => {}
+            Life::New { .. } => self.peer_restarted(cx, from.node(), incarnation),
         }
         let reads = matches!(message.body, Body::Read(_));
         if !(reads && is_planted(Planted::SnapshotNotMerged)) {
-            cx.clock.merge(message.clock);
+            cx.clock.merge(clock);
         }
         let (txn, attempt) = (message.txn, message.attempt);
         let mut message = message;
@@ -31,7 +29,7 @@ impl TwoPhase {
         match core::mem::replace(&mut message.body, Body::Ack) {
             Body::Read(request) => self.on_read(cx, from, &message, *request),
             Body::Request(request) => {
-                if txn.shard == from && txn.incarnation == message.incarnation {
+                if txn.shard == from && txn.incarnation == incarnation {
                     self.on_request(cx, from, &message, *request);
                 }
             }
@@ -65,10 +63,8 @@ impl TwoPhase {
         let Some(coord) = self.coords.get_mut(&txn) else {
             return;
         };
-        for request in &mut coord.outstanding {
-            if request.shard == from && request.reference == reference {
-                request.resend.hear(cx.now);
-            }
+        if let Some(at) = coord.awaited(from, reference) {
+            coord.outstanding[at].resend.hear(cx.now);
         }
     }
 
@@ -78,11 +74,7 @@ impl TwoPhase {
         let Some(coord) = self.coords.get_mut(&txn) else {
             return;
         };
-        let Some(at) = coord
-            .outstanding
-            .iter()
-            .position(|request| request.shard == from && request.reference == reply.to)
-        else {
+        let Some(at) = coord.awaited(from, reply.to) else {
             return;
         };
         let (id, purpose) = (coord.outstanding[at].id, coord.outstanding[at].purpose);
@@ -95,13 +87,14 @@ impl TwoPhase {
         }
         if matches!(reply.to, Reference::Seq(_)) {
             let member = coord.member(from);
-            let other_life = member.incarnation != 0 && member.incarnation != message.incarnation;
+            let other_life =
+                member.incarnation != 0 && member.incarnation != message.head.incarnation;
             if other_life && !is_planted(Planted::LostPartGoesOn) {
                 let reason = AbortReason::ParticipantLost(from);
                 self.give_up(cx, txn, purpose, reason);
                 return;
             }
-            member.incarnation = message.incarnation;
+            member.incarnation = message.head.incarnation;
             member.wrote |= reply.wrote;
         }
         coord.wait = coord.wait.max(reply.wait);
@@ -136,7 +129,7 @@ impl TwoPhase {
         match reply.finished {
             Finished::Open => self.on_open(cx, txn, id, purpose, answer),
             Finished::Vote(vote) => {
-                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                let coord = self.coords.of(txn);
                 coord.member(from).ballot = Ballot::Cast(vote);
                 if purpose == Purpose::OpPrepare
                     && let (Phase::Preparing { result, .. }, Ok(found)) =
@@ -147,7 +140,7 @@ impl TwoPhase {
                 self.on_vote(cx, txn);
             }
             Finished::Committed { commit_ts, forced } => {
-                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                let coord = self.coords.of(txn);
                 coord.cost.forced_writes += u32::from(forced);
                 self.on_committed(cx, txn, id, commit_ts, answer);
             }
@@ -163,7 +156,7 @@ impl TwoPhase {
         commit_ts: Ts,
         answer: OpReply,
     ) {
-        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let coord = self.coords.of(txn);
         let wait = coord.wait;
         // The lead has told the other shards of its node.
         let others = coord.members.iter_mut().filter(|m| m.shard != txn.shard);
@@ -195,7 +188,7 @@ impl TwoPhase {
         purpose: Purpose,
         answer: OpReply,
     ) {
-        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let coord = self.coords.of(txn);
         match purpose {
             Purpose::Op => {}
             Purpose::OpCommit => {
@@ -229,9 +222,7 @@ impl TwoPhase {
                         Submitted::Ready(OpReply::ended(outcome, Position(0)))
                     }
                 };
-                if let Submitted::Ready(reply) = committed {
-                    cx.out.complete(txn, id, reply);
-                }
+                cx.out.settle(txn, id, committed);
                 return;
             }
             Purpose::Prepare => {
@@ -277,7 +268,7 @@ impl TwoPhase {
             return;
         }
         let mut lost = Vec::new();
-        for (txn, coord) in &self.coords {
+        for (txn, coord) in self.coords.iter() {
             if coord.outcome.is_some() {
                 continue;
             }
@@ -309,12 +300,8 @@ impl TwoPhase {
     }
 
     pub(crate) fn tell_decisions_to(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        let owed = self.decisions.iter().filter(|(_, decision)| {
-            decision
-                .unacked
-                .iter()
-                .any(|(shard, _)| shard.node() == node)
-        });
+        let owed = self.decisions.iter();
+        let owed = owed.filter(|(_, decision)| decision.is_owed_to(node));
         let owed: Vec<TxnId> = owed.map(|(txn, _)| *txn).collect();
         for txn in owed {
             self.tell_decision(cx, txn);

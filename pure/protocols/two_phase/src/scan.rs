@@ -2,21 +2,20 @@
 
 use crate::Context;
 use crate::exec::Hands;
-use crate::job::{Job, Stop};
-use crate::part::Part;
+use crate::job::{Job, Stop, Wait};
 use crate::snapshot::{raise, scan_misses};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, Ts, is_planted};
-use core::ops::ControlFlow;
+use base::{Key, KeyRange, Planted, Position, Slot, SqlError, Ts, is_planted};
 use local::scan::slots_of;
-use local::{Asker, Overlay, see, see_own};
-use store::{Store, Window, Write};
+use local::visit::{Turn, note_range};
+use local::{Asker, Halt, Visit, Visitor, WriteSet, see, see_own};
+use store::{Store, Write};
 use txn::Installed;
 use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
-use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, ScanOp, ScanRun};
+use txn::{LockMode, LockTable, OpResult, Read, ScanOp, ScanRun};
 
 /// Where a scan stands between its turns.
 #[derive(Debug)]
@@ -41,12 +40,6 @@ fn locks_rows(read: Read) -> bool {
     !matches!(read, Read::Snapshot(_) | Read::Lock(LockMode::Shared))
 }
 
-/// Why a slot is not visited any further.
-enum Halt {
-    Stop(Stop),
-    Full(Full),
-}
-
 impl Hands<'_> {
     pub(crate) fn scan(
         &mut self,
@@ -63,29 +56,38 @@ impl Hands<'_> {
         }
         let mut state = job.scan.take().expect("begun above");
         let mut budget = self.settings.scan_rows_max;
-        let at = op.read.at();
+        let writes = self.part.as_deref().map(|part| part.written.writes());
+        let writes = writes.filter(|writes| !writes.is_empty());
         while let Some(slot) = state.run.slot() {
-            let mut visitor = Visitor {
-                state: &mut state,
+            let range = state.run.rest(op);
+            let own = writes.map(|writes| {
+                let (low, high) = key_bounds(op, slot, &range);
+                writes.range(low, high, op.reverse)
+            });
+            let rows = Rows {
+                pieces_left: &mut state.pieces_left,
                 op,
                 slot,
                 asker,
                 locks: self.locks,
-                part: self.part.as_deref(),
+                writes,
                 store: cx.store,
                 installed: self.installed,
+                wait: &mut job.wait,
+            };
+            let mut visit = Visit {
+                visitor: rows,
+                run: &mut state.run,
+                op,
+                slot,
+                txn: job.txn,
+                store: cx.store,
                 counters: cx.counters,
                 history: &mut cx.history,
-                txn: job.txn,
                 budget: &mut budget,
-                wait: &mut job.wait,
-                halt: None,
-                skipped: false,
-                folded: Vec::new(),
-                scratch: RowBatch::default(),
+                turn: Turn::default(),
             };
-            visitor.visit_slot(at);
-            match visitor.halt.take() {
+            match visit.go(&range, own.into_iter().flatten()) {
                 None => state.run.leave_slot(),
                 Some(Halt::Full(Full::Slot)) => state.run.leave_slot(),
                 Some(Halt::Full(Full::Limit)) => break,
@@ -152,163 +154,30 @@ impl Hands<'_> {
     }
 }
 
-fn note_range(
-    history: &mut Option<&mut Vec<Event>>,
-    txn: base::TxnId,
-    index: base::IndexId,
-    range: &KeyRange,
-) {
-    if let Some(history) = history {
-        let range = range.clone();
-        history.push(Event::ReadRange { txn, index, range });
-    }
-}
-
-struct Visitor<'v, 'h> {
-    state: &'v mut ScanState,
+/// What the scan does in a slot besides reading.
+struct Rows<'v> {
+    pieces_left: &'v mut Option<u32>,
     op: &'v ScanOp,
     slot: Slot,
     asker: &'v Asker,
     locks: &'v mut LockTable,
-    part: Option<&'v Part>,
+    writes: Option<&'v WriteSet>,
     store: &'v Store,
     installed: &'v Installed,
-    counters: &'v mut Counters,
-    history: &'v mut Option<&'h mut Vec<Event>>,
-    txn: base::TxnId,
-    budget: &'v mut u32,
     wait: &'v mut Position,
-    halt: Option<Halt>,
-    /// Keys without a row were passed since the last row.
-    skipped: bool,
-    folded: Vec<u8>,
-    scratch: RowBatch,
 }
 
-impl Visitor<'_, '_> {
-    /// Visits the rest of the slot; `halt` says why if it is not finished.
-    fn visit_slot(&mut self, at: Ts) {
-        let (store, part, op, slot) = (self.store, self.part, self.op, self.slot);
-        let range = self.state.run.rest(op);
-        let window = Window::of(&range, op.reverse);
-        let (low, high) = key_bounds(op, slot, &range);
-        let writes = part.map(|part| part.written.writes());
-        let writes = writes.filter(|writes| !writes.is_empty());
-        let own = writes.map(|writes| writes.range(low, high, op.reverse));
-        let mut own = Overlay::new(own.into_iter().flatten(), op.reverse);
-        let flow = store.scan_keys(op.index, slot, window, at, &mut |key, row, ts| {
-            while let Some((own_key, write, replaces)) = own.up_to(key) {
-                self.own(own_key, write)?;
-                if replaces {
-                    return ControlFlow::Continue(());
-                }
-            }
-            match row {
-                Some(row) => self.row(key, row, ts, false),
-                None => self.skip(key),
-            }
-        });
-        if flow.is_break() {
-            return;
-        }
-        while let Some((key, write)) = own.rest() {
-            if self.own(key, write).is_break() {
-                return;
-            }
-        }
-        if let Err(stop) = self.lock_piece(None) {
-            let _ = self.stop(Halt::Stop(stop));
-        }
-    }
-
-    fn own(&mut self, key: &Key, write: &Write) -> ControlFlow<()> {
-        let mut folded = core::mem::take(&mut self.folded);
-        let at = self.op.read.at();
-        let seen = see_own(write, self.store, self.installed, key, at, &mut folded);
-        *self.wait = (*self.wait).max(seen.wait);
-        let flow = match seen.row {
-            Some(row) => self.row(&key.bytes, row, Ts::ZERO, true),
-            None => self.skip(&key.bytes),
-        };
-        self.folded = folded;
-        flow
-    }
-
-    fn stop(&mut self, halt: Halt) -> ControlFlow<()> {
-        self.halt = Some(halt);
-        ControlFlow::Break(())
-    }
-
-    /// A key without a row: it takes its time, too.
-    fn skip(&mut self, key: &[u8]) -> ControlFlow<()> {
-        if *self.budget == 0 {
-            return self.pause(key);
-        }
-        *self.budget -= 1;
-        self.skipped = true;
-        self.counters.units += 1;
-        ControlFlow::Continue(())
-    }
-
-    /// Gives others their turn, and goes on with this key.
-    fn pause(&mut self, key: &[u8]) -> ControlFlow<()> {
-        if !core::mem::take(&mut self.skipped) {
-            return self.stop(Halt::Stop(Stop::Budget));
-        }
-        // Nothing may come where it does not look again.
-        if let Err(stop) = self.lock_piece(Some(key)) {
-            return self.stop(Halt::Stop(stop));
-        }
-        self.state.run.pass(key, true);
-        self.stop(Halt::Stop(Stop::Budget))
-    }
-
-    fn row(&mut self, key: &[u8], row: &[u8], ts: Ts, own: bool) -> ControlFlow<()> {
-        if *self.budget == 0 {
-            return self.pause(key);
-        }
-        let units = self.state.run.units;
-        *self.budget = self.budget.saturating_sub(units);
-        if let Err(stop) = self.lock_piece(Some(key)) {
-            // The cursor stays: rows may come before this one while the scan waits.
-            return self.stop(Halt::Stop(stop));
-        }
-        self.counters.rows_read += 1;
-        self.counters.units += u64::from(units - 1);
-        let kept = match self.op.read {
-            Read::Lock(_) if is_planted(Planted::NoRangeLock) => self.emit_locked(key, row, None),
-            Read::Snapshot(_) | Read::Lock(LockMode::Shared) => {
-                self.state.run.give(key, row).map_err(Stop::from)
-            }
-            Read::Lock(LockMode::Increment | LockMode::Fold | LockMode::Exclusive) => {
-                self.emit_locked(key, row, None)
-            }
-            Read::LockRows { mode, .. } => self.emit_locked(key, row, Some(mode)),
-        };
-        if self.history.is_some() && !own {
-            let key = Key::new(self.op.index, self.slot, key.to_vec());
-            txn::step::note_read(self.history, self.txn, &key, ts);
-        }
-        let again = matches!(kept, Err(Stop::Lock));
-        self.state.run.pass(key, again);
-        self.skipped = false;
-        match kept {
-            Err(stop) => self.stop(Halt::Stop(stop)),
-            Ok(false) => ControlFlow::Continue(()),
-            Ok(true) => match self.state.run.count(self.op, row.len()) {
-                Some(full) => self.stop(Halt::Full(full)),
-                None => ControlFlow::Continue(()),
-            },
-        }
-    }
+impl Visitor for Rows<'_> {
+    type Wait = Wait;
+    type Extra = Write;
 
     /// Locks what lies between the last row and this one (`None`: the end of the range), if the
     /// scan locks its range in pieces.
-    fn lock_piece(&mut self, key: Option<&[u8]>) -> Result<(), Stop> {
-        let Some(left) = self.state.pieces_left else {
-            return Ok(());
+    fn reach(&mut self, run: &ScanRun, key: Option<&[u8]>) -> Result<Option<KeyRange>, Stop> {
+        let Some(left) = *self.pieces_left else {
+            return Ok(None);
         };
-        let mut piece = self.state.run.rest(self.op);
+        let mut piece = run.rest(self.op);
         let last = key.filter(|_| left > 1);
         match last {
             Some(key) if self.op.reverse => piece.low = key.to_vec(),
@@ -320,56 +189,59 @@ impl Visitor<'_, '_> {
             slot: Some(self.slot),
             range: &piece,
         };
-        let claim = Claim::reads(self.state.run.program.reads());
+        let claim = Claim::reads(run.program.reads());
         self.asker.ask(self.locks, item, claim)?;
-        note_range(self.history, self.txn, self.op.index, &piece);
-        self.state.pieces_left = last.map(|_| left - 1);
-        Ok(())
+        *self.pieces_left = last.map(|_| left - 1);
+        Ok(Some(piece))
     }
 
-    /// Locks the row if it passes. `reread`: it was found in a snapshot, to be locked like this
-    /// and looked at again in its newest version.
-    fn emit_locked(
-        &mut self,
-        key: &[u8],
-        row: &[u8],
-        reread: Option<LockMode>,
-    ) -> Result<bool, Stop> {
-        let mode = reread.unwrap_or(LockMode::Exclusive);
+    fn row_lock(&self, read: Read) -> Option<(LockMode, bool)> {
+        match read {
+            Read::Lock(_) if is_planted(Planted::NoRangeLock) => Some((LockMode::Exclusive, false)),
+            Read::Snapshot(_) | Read::Lock(LockMode::Shared) => None,
+            Read::Lock(_) => Some((LockMode::Exclusive, false)),
+            Read::LockRows { mode, .. } => Some((mode, true)),
+        }
+    }
+
+    fn lock(&mut self, key: &[u8], mode: LockMode, _: bool) -> Result<(), Stop> {
         let item = Item::Point {
             index: self.op.index,
             slot: self.slot,
             key,
         };
-        if self.state.run.task.is_some() {
-            self.asker.ask(self.locks, item, mode)?;
-            return Ok(self.state.run.give(key, row)?);
-        }
-        self.scratch.datums.clear();
-        self.scratch.rows = 0;
-        self.scratch.width = self.state.run.batch.width;
-        if !self.state.run.program.point(row, &mut self.scratch)? {
-            return Ok(false);
-        }
-        self.asker.ask(self.locks, item, mode)?;
-        if reread.is_some() {
-            let key = Key::new(self.op.index, self.slot, key.to_vec());
-            let mut folded = Vec::new();
-            let (own, store) = (self.part.map(|part| part.written.writes()), self.store);
-            let seen = see(own, store, self.installed, &key, Ts::MAX, &mut folded);
-            *self.wait = (*self.wait).max(seen.wait);
-            return match seen.row {
-                Some(row) => Ok(self
-                    .state
-                    .run
-                    .program
-                    .point(row, &mut self.state.run.batch)?),
-                None => Ok(false),
-            };
-        }
-        let batch = &mut self.state.run.batch;
-        batch.rows += self.scratch.rows;
-        batch.datums.append(&mut self.scratch.datums);
-        Ok(true)
+        self.asker.ask(self.locks, item, mode)
+    }
+
+    fn newest<'x>(
+        &'x mut self,
+        key: &[u8],
+        _: &'x [u8],
+        _: bool,
+        folded: &'x mut Vec<u8>,
+    ) -> Result<Option<&'x [u8]>, Stop> {
+        let key = Key::new(self.op.index, self.slot, key.to_vec());
+        let seen = see(
+            self.writes,
+            self.store,
+            self.installed,
+            &key,
+            Ts::MAX,
+            folded,
+        );
+        *self.wait = (*self.wait).max(seen.wait);
+        Ok(seen.row)
+    }
+
+    fn extra<'x>(
+        &mut self,
+        key: &Key,
+        write: &'x Write,
+        folded: &'x mut Vec<u8>,
+    ) -> Option<&'x [u8]> {
+        let at = self.op.read.at();
+        let seen = see_own(write, self.store, self.installed, key, at, folded);
+        *self.wait = (*self.wait).max(seen.wait);
+        seen.row
     }
 }

@@ -13,7 +13,7 @@ use txn::lock::Item;
 impl fmt::Display for TwoPhase {
     /// One line per transaction and role, then locks, decisions and jobs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (txn, coord) in &self.coords {
+        for (txn, coord) in self.coords.iter() {
             write!(f, "coord {txn} ")?;
             match (&coord.outcome, &coord.phase) {
                 (Some(Outcome::Committed { .. }), _) => f.write_str("committed")?,
@@ -49,7 +49,7 @@ impl fmt::Display for TwoPhase {
         for (txn, unsettled) in &self.unsettled {
             writeln!(f, "unsettled {txn} asks {}", unsettled.shard)?;
         }
-        for (txn, part) in &self.parts {
+        for (txn, part) in self.parts.iter() {
             let stage = match part.stage {
                 Stage::Active => "active",
                 Stage::Voted => "voted",
@@ -93,7 +93,7 @@ impl TwoPhase {
             let held = self.locks.holds(txn, &Item::of(key), claim) || !self.seals();
             assert!(held, "{txn} installs {key:?} without its lock");
         });
-        for (txn, part) in &self.parts {
+        for (txn, part) in self.parts.iter() {
             assert_eq!(
                 part.stage == Stage::Promised,
                 self.promises.contains_key(txn)
@@ -104,14 +104,8 @@ impl TwoPhase {
             }
             let unsettled = self.unsettled.contains_key(txn);
             if txn.shard == self.shard && part.next_seq != u64::MAX && !unsettled {
-                let coord = self
-                    .coords
-                    .get(txn)
-                    .expect("a local participant has a coordinator");
-                assert!(
-                    coord.outcome.is_none(),
-                    "{txn} has ended but keeps its state"
-                );
+                let outcome = &self.coords[txn].outcome;
+                assert!(outcome.is_none(), "{txn} has ended but keeps its state");
             }
         }
         for (id, job) in self.jobs.iter() {

@@ -3,11 +3,10 @@
 
 use crate::exec::Hands;
 use crate::job::{Job, Stop};
+use crate::outcome::Committed;
 use crate::part::Part;
-use crate::{Context, SPARES_MAX, TwoPhase};
-use alloc::boxed::Box;
+use crate::{Context, TwoPhase};
 use base::Position;
-use journal::Writes;
 use txn::increment::{adds_only, claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Snapshot};
@@ -78,12 +77,7 @@ impl TwoPhase {
         let reads = job.op.as_ref().is_some_and(|op| op.read().is_some());
         let mut part = match reads {
             true => None,
-            false => {
-                let spare = self.spare_parts.pop();
-                let mut part = spare.unwrap_or_else(|| Box::new(Part::default()));
-                part.reset();
-                Some(part)
-            }
+            false => Some(self.parts.fresh(job.options)),
         };
         let mut hands = Hands {
             locks: &mut self.locks,
@@ -104,16 +98,9 @@ impl TwoPhase {
                 unreachable!("a free operation on one row never waits")
             }
         };
-        let redo: Writes = match &mut part {
-            Some(part) => part.written.take_few(),
-            None => Writes::new(),
-        };
-        let reply = self.end_direct(cx, txn, job.wait, result, &redo);
-        if let Some(mut part) = part
-            && self.spare_parts.len() < SPARES_MAX
-        {
-            part.written.reuse(redo);
-            self.spare_parts.push(part);
+        let reply = self.end_direct(cx, txn, job.wait, result, part.as_deref_mut());
+        if let Some(part) = part {
+            self.parts.spare(part);
         }
         reply
     }
@@ -124,15 +111,21 @@ impl TwoPhase {
         txn: base::TxnId,
         read: Position,
         result: Result<OpResult, OpError>,
-        redo: &Writes,
+        part: Option<&mut Part>,
     ) -> OpReply {
-        let coord = self.coords.get_mut(&txn).expect("the caller has begun it");
+        let coord = self.coords.of(txn);
         coord.wait = coord.wait.max(read);
         match result {
             Ok(found) => {
                 let wait = coord.wait;
-                let committed = self.commit_writes(cx, txn, redo, wait);
-                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                let (installed, bulks) = (&mut self.installed, &mut self.bulks);
+                let scratch = &mut self.scratch;
+                let committed = match part {
+                    Some(Part { written, .. }) => {
+                        Committed::of(cx, written, installed, bulks, scratch, txn, wait)
+                    }
+                    None => Committed::nothing(cx, wait),
+                };
                 coord.cost.forced_writes += u32::from(committed.forced);
                 let outcome = Outcome::Committed {
                     commit_ts: committed.commit_ts,

@@ -25,47 +25,13 @@ pub(crate) enum Timer {
 }
 
 impl TwoPhase {
-    /// Moves a timer: `slot` is where its owner remembers it.
-    pub(crate) fn set_timer(
-        timers: &mut alloc::collections::BTreeSet<(Time, Timer)>,
-        slot: &mut Option<Time>,
-        at: Option<Time>,
-        timer: Timer,
-    ) {
-        if *slot == at {
-            return;
-        }
-        if let Some(old) = *slot {
-            timers.remove(&(old, timer));
-        }
-        if let Some(at) = at {
-            timers.insert((at, timer));
-        }
-        *slot = at;
-    }
-
     pub(crate) fn run_timers(&mut self, cx: &mut Context<'_>) {
-        while let Some(&(at, timer)) = self.timers.first() {
-            if at > cx.now {
-                break;
-            }
-            self.timers.pop_first();
+        while let Some(timer) = self.timers.take_due(cx.now) {
             match timer {
-                Timer::Coord(txn) => {
-                    if let Some(coord) = self.coords.get_mut(&txn) {
-                        coord.timer = None;
-                    }
-                    self.on_coord_timer(cx, txn);
-                }
-                Timer::Part(txn) => {
-                    if let Some(part) = self.parts.get_mut(&txn) {
-                        part.timer = None;
-                    }
-                    self.inquire(cx, txn);
-                }
+                Timer::Coord(txn) => self.on_coord_timer(cx, txn),
+                Timer::Part(txn) => self.inquire(cx, txn),
                 Timer::Decision(txn) => {
                     if let Some(decision) = self.decisions.get_mut(&txn) {
-                        decision.timer = None;
                         decision.resend.repeat(cx.now, self.settings.pauses());
                     }
                     self.tell_decision(cx, txn);
@@ -77,7 +43,7 @@ impl TwoPhase {
 
     /// Sets the coordinator's timer to its earliest repetition.
     pub(crate) fn arm_coord(&mut self, txn: TxnId) {
-        let Some(coord) = self.coords.get_mut(&txn) else {
+        let Some(coord) = self.coords.get(&txn) else {
             return;
         };
         let remote = coord
@@ -85,7 +51,7 @@ impl TwoPhase {
             .iter()
             .filter(|request| request.message.is_some());
         let at = remote.map(|request| request.resend.again_at()).min();
-        Self::set_timer(&mut self.timers, &mut coord.timer, at, Timer::Coord(txn));
+        self.timers.set(Timer::Coord(txn), at);
     }
 
     fn on_coord_timer(&mut self, cx: &mut Context<'_>, txn: TxnId) {
@@ -115,7 +81,7 @@ impl TwoPhase {
             return;
         }
         for (shard, mut message) in again {
-            message.clock = cx.clock.last();
+            message.head.clock = cx.clock.last();
             if let Body::Request(request) = &mut message.body {
                 let floor = self
                     .visits_out
@@ -160,7 +126,7 @@ impl TwoPhase {
         }
         let settings = self.settings;
         let here = self.shard;
-        let Some(part) = self.parts.get_mut(&txn) else {
+        let Some(part) = self.parts.get(&txn) else {
             return;
         };
         if part.lead.is_some_and(|lead| lead != here) {
@@ -177,14 +143,7 @@ impl TwoPhase {
             longest_us,
         };
         let at = Some(now.after(pauses.before(part.inquiries)));
-        Self::set_timer(&mut self.timers, &mut part.timer, at, Timer::Part(txn));
-    }
-
-    /// Takes a participant's timer away.
-    pub(crate) fn disarm_part(&mut self, txn: TxnId) {
-        if let Some(part) = self.parts.get_mut(&txn) {
-            Self::set_timer(&mut self.timers, &mut part.timer, None, Timer::Part(txn));
-        }
+        self.timers.set(Timer::Part(txn), at);
     }
 
     /// Asks the coordinator what has become of the transaction.
@@ -193,9 +152,8 @@ impl TwoPhase {
             return;
         };
         part.inquiries += 1;
-        let attempt = part.attempt;
-        let message = self.message(cx, txn, attempt, Body::Inquire);
-        self.post(cx, txn.shard, message, base::Position(0));
+        let attempt = part.options.attempt;
+        self.say(cx, txn.shard, txn, attempt, Body::Inquire);
         self.arm_part(cx.now, txn);
     }
 }

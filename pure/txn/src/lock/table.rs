@@ -154,6 +154,29 @@ pub struct LockRequest<'a, C = LockMode> {
     pub request: u64,
 }
 
+impl<'a, C> LockRequest<'a, C> {
+    /// A request of a transaction that may hold other locks, which waits as long as it takes.
+    #[inline]
+    pub fn new(
+        txn: Priority,
+        item: Item<'a>,
+        mode: C,
+        now: Time,
+        request: u64,
+    ) -> LockRequest<'a, C> {
+        LockRequest {
+            txn,
+            item,
+            mode,
+            alone: false,
+            ordered: false,
+            deadline: None,
+            now,
+            request,
+        }
+    }
+}
+
 impl<'a, C: Into<Claim>> LockRequest<'a, C> {
     fn claimed(self) -> LockRequest<'a, Claim> {
         LockRequest {

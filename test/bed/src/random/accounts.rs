@@ -68,9 +68,10 @@ impl<P: Subject> Mix<P> for Accounts {
         world.plant(fault);
         world.serial = prng.below(8) == 0;
         let hot = prng.below(3) == 0;
-        let narrow = nodes > 1 && prng.below(4) == 0 && world.homes.len() == world.shards.len();
+        let narrow =
+            nodes > 1 && prng.below(4) == 0 && world.placement.shards().len() == world.shards.len();
         let slow = prng.below(if narrow { 2 } else { 4 }) == 0;
-        for shard in world.homes.clone() {
+        for shard in world.placement.shards().to_vec() {
             for name in NAMES {
                 world.load_at(shard, key(TABLE, name), INITIAL);
             }
@@ -111,7 +112,7 @@ impl<P: Subject> Mix<P> for Accounts {
             let ts = run.world.call(coordinator, |_, cx| cx.clock.tick(cx.now));
             let read = Read::Snapshot(Snapshot::recent(ts, ts));
             let sum = |shard: &ShardId| Step::new(*shard, Act::Sum { read });
-            run.world.homes.iter().map(sum).collect()
+            run.world.placement.shards().iter().map(sum).collect()
         } else {
             (0..1 + run.prng.below(4)).map(|_| run.any_step()).collect()
         };
@@ -132,7 +133,7 @@ impl<P: Subject> Run<P, Accounts> {
         let add = Act::Add { key: row, delta: 1 };
         match self.prng.below(4) {
             0..=1 => {
-                let shards = self.world.homes.iter().copied();
+                let shards = self.world.placement.shards().iter().copied();
                 let away: Vec<ShardId> = shards.filter(|s| s.node() != home.node()).collect();
                 let node = away[self.prng.below(away.len() as u64) as usize].node();
                 let there = away.into_iter().filter(|shard| shard.node() == node);

@@ -102,7 +102,7 @@ impl<P: Subject> Run<P, Flags> {
         let ts = self.world.call(coordinator, |_, cx| cx.clock.tick(cx.now));
         let read = Read::Snapshot(Snapshot::exactly(ts));
         let sum = |shard: &ShardId| Step::new(*shard, Act::Sum { read });
-        let mut steps: Vec<Step> = self.world.homes.iter().map(sum).collect();
+        let mut steps: Vec<Step> = self.world.placement.shards().iter().map(sum).collect();
         let key = placed(NAMES[self.prng.below(6) as usize]);
         steps.push(self.at_home(key, |key| Act::Get { key, read }));
         steps

@@ -171,8 +171,8 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
     }
 
     fn pick_shard(&mut self) -> ShardId {
-        let at = self.prng.below(self.world.homes.len() as u64) as usize;
-        self.world.homes[at]
+        let at = self.prng.below(self.world.placement.shards().len() as u64) as usize;
+        self.world.placement.shards()[at]
     }
 
     /// Where a transaction runs.

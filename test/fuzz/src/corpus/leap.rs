@@ -1,6 +1,6 @@
 //! Messages of leap, of all kinds.
 
-use super::network::{key, new_rows, txn};
+use super::network::{head, key, new_rows, txn};
 use base::{Datum, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Ts};
 use journal::{Held, Holding, Otag};
 use leap::message::{
@@ -352,13 +352,7 @@ pub(super) fn messages() -> Vec<Message> {
         of_restarts(),
     ]
     .concat();
-    let message = |body| Message {
-        view: 1,
-        incarnation: 3,
-        catalog: 300,
-        clock: Ts(1 << 41),
-        body,
-    };
+    let message = |body| Message { head: head(), body };
     bodies.into_iter().map(message).collect()
 }
 

@@ -15,7 +15,7 @@ use two_phase::message::{
     Body, Decide, Finish, Finished, Gather, Gathered, Message, ReadRequest, Reference, Reply,
     Request, Vote,
 };
-use txn::{AbortReason, Contact, NewRows, Op, OpError, OpResult, Snapshot, TxnOptions};
+use txn::{AbortReason, Contact, Head, NewRows, Op, OpError, OpResult, Snapshot, TxnOptions};
 
 /// A message of PostgreSQL's protocol.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -238,17 +238,24 @@ fn register() -> [Word; 5] {
     ]
 }
 
+/// The head of a message of a protocol.
+pub(super) fn head() -> Head {
+    Head {
+        view: 1,
+        incarnation: 3,
+        catalog: 300,
+        clock: Ts(1 << 41),
+    }
+}
+
 /// Frames between nodes, and payloads without their frames.
 pub fn frames() -> Vec<Vec<u8>> {
     let mut messages: Vec<WireMessage> = bodies()
         .into_iter()
         .map(|body| Message {
-            view: 1,
-            incarnation: 3,
-            catalog: 300,
+            head: head(),
             txn: txn(),
             attempt: 1,
-            clock: Ts(5),
             body,
         })
         .map(|message| WireMessage::Protocol(message.into()))

@@ -2,13 +2,12 @@
 
 use crate::dropped;
 use crate::home::{Entry, Grant, Incoming, Settling, Stage, place};
-use crate::seen::Seen;
 use crate::since::Since;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Time};
 use journal::Otag;
-use txn::{Alarm, Asks, LockTable};
+use txn::{Alarm, Asks, LockTable, Seen};
 
 /// What a home knows of its rows. A row that it does not know of is here.
 #[derive(Debug, Default)]
@@ -73,6 +72,18 @@ impl Home {
         self.table.is_empty() || !self.table.contains_key(key)
     }
 
+    /// A row that is away. Panics if it is not.
+    pub(crate) fn away(&mut self, key: &Key) -> &mut Entry {
+        let entry = self.table.get_mut(key);
+        entry.expect("a granted row has an entry")
+    }
+
+    /// A request that is not over. Panics if it is.
+    pub(crate) fn request(&mut self, request: (ShardId, u64)) -> &mut Incoming {
+        let incoming = self.incoming.get_mut(&request);
+        incoming.expect("a request is kept until it is over")
+    }
+
     /// Who owns a row that is away and not on its way from here.
     pub(crate) fn owner_of(&self, key: &Key) -> Option<ShardId> {
         self.table.get(key)?.owner
@@ -88,8 +99,13 @@ impl Home {
     /// under way.
     pub(crate) fn concerned(&self, key: &Key) -> impl Iterator<Item = ShardId> {
         let ends = self.grant_of(key);
-        let ends = ends.map(|(_, grant)| [grant.to, grant.from]);
+        let ends = ends.map(|(_, grant)| [grant.want.to, grant.from]);
         ends.into_iter().flatten().chain(self.owner_of(key))
+    }
+
+    /// The life of the shard that has made a request, if that is not over.
+    pub(crate) fn life_of(&self, from: ShardId, seq: u64) -> Option<u32> {
+        Some(self.incoming.get(&(from, seq))?.incarnation)
     }
 
     /// Opens a grant, which takes the place of its request in the queue.
@@ -117,7 +133,7 @@ impl Home {
             && let Some((life, seen)) = self.requests_seen.get_mut(&from)
             && *life == incoming.incarnation
         {
-            seen.end(seq);
+            seen.end(seq, ());
         }
         self.dispatch
             .release(place(from, incoming.incarnation, seq));
@@ -156,7 +172,7 @@ impl Home {
     /// which it goes; it may wait for somebody who waits for the answer. A backup that may become
     /// the row again belongs to a transfer that settles.
     pub(crate) fn is_done_with(&self, from: ShardId, key: &Key, otag: Otag) -> bool {
-        let coming = self.grant_of(key).is_some_and(|(_, g)| g.to == from);
+        let coming = self.grant_of(key).is_some_and(|(_, g)| g.want.to == from);
         self.owner_of(key) != Some(from)
             && !coming
             && !self.grants.contains(otag)

@@ -2,12 +2,11 @@
 
 use crate::message::{Fate, OwnerRequest};
 use crate::request::{PendingInform, Request};
-use crate::seen::Seen;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use base::{Key, NodeId, Position, ShardId, Time};
 use journal::Otag;
-use txn::{Asks, Rounds};
+use txn::{Asks, Rounds, Seen};
 
 /// What a shard has asked homes for, and what they are told.
 #[derive(Debug, Default)]

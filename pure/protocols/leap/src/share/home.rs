@@ -1,7 +1,7 @@
 //! The home's side of copies: it lends rows, and calls the copies back for a writer.
 
 use super::{Lending, Reader, Writer};
-use crate::home::Incoming;
+use crate::home::{Incoming, Want};
 use crate::job::acquire_row;
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::outage::cut_off;
@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId};
 use journal::Otag;
-use txn::lock::{Acquired, Item, Settled};
+use txn::lock::{Item, Settled};
 use txn::{AbortReason, LockMode, OpError, Priority, Tie};
 
 impl Leap {
@@ -31,14 +31,7 @@ impl Leap {
     ) {
         let id = self.jobs.next_number();
         let (key, priority) = (incoming.key.clone(), incoming.priority);
-        let acquired = acquire_row(
-            &mut self.locks,
-            cx.now,
-            priority,
-            &key,
-            LockMode::Shared,
-            id,
-        );
+        let settled = acquire_row(&mut self.locks, cx, priority, &key, LockMode::Shared, id);
         let lending = Lending {
             key,
             to,
@@ -46,10 +39,8 @@ impl Leap {
             priority,
         };
         self.sharing.lending.insert(id, lending);
-        match acquired {
-            Acquired::Granted => self.on_lend_lock(cx, id, Settled::Granted),
-            Acquired::Waiting => cx.counters.lock_waits += 1,
-            Acquired::Died(conflict) => self.on_lend_lock(cx, id, Settled::Died(conflict)),
+        if let Some(settled) = settled {
+            self.on_lend_lock(cx, id, settled);
         }
     }
 
@@ -57,29 +48,23 @@ impl Leap {
         let Some(lending) = self.sharing.lending.remove(&id) else {
             return;
         };
-        let Lending {
-            key,
-            to,
-            seq,
-            priority,
-        } = lending;
-        let life = self.home.incoming.get(&(to, seq)).map(|i| i.incarnation);
-        match (settled, life) {
-            (Settled::Granted, Some(incarnation)) => {
-                self.home.finish_request(to, seq);
-                self.lend(cx, &key, to, incarnation, seq);
+        let Lending { to, seq, .. } = lending;
+        let (key, priority) = (lending.key, lending.priority);
+        match settled {
+            Settled::Granted => {
+                // None: its node has restarted meanwhile.
+                if let Some(incarnation) = self.home.life_of(to, seq) {
+                    self.home.finish_request(to, seq);
+                    self.lend(cx, &key, to, incarnation, seq);
+                }
                 self.locks.release_item(priority.txn, &Item::of(&key));
             }
-            // Its node has restarted meanwhile.
-            (Settled::Granted, None) => self.locks.release_item(priority.txn, &Item::of(&key)),
-            (Settled::Died(conflict), Some(incarnation)) => {
+            Settled::Died(conflict) => {
                 let (key, holder) = (conflict.key, conflict.holder);
                 let reason = Some(AbortReason::Die { key, holder });
-                self.home.finish_request(to, seq);
-                self.refuse_request(cx, to, incarnation, seq, reason);
+                self.end_request_of(cx, (to, seq), reason);
             }
-            (Settled::Died(_), None) => {}
-            (Settled::TimedOut(_), _) => unreachable!("it has no deadline"),
+            Settled::TimedOut(_) => unreachable!("it has no deadline"),
         }
     }
 
@@ -89,11 +74,7 @@ impl Leap {
             return;
         };
         self.locks.withdraw(lending.priority.txn, id);
-        let (to, seq) = (lending.to, lending.seq);
-        if let Some(life) = self.home.incoming.get(&(to, seq)).map(|i| i.incarnation) {
-            self.home.finish_request(to, seq);
-            self.refuse_request(cx, to, life, seq, Some(reason.clone()));
-        }
+        self.end_request_of(cx, (lending.to, lending.seq), Some(reason.clone()));
     }
 
     /// Gives a copy away; nobody writes the row at the moment.
@@ -125,14 +106,13 @@ impl Leap {
         let lent = self.sharing.lent.entry(key.clone()).or_default();
         lent.readers.insert(to, reader);
         self.moves.lent += 1;
-        let remote = self.is_remote(to);
         let share = Share {
             tag,
             to_incarnation: incarnation,
             seq,
             key: key.clone(),
             version,
-            position: if remote { Self::NOTHING } else { position },
+            position: self.in_node(to, position),
         };
         self.post(cx, to, Body::Share(Box::new(share)), position);
     }
@@ -146,8 +126,8 @@ impl Leap {
         incoming: &Incoming,
         owner: ShardId,
     ) {
-        let to = (self.shard, cx.incarnation, 0);
-        self.grant(cx, request, incoming, owner, to);
+        let want = Want::new(self.shard, cx.incarnation, 0);
+        self.grant(cx, request, incoming, owner, want);
     }
 
     /// The owner does not give a row to its home, which wanted it for a reader: the reader must
@@ -160,16 +140,12 @@ impl Leap {
             .get(otag)
             .filter(|_| refused.home == self.shard);
         let request = grant
-            .filter(|grant| grant.to == self.shard)
+            .filter(|grant| grant.want.to == self.shard)
             .map(|g| g.request);
         let Some((reader, seq)) = request.filter(|(reader, _)| *reader != self.shard) else {
             return;
         };
-        let life = self
-            .home
-            .incoming
-            .get(&(reader, seq))
-            .map(|i| i.incarnation);
+        let life = self.home.life_of(reader, seq);
         if let (Some(life), Some(reason)) = (life, &refused.reason) {
             self.refuse_request(cx, reader, life, seq, Some(reason.clone()));
         }
@@ -240,7 +216,7 @@ impl Leap {
                 tag,
                 priority,
             };
-            self.post(cx, to, Body::Recall(Box::new(recall)), Self::NOTHING);
+            self.say(cx, to, Body::Recall(Box::new(recall)));
         }
     }
 

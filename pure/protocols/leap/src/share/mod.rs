@@ -138,6 +138,11 @@ impl Sharing {
         !self.copies.is_empty() && self.copies.contains_key(key)
     }
 
+    /// A row comes here to stay: it replaces the copy.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.copies.remove(key);
+    }
+
     /// Snapshots below the result find too little history in the copy of a row, if there is one.
     pub(crate) fn copied_since(&self, key: &Key) -> Option<Ts> {
         self.copies.get(key).map(|copy| copy.since)
@@ -235,11 +240,7 @@ impl Leap {
             let Some(lending) = self.sharing.lending.remove(&id) else {
                 continue;
             };
-            let (to, seq) = (lending.to, lending.seq);
-            if let Some(life) = self.home.incoming.get(&(to, seq)).map(|i| i.incarnation) {
-                self.home.finish_request(to, seq);
-                self.refuse_request(cx, to, life, seq, None);
-            }
+            self.end_request_of(cx, (lending.to, lending.seq), None);
         }
     }
 

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, ShardId, TxnId};
 use journal::Otag;
-use txn::lock::{Acquired, Item, Settled};
+use txn::lock::{Item, Settled};
 use txn::{AbortReason, LockMode};
 
 impl Leap {
@@ -22,7 +22,7 @@ impl Leap {
         };
         if !copy.users.contains(&txn) {
             if copy.users.len() >= 16 {
-                let txns = &self.txns;
+                let txns = &self.coord.txns;
                 copy.users
                     .retain(|user| txns.get(user).is_some_and(|state| state.outcome.is_none()));
             }
@@ -37,7 +37,7 @@ impl Leap {
         if share.to_incarnation != cx.incarnation || seen.is_over(share.tag) {
             return;
         }
-        seen.end(share.tag);
+        seen.end(share.tag, ());
         let Share {
             tag,
             seq,
@@ -52,7 +52,7 @@ impl Leap {
             if let Some(row) = &version.row {
                 cx.store.restore(&key, ts, Some(row), cx.horizon);
             }
-            if position > cx.journal.durable() {
+            if position > cx.durable {
                 self.installed.insert(ts, position);
             }
         }
@@ -67,18 +67,13 @@ impl Leap {
         if let Some(request) = self.requester.requests.get(seq) {
             let (txn, depth) = (request.priority.txn, request.depth);
             let hops = 2 * u32::from(self.is_remote(home));
-            if let Some(state) = self.txns.get_mut(&txn).filter(|s| s.outcome.is_none()) {
+            if let Some(state) = self.coord.open(txn) {
                 state.cost.delays = state.cost.delays.max(depth + hops);
                 state.cost.messages_on_path += hops / 2;
                 state.note_node(home);
             }
         }
         self.end_request(seq);
-    }
-
-    /// Whether there is a copy of the row here.
-    pub(crate) fn has_copy(&self, key: &Key) -> bool {
-        self.sharing.copies.contains_key(key)
     }
 
     /// The home wants a copy back.
@@ -88,7 +83,7 @@ impl Leap {
             Some(copy) if copy.tag <= tag => copy.recall,
             // It has not come, or is gone; a late one does not count any more.
             Some(_) | None => {
-                self.requester.seen(home).end(tag);
+                self.requester.seen(home).end(tag, ());
                 self.answer_recall(cx, home, key, tag, priority.txn, None);
                 return;
             }
@@ -126,18 +121,9 @@ impl Leap {
         let Some(recalling) = self.sharing.recalling.get(&id) else {
             return;
         };
-        let acquired = acquire_row(
-            &mut self.locks,
-            cx.now,
-            recalling.priority,
-            &recalling.key,
-            LockMode::Exclusive,
-            id,
-        );
-        match acquired {
-            Acquired::Granted => self.on_recall_lock(cx, id, Settled::Granted),
-            Acquired::Waiting => cx.counters.lock_waits += 1,
-            Acquired::Died(conflict) => self.on_recall_lock(cx, id, Settled::Died(conflict)),
+        let (priority, key, mode) = (recalling.priority, &recalling.key, LockMode::Exclusive);
+        if let Some(settled) = acquire_row(&mut self.locks, cx, priority, key, mode, id) {
+            self.on_recall_lock(cx, id, settled);
         }
     }
 
@@ -145,12 +131,8 @@ impl Leap {
         let Some(recalling) = self.sharing.recalling.remove(&id) else {
             return;
         };
-        let Recalling {
-            home,
-            key,
-            tag,
-            priority,
-        } = recalling;
+        let Recalling { home, tag, .. } = recalling;
+        let (key, priority) = (recalling.key, recalling.priority);
         let copy = self.sharing.copies.get_mut(&key);
         let copy = copy.filter(|copy| copy.tag <= tag);
         let refused = match settled {
@@ -189,18 +171,13 @@ impl Leap {
             refused,
         };
         // It tells the clock: the writer commits above all that was read here.
-        self.post(cx, home, Body::Recalled(Box::new(recalled)), Self::NOTHING);
+        self.say(cx, home, Body::Recalled(Box::new(recalled)));
     }
 
-    fn drop_copy(&mut self, cx: &mut Context<'_>, key: &Key) {
-        if self.sharing.copies.remove(key).is_some() {
-            cx.store.evict(key);
-        }
-    }
-
-    /// A row comes here to stay: it replaces the copy.
-    pub(crate) fn forget_copy(&mut self, key: &Key) {
-        self.sharing.copies.remove(key);
+    fn drop_copy(&mut self, cx: &mut Context<'_>, key: &Key) -> Option<Copied> {
+        let copy = self.sharing.copies.remove(key)?;
+        cx.store.evict(key);
+        Some(copy)
     }
 
     /// A home has restarted and knows of no copies: they go, and those who rely on them end.
@@ -209,16 +186,8 @@ impl Leap {
         let copies = copies.filter(|(key, _)| self.home(key.slot) == home);
         let copies: Vec<Key> = copies.map(|(key, _)| key.clone()).collect();
         for key in copies {
-            let users = core::mem::take(
-                &mut self
-                    .sharing
-                    .copies
-                    .get_mut(&key)
-                    .expect("just listed")
-                    .users,
-            );
-            self.drop_copy(cx, &key);
-            for txn in users {
+            let copy = self.drop_copy(cx, &key);
+            for txn in copy.into_iter().flat_map(|copy| copy.users) {
                 self.abort_txn(cx, txn, AbortReason::ParticipantLost(home));
             }
         }

@@ -91,7 +91,7 @@ impl Hot {
             let (_, flight) = self.queue.pop_front().expect("just seen");
             self.world.deliver(flight);
         }
-        for id in self.world.homes.clone() {
+        for id in self.world.placement.shards().to_vec() {
             let deadline = self.world.shards[&id].protocol.deadline();
             if deadline.is_some_and(|at| at <= now) {
                 self.world.call(id, |protocol, cx| protocol.on_tick(cx));

@@ -5,6 +5,7 @@ use super::world::{TABLE, World, key};
 use crate::Settings;
 use base::{ShardId, SqlState};
 use bed::programs::row;
+use local::Limits;
 use txn::{NewRows, Op, OpError, OpResult};
 
 fn names() -> Vec<String> {
@@ -63,7 +64,10 @@ fn a_row_that_is_away_is_found_among_many() {
 fn a_transaction_that_writes_too_much_is_told_the_limit() {
     let mut world = World::new(1, 1);
     world.settings(Settings {
-        txn_bytes_max: 100,
+        limits: Limits {
+            txn_bytes_max: 100,
+            ..Limits::default()
+        },
         ..Settings::default()
     });
     let txn = world.begin(shard(1));

@@ -6,6 +6,7 @@ use super::world::{TABLE, World, key};
 use crate::Settings;
 use base::{Datum, KeyRange, Ts};
 use bed::programs::{Test, program};
+use local::Limits;
 use txn::{
     LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots, Snapshot,
 };
@@ -88,7 +89,10 @@ fn rows_that_are_away_stand_where_they_belong() {
 fn stand_where_they_belong(slice_units: u64) {
     let mut world = world();
     world.settings(Settings {
-        slice_units,
+        limits: Limits {
+            slice_units,
+            ..Limits::default()
+        },
         ..Settings::default()
     });
     run(&mut world, 2, add("b0", 10));
@@ -126,7 +130,10 @@ fn rows_that_are_away_are_listed_as_they_are_visited() {
     for reverse in [false, true] {
         let mut world = World::new(3, 1);
         world.settings(Settings {
-            slice_units: 8,
+            limits: Limits {
+                slice_units: 8,
+                ..Limits::default()
+            },
             ..Settings::default()
         });
         for i in 0..400 {

@@ -4,6 +4,7 @@ use crate::message::Body;
 use crate::{Leap, Message, Settings};
 use base::{Planted, Prng, ShardId};
 use bed::Subject;
+use local::Limits;
 
 pub(crate) use bed::{TABLE, options, placed as key};
 
@@ -17,8 +18,8 @@ impl Subject for Leap {
     const MOVES_ROWS: bool = true;
     const BOUNDS_CLOCKS: bool = false;
 
-    fn new(shard: ShardId, shards: &[ShardId]) -> Leap {
-        Leap::new(shard, shards)
+    fn new(shard: ShardId) -> Leap {
+        Leap::new(shard)
     }
     fn set(&mut self, settings: &Settings) {
         self.set_settings(*settings);
@@ -33,9 +34,12 @@ impl Subject for Leap {
         let settings = Settings {
             share_after,
             contended_from: if shipping { 0 } else { 3 },
-            slice_units: match seed % 3 {
-                0 if rule.is_none_or(is_of_slices) => 1 + seed % 4,
-                _ => Settings::default().slice_units,
+            limits: Limits {
+                slice_units: match seed % 3 {
+                    0 if rule.is_none_or(is_of_slices) => 1 + seed % 4,
+                    _ => Limits::default().slice_units,
+                },
+                ..Limits::default()
             },
             ..Settings::default()
         };

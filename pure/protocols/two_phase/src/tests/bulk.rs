@@ -4,6 +4,7 @@ use super::world::{TABLE, World};
 use crate::Settings;
 use base::{Key, NodeId, ShardId, Slot, TxnId};
 use bed::programs::{Test, program, row};
+use local::Limits;
 use txn::{NewRows, Op, OpId, OpReply, OpResult, Outcome, Protocol};
 
 fn home() -> ShardId {
@@ -44,7 +45,10 @@ fn rows_are_inserted_in_turns_and_those_that_exist_are_told() {
         world.load_at(home(), numbered(n), 1);
     }
     let settings = Settings {
-        scan_rows_max: 6,
+        limits: Limits {
+            scan_rows_max: 6,
+            ..Limits::default()
+        },
         ..Settings::default()
     };
     world.call(home(), |protocol, _| protocol.set_settings(settings));
@@ -128,7 +132,10 @@ fn an_increment_waits_for_a_large_commit_of_its_row() {
             let mut world = World::new(1, 1);
             world.load_at(home(), numbered(0), 1);
             let settings = Settings {
-                slice_units: 4,
+                limits: Limits {
+                    slice_units: 4,
+                    ..Limits::default()
+                },
                 ..Settings::default()
             };
             world.call(home(), |protocol, _| protocol.set_settings(settings));

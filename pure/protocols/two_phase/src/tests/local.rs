@@ -5,6 +5,7 @@ use crate::Settings;
 use base::{Datum, Key, KeyRange, NodeId, ShardId, Slot, SqlState, Ts, TxnId};
 use bed::programs::{Test, adding, program, row, value};
 use journal::Record;
+use local::Limits;
 use store::Write;
 use txn::{
     AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots,
@@ -587,7 +588,10 @@ fn large_transactions_are_chunked_and_recovered() {
 fn too_large_transactions_fail_their_statement() {
     let mut world = one_shard();
     let settings = Settings {
-        txn_bytes_max: 1_000,
+        limits: Limits {
+            txn_bytes_max: 1_000,
+            ..Limits::default()
+        },
         ..Settings::default()
     };
     world.call(home(), |protocol, _| protocol.set_settings(settings));

@@ -14,7 +14,7 @@ impl Subject for TwoPhase {
     type Settings = Settings;
     type Fault = Fault;
 
-    fn new(shard: ShardId, _: &[ShardId]) -> TwoPhase {
+    fn new(shard: ShardId) -> TwoPhase {
         TwoPhase::new(shard)
     }
     fn set(&mut self, settings: &Settings) {

@@ -1,7 +1,7 @@
 //! Which shard is home of which slot.
 
+use crate::{NodeId, ShardId, Slot};
 use alloc::vec::Vec;
-use base::{NodeId, ShardId, Slot};
 use serde::{Deserialize, Serialize};
 
 /// The shards of the cluster and the home of each slot. Fixed while membership is a file.
@@ -19,7 +19,12 @@ impl Placement {
             .collect();
         Placement { shards }
     }
+    /// Spreads the slots over `shards` in turn.
+    pub fn over(shards: Vec<ShardId>) -> Placement {
+        Placement { shards }
+    }
     /// The home of `slot`.
+    #[inline]
     pub fn home(&self, slot: Slot) -> ShardId {
         self.shards[slot.0 as usize % self.shards.len()]
     }

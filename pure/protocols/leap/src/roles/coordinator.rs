@@ -1,0 +1,138 @@
+//! The coordinator's state: transactions that run here, what they wait for elsewhere, and what
+//! those that are over owe.
+
+use crate::commit::Unconfirmed;
+use crate::ship::Owings;
+use crate::txns::{Reading, Txn};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{NodeId, ShardId, Time, Ts, TxnId};
+use local::Txns;
+use txn::bulk::Wanted;
+use txn::{Asks, TxnCost};
+
+/// What a shard keeps of transactions that it coordinates.
+#[derive(Debug, Default)]
+pub(crate) struct Coordinator {
+    /// Until their caller forgets them. Those of others that are entrusted to this shard, too.
+    pub(crate) txns: Txns<Txn>,
+    /// Reads elsewhere that were not answered.
+    pub(crate) readings: Asks<u64, Reading>,
+    /// Transactions whose commit timestamp is drawn while they wait for confirmations.
+    committing: BTreeMap<TxnId, Ts>,
+    /// Those confirmations, by transaction and shard.
+    pub(crate) confirms: Asks<(TxnId, ShardId), Unconfirmed>,
+    /// Snapshot reads that wait for those.
+    pub(crate) commit_waits: Vec<u64>,
+    /// Formulas of committed ones that it owes to owners.
+    pub(crate) owings: Owings,
+}
+
+impl Coordinator {
+    /// Whether a transaction runs here and has no outcome.
+    pub(crate) fn is_open(&self, txn: TxnId) -> bool {
+        let state = self.txns.get(&txn);
+        state.is_some_and(|state| state.outcome.is_none())
+    }
+
+    /// A transaction that has no outcome yet.
+    pub(crate) fn open(&mut self, txn: TxnId) -> Option<&mut Txn> {
+        let state = self.txns.get_mut(&txn)?;
+        state.outcome.is_none().then_some(&mut **state)
+    }
+
+    /// Its timestamp is drawn; shards are to confirm the locks that they gave in these lives.
+    pub(crate) fn begin_confirm(
+        &mut self,
+        txn: TxnId,
+        commit_ts: Ts,
+        unconfirmed: &[(ShardId, u32)],
+        now: Time,
+    ) {
+        self.committing.insert(txn, commit_ts);
+        for (shard, life) in unconfirmed {
+            let (shard, life) = (*shard, *life);
+            let asked = Unconfirmed { shard, life };
+            self.confirms.begin((txn, shard), asked, now, true);
+        }
+    }
+
+    /// A shard has confirmed. Whether all have.
+    pub(crate) fn confirmed(&mut self, txn: TxnId, shard: ShardId) -> bool {
+        self.confirms.end((txn, shard));
+        self.unconfirmed(txn).next().is_none()
+    }
+
+    /// A transaction is over. Whether it waited for confirmations.
+    pub(crate) fn end_confirm(&mut self, txn: TxnId) -> bool {
+        let waited = self.committing.remove(&txn).is_some();
+        if waited {
+            let open: Vec<ShardId> = self.unconfirmed(txn).collect();
+            for shard in open {
+                self.confirms.end((txn, shard));
+            }
+        }
+        waited
+    }
+
+    /// Shards that have not confirmed the locks of a transaction.
+    fn unconfirmed(&self, txn: TxnId) -> impl Iterator<Item = ShardId> {
+        let shards = (txn, ShardId(0))..=(txn, ShardId(u16::MAX));
+        let asked = self.confirms.range(shards);
+        asked.map(|((_, shard), _)| shard)
+    }
+
+    /// Transactions with locks that a former life of a node gave and cannot confirm any more, with
+    /// the first such shard of each.
+    pub(crate) fn lost_confirms(&self, node: NodeId, before: u32) -> Vec<(TxnId, ShardId)> {
+        let mut lost = self.confirms.lost(node, before);
+        lost.dedup_by_key(|(txn, _)| *txn);
+        lost
+    }
+
+    /// Whether a transaction that awaits confirmations may commit on a row that is `wanted`, at or
+    /// below `ts`.
+    pub(crate) fn commits_below(&self, ts: Ts, wanted: Wanted<'_>) -> bool {
+        let mut committing = self.committing.iter();
+        committing.any(|(txn, commit_ts)| {
+            let state = self.txns.get(txn);
+            *commit_ts <= ts && state.is_some_and(|state| state.written.meets(wanted))
+        })
+    }
+
+    /// Snapshots that reads elsewhere use.
+    pub(crate) fn snapshots(&self) -> impl Iterator<Item = Ts> {
+        let readings = self.readings.iter();
+        readings.filter_map(|(_, reading)| Some(reading.request.op.snapshot()?.at))
+    }
+
+    /// What a transaction has cost up to now.
+    pub(crate) fn cost_so_far(&self, here: NodeId, txn: TxnId) -> Option<TxnCost> {
+        let state = self.txns.get(&txn)?;
+        match state.outcome {
+            Some(_) => Some(state.cost),
+            None => Some(state.cost_so_far(here)),
+        }
+    }
+
+    /// The caller of a transaction that is over is done with it.
+    pub(crate) fn forget(&mut self, txn: TxnId) {
+        if let Some(state) = self.txns.remove(&txn) {
+            assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
+            self.txns.spare(state);
+        }
+    }
+
+    /// Shards hold locks for a transaction since then, in these lives.
+    pub(crate) fn note_visited(&mut self, here: ShardId, txn: TxnId, visited: &[(ShardId, u32)]) {
+        let Some(state) = self.txns.get_mut(&txn) else {
+            return;
+        };
+        for at in visited {
+            if at.0 != here && !state.visited.contains(at) {
+                state.visited.push(*at);
+                state.note_node(at.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What every message of every protocol says besides its body.
+
+use crate::contract::Cx;
+use crate::peers::{Life, Peers};
+use base::{Position, ShardId, Ts};
+use serde::{Deserialize, Serialize};
+
+/// The head of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// View of the membership; another view's messages are dropped.
+    pub view: u64,
+    /// Incarnation of the sender's node; messages of former lives are dropped.
+    pub incarnation: u32,
+    /// The sender's version of the catalog: a shard takes no message of a newer one than its own.
+    pub catalog: u64,
+    /// The sender's clock: the receiver draws only larger timestamps afterwards.
+    pub clock: Ts,
+}
+
+impl<M> Cx<'_, M> {
+    /// The head of a message that is sent now.
+    #[inline]
+    pub fn head(&self) -> Head {
+        Head {
+            view: self.view,
+            incarnation: self.incarnation,
+            catalog: self.catalog,
+            clock: self.clock.last(),
+        }
+    }
+
+    /// The life of its sender that a message speaks for; [`Life::Former`]: it is void.
+    pub fn life_of(&self, peers: &Peers, from: ShardId, head: &Head) -> Life {
+        if head.view != self.view {
+            Life::Former
+        } else if from.node() == self.shard.node() {
+            Life::Present
+        } else {
+            peers.judge(from.node(), head.incarnation)
+        }
+    }
+
+    /// Sends and counts a message; the host counts its bytes. It leaves when the journal is durable
+    /// to `wait`, or to `wait_in_node` if it stays in the node.
+    #[inline]
+    pub fn post(&mut self, to: ShardId, message: M, wait: Position, wait_in_node: Position) {
+        if to.node() == self.shard.node() {
+            self.counters.messages_in_node += 1;
+            self.out.send(to, message, wait_in_node);
+        } else {
+            self.counters.messages += 1;
+            self.out.send(to, message, wait);
+        }
+    }
+}
