@@ -11,8 +11,9 @@
 //!
 //! Modules: [`write_set`] one write per key, in key order; [`written`] what a transaction has
 //! written, up to its record; [`seen`] a row under one's own write; [`access`] operations on
-//! single rows; [`scan`] and [`visit`] of many; [`load`] many new ones; [`record`] the commit of one shard;
-//! [`limits`] their bounds; [`jobs`], [`stop`] and [`ask`] operations that wait; [`txns`] the states of transactions.
+//! single rows; [`scan`] and [`visit`] of many; [`load`] many new ones; [`record`] the commit of
+//! one shard; [`limits`] their bounds; [`jobs`], [`stop`] and [`ask`] operations that wait;
+//! [`txns`] the states of transactions.
 //!
 //! Invariants:
 //! * a transaction has one write per key (`store::Write::then`), and sees it over every version;

@@ -69,8 +69,8 @@ pub fn begin_install<M>(
     }
 }
 
-/// Appends the commit of a transaction whose writes stand in chunks of this shard. From here on they
-/// are installed in slices, under its locks, which go when [`install_slice`] says so.
+/// Appends the commit of a transaction whose writes stand in chunks of this shard. They are
+/// installed in slices from here on, under its locks, which go when [`install_slice`] says so.
 pub fn commit_frozen<M>(
     cx: &mut Cx<'_, M>,
     installed: &mut Installed,

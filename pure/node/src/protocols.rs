@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use txn::Op;
 use txn::contract::ProtocolMessage;
 
-/// Hands the list of protocols to a macro: the crate of each, and its type, which has the name of its
-/// [`ProtocolKind`] and is made for a shard.
+/// Hands the list of protocols to a macro: the crate of each, and its type, which has the name of
+/// its [`ProtocolKind`] and is made for a shard.
 macro_rules! protocols {
     ($make:ident) => {
         $make! {

@@ -1,6 +1,7 @@
 //! The contract that every transaction protocol meets, the lock queues for those that lock, the
 //! counters by which protocols are compared, the history events that checkers read, and what
-//! protocols share about messages ([`head`], [`asks`], [`seen`], [`peers`]) and formulas ([`pending`]).
+//! protocols share about messages ([`head`], [`asks`], [`seen`], [`peers`]) and formulas
+//! ([`pending`]).
 //!
 //! A protocol is one object per shard. It sees both sides of a transaction: the coordinator's
 //! ([`Protocol::begin`], [`Protocol::submit`], [`Protocol::commit`]) and the participant's

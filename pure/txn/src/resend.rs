@@ -131,8 +131,8 @@ impl Alarm {
     }
 }
 
-/// Points in time, one for each of many things; the earliest first, and of those at the same time in
-/// the order of the things.
+/// Points in time, one for each of many things; the earliest first, and of those at the same time
+/// in the order of the things.
 #[derive(Clone, Debug)]
 pub struct Alarms<N> {
     at: BTreeMap<N, Time>,

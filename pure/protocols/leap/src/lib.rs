@@ -14,8 +14,8 @@
 //!
 //! Modules: [`message`] what shards say; `roles` the state of coordinator, requester, owner, home
 //! and of a shard that rejoins, which the other modules play: `txns`, `commit`, `bulk_commit`
-//! transactions at their coordinator; `request`, `owner`, `home` moves; `recovery`, `resolve` what a
-//! restart leaves; `entrust` transactions that go to their row;
+//! transactions at their coordinator; `request`, `owner`, `home` moves; `recovery`, `resolve` what
+//! a restart leaves; `entrust` transactions that go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
 //! `job`, `keyed`, `load`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a
 //! scan that are away; `since` since when histories are here; `share` copies; `heat` rows that go

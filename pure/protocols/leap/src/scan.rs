@@ -384,8 +384,8 @@ impl Leap {
         }
     }
 
-    /// What replaces the next rows of the store in a range of a slot: those of other owners, and own
-    /// writes. At most so many: more than a turn visits.
+    /// What replaces the next rows of the store in a range of a slot: those of other owners, and
+    /// own writes. At most so many: more than a turn visits.
     fn extras_of(
         &self,
         cx: &Context<'_>,
