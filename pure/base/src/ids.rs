@@ -37,7 +37,7 @@ impl ShardId {
 /// A user transaction: the coordinating shard, the incarnation of its node, and a counter.
 ///
 /// Unique over the life of the cluster: every start of a node forces a larger incarnation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
 pub struct TxnId {
     /// The coordinator.
     pub shard: ShardId,

@@ -23,7 +23,7 @@ pub trait Work {
 }
 
 /// Jobs by their number.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Jobs<J> {
     all: BTreeMap<u64, Box<J>>,
     /// How many of them are scans that have begun.
@@ -35,19 +35,6 @@ pub struct Jobs<J> {
     /// Those that go on when the journal has caught up.
     journal_waits: Vec<u64>,
     last_number: u64,
-}
-
-impl<J> Default for Jobs<J> {
-    fn default() -> Jobs<J> {
-        Jobs {
-            all: BTreeMap::new(),
-            scan_count: 0,
-            ready: VecDeque::new(),
-            parked: VecDeque::new(),
-            journal_waits: Vec::new(),
-            last_number: 0,
-        }
-    }
 }
 
 impl<J> Jobs<J> {

@@ -18,19 +18,10 @@ pub trait State: Default {
 }
 
 /// States by transaction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Txns<T> {
     open: BTreeMap<TxnId, Box<T>>,
     spares: Vec<Box<T>>,
-}
-
-impl<T> Default for Txns<T> {
-    fn default() -> Txns<T> {
-        Txns {
-            open: BTreeMap::new(),
-            spares: Vec::new(),
-        }
-    }
 }
 
 impl<T: State> Txns<T> {

@@ -198,7 +198,7 @@ impl<P: Protocol> World<P> {
     }
 }
 
-fn ready(submitted: Submitted<OpReply>) -> OpReply {
+fn ready(submitted: Submitted) -> OpReply {
     match submitted {
         Submitted::Ready(reply) => reply,
         Submitted::Pending => panic!("everything is here and free"),

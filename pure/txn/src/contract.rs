@@ -297,9 +297,9 @@ pub struct OpReply {
 
 /// Now or later.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Submitted<T> {
+pub enum Submitted {
     /// The answer; no queue was touched.
-    Ready(T),
+    Ready(OpReply),
     /// [`Outbox::complete`] will be called with the same [`OpId`].
     Pending,
 }
@@ -448,7 +448,7 @@ impl<M> Outbox<M> {
         self.messages.push(Outgoing { to, message, wait });
     }
     /// Answers a pending operation, if it is not pending any more.
-    pub fn settle(&mut self, txn: TxnId, op: OpId, submitted: Submitted<OpReply>) {
+    pub fn settle(&mut self, txn: TxnId, op: OpId, submitted: Submitted) {
         if let Submitted::Ready(reply) = submitted {
             self.complete(txn, op, reply);
         }
@@ -630,21 +630,12 @@ pub trait Protocol: fmt::Display {
     fn begin(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, options: TxnOptions);
 
     /// Runs an operation. Several of a transaction may be outstanding.
-    fn submit(
-        &mut self,
-        cx: &mut Cx<'_, Self::Message>,
-        submission: Submission,
-    ) -> Submitted<OpReply>;
+    fn submit(&mut self, cx: &mut Cx<'_, Self::Message>, submission: Submission) -> Submitted;
 
     /// Commits. The reply's `outcome` is set, its `result` is `Done`; `wait` is the position
     /// before which
     /// no answer may leave (a session with `synchronous_commit = off` ignores it).
-    fn commit(
-        &mut self,
-        cx: &mut Cx<'_, Self::Message>,
-        txn: TxnId,
-        id: OpId,
-    ) -> Submitted<OpReply>;
+    fn commit(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, id: OpId) -> Submitted;
 
     /// Rolls back: outstanding operations are completed with an error. Nothing is to be waited for.
     fn abort(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId);

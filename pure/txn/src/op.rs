@@ -7,6 +7,7 @@ use crate::lock::Priority;
 use crate::program::Program;
 use crate::snapshot::Snapshot;
 use base::{IndexId, Key, Position, Slot, Ts, TxnId};
+use store::Formula;
 
 impl Op {
     /// The row of an operation on one row.
@@ -50,6 +51,25 @@ impl Op {
             | Op::InsertMany(_)
             | Op::Formula { .. }
             | Op::Write { .. } => None,
+        }
+    }
+
+    /// The formula by which it changes one row; `None`: it does something else, or that is not
+    /// known before its program is decoded.
+    pub fn formula(&self) -> Option<&Formula> {
+        match self {
+            Op::Formula { formula, .. } => Some(formula),
+            Op::Modify {
+                program: Program::Live(program),
+                ..
+            } => program.formula(),
+            Op::Modify { .. }
+            | Op::Get { .. }
+            | Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Write { .. }
+            | Op::Scan(_)
+            | Op::Clock(_) => None,
         }
     }
 

@@ -401,7 +401,7 @@ impl<P: Subject> World<P> {
         self.call(txn.shard, |protocol, _| protocol.forget(txn));
     }
 
-    fn note(&mut self, txn: TxnId, id: OpId, submitted: Submitted<OpReply>) {
+    fn note(&mut self, txn: TxnId, id: OpId, submitted: Submitted) {
         if let Submitted::Ready(reply) = submitted {
             self.answers.push((txn, id, reply));
         }

@@ -23,7 +23,7 @@ impl GlobalLock {
         txn: TxnId,
         id: OpId,
         work: Work,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         let asking = self.asking.get_mut(&txn).expect("it has begun");
         if let Some(outcome) = asking.ended.clone() {
             let reason = match &outcome {

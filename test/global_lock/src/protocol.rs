@@ -33,7 +33,7 @@ impl Protocol for GlobalLock {
         self.asking.insert(txn, Asking::default());
     }
 
-    fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+    fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted {
         assert_eq!(submission.to, self.guard, "all rows are there");
         let work = Work {
             op: Some(submission.op),
@@ -42,7 +42,7 @@ impl Protocol for GlobalLock {
         self.ask(cx, submission.txn, submission.id, work)
     }
 
-    fn commit(&mut self, cx: &mut Context<'_>, txn: TxnId, id: OpId) -> Submitted<OpReply> {
+    fn commit(&mut self, cx: &mut Context<'_>, txn: TxnId, id: OpId) -> Submitted {
         let work = Work {
             op: None,
             commits: true,

@@ -418,21 +418,12 @@ impl Core {
     }
 
     /// See [`Protocol::submit`].
-    pub(crate) fn submit(
-        &mut self,
-        kind: ProtocolKind,
-        submission: Submission,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn submit(&mut self, kind: ProtocolKind, submission: Submission) -> Submitted {
         route!(self, kind, |machine, cx| machine.submit(cx, submission))
     }
 
     /// See [`Protocol::commit`].
-    pub(crate) fn commit(
-        &mut self,
-        kind: ProtocolKind,
-        txn: TxnId,
-        id: OpId,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn commit(&mut self, kind: ProtocolKind, txn: TxnId, id: OpId) -> Submitted {
         route!(self, kind, |machine, cx| machine.commit(cx, txn, id))
     }
 

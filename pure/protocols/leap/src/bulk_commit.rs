@@ -6,14 +6,14 @@
 //! ```
 
 use crate::job::Stop;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use base::{Key, Position, Ts, TxnId};
 use journal::Record;
 use local::record::{commit_few, install_slice};
 use store::Write;
 
 impl Leap {
-    pub(crate) fn append_record(&mut self, cx: &mut Context<'_>, record: &Record) -> Position {
+    pub(crate) fn append_record(&mut self, cx: &mut Cx<'_>, record: &Record) -> Position {
         self.recorded = cx.append(&mut self.scratch, |out| record.encode(out));
         self.recorded
     }
@@ -21,7 +21,7 @@ impl Leap {
     /// The record and the rows of a small commit.
     pub(crate) fn commit_writes(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         commit_ts: Ts,
         writes: &[(Key, Write)],
@@ -37,7 +37,7 @@ impl Leap {
 
     /// Puts a large write set into the journal, a slice a turn, before its transaction commits.
     /// `Err`: there is more to do.
-    pub(crate) fn freeze(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Result<(), Stop> {
+    pub(crate) fn freeze(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> Result<(), Stop> {
         let written = &mut self.coord.txns.get_mut(&txn).expect("it commits").written;
         if written.is_to_freeze(&self.bulks) {
             written.freeze(cx, txn, &self.bulks, &mut self.scratch)?;
@@ -49,7 +49,7 @@ impl Leap {
     }
 
     /// One slice of what large transactions leave to do.
-    pub(crate) fn do_slice(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn do_slice(&mut self, cx: &mut Cx<'_>) {
         if let Some(txn) = install_slice(cx, &mut self.installed, &mut self.bulks) {
             self.release_locks(txn);
             self.ask_again_for_recalls(cx, txn);

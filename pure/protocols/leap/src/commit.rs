@@ -3,7 +3,7 @@
 
 use crate::message::{Body, Confirm};
 use crate::txns::Phase;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::vec::Vec;
 use base::{ShardId, Ts, TxnId};
 use local::record::commit_few;
@@ -27,12 +27,7 @@ impl Asked for Unconfirmed {
 }
 
 impl Leap {
-    pub(crate) fn commit_txn(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        id: OpId,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn commit_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let state = self.coord.txns.of(txn);
         if let Some(outcome) = &state.outcome {
             return Submitted::Ready(OpReply::ended(outcome.clone(), state.wait));
@@ -47,11 +42,11 @@ impl Leap {
     /// Commits; how that ends is no failure of an operation.
     pub(crate) fn commit_asked(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         result: OpResult,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         match self.commit_with(cx, txn, id, result) {
             Submitted::Ready(OpReply {
                 result: Err(_),
@@ -65,11 +60,11 @@ impl Leap {
     /// Commits; the answer carries `result`.
     pub(crate) fn commit_with(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         result: OpResult,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         let state = &self.coord.txns[&txn];
         if let Err(reason) = state.written.check_schema(cx) {
             return self.fail(cx, txn, reason);
@@ -114,12 +109,12 @@ impl Leap {
     /// Asks shards of other nodes whether they still hold a transaction's locks of their lives.
     fn confirm(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         commit_ts: Ts,
         phase: Phase,
         unconfirmed: Vec<(ShardId, u32)>,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         let mut asked = unconfirmed.iter().map(|(shard, _)| *shard);
         if let Some(away) = asked.find(|shard| self.is_down(*shard)) {
             return self.fail(cx, txn, AbortReason::Unreachable(away));
@@ -137,7 +132,7 @@ impl Leap {
     }
 
     /// Asks a shard whether it still holds the locks of a transaction.
-    pub(crate) fn send_confirm(&mut self, cx: &mut Context<'_>, txn: TxnId, shard: ShardId) {
+    pub(crate) fn send_confirm(&mut self, cx: &mut Cx<'_>, txn: TxnId, shard: ShardId) {
         if let Some(asked) = self.coord.confirms.get((txn, shard)) {
             let expected = asked.life;
             let confirm = Confirm { txn, expected };
@@ -145,13 +140,7 @@ impl Leap {
         }
     }
 
-    pub(crate) fn on_confirmed(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        txn: TxnId,
-        holds: bool,
-    ) {
+    pub(crate) fn on_confirmed(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId, holds: bool) {
         let Some(state) = self.coord.txns.get(&txn) else {
             return;
         };
@@ -182,13 +171,7 @@ impl Leap {
     }
 
     /// Journals and installs the writes. From here on it is committed.
-    fn finish(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        commit_ts: Ts,
-        result: OpResult,
-    ) -> OpReply {
+    fn finish(&mut self, cx: &mut Cx<'_>, txn: TxnId, commit_ts: Ts, result: OpResult) -> OpReply {
         let shipments = self.shipments(txn);
         let state = self.coord.txns.of(txn);
         let (mut wait, frozen) = (state.wait, state.written.is_freezing());
@@ -227,7 +210,7 @@ impl Leap {
     }
 
     /// Rolls back and answers what is outstanding. Without effect after the end.
-    pub(crate) fn abort_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
+    pub(crate) fn abort_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) {
         let open = self.coord.is_open(txn);
         if open && self.is_entrusted(txn) {
             // It may be in other hands: nobody knows how it ends.
@@ -238,18 +221,13 @@ impl Leap {
     }
 
     /// Rolls back what was to be answered with something else.
-    pub(crate) fn fail(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        reason: AbortReason,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn fail(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) -> Submitted {
         self.abort_txn(cx, txn, reason.clone());
         Submitted::Ready(OpReply::failed(reason))
     }
 
     /// Sets the outcome, frees the locks everywhere, and answers all that is still outstanding.
-    pub(crate) fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
+    pub(crate) fn end_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, outcome: Outcome) {
         let here = self.shard.node();
         let state = self.coord.txns.of(txn);
         assert!(state.outcome.is_none(), "{txn} ends once");
@@ -329,7 +307,7 @@ impl Leap {
         }
     }
 
-    fn fail_reads(&mut self, cx: &mut Context<'_>, reads: Vec<u64>, reason: &AbortReason) {
+    fn fail_reads(&mut self, cx: &mut Cx<'_>, reads: Vec<u64>, reason: &AbortReason) {
         for number in reads {
             if let Some(reading) = self.coord.readings.end(number) {
                 let reply = OpReply::failed(reason.clone());

@@ -11,7 +11,7 @@
 
 use crate::message::Body;
 use crate::owner::Tenure;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Slot, Ts};
@@ -33,14 +33,14 @@ enum Turn {
 
 impl Leap {
     /// The catalog of this shard does not know the index any more, and its rows are removed.
-    pub(crate) fn forget_rows(&mut self, cx: &mut Context<'_>, index: IndexId) {
+    pub(crate) fn forget_rows(&mut self, cx: &mut Cx<'_>, index: IndexId) {
         self.home.dropped.insert(index, None);
         self.sharing.forget_index(index);
         self.forget_dropped(cx);
     }
 
     /// Forgets what can be forgotten, and comes back for the rest.
-    pub(crate) fn forget_dropped(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn forget_dropped(&mut self, cx: &mut Cx<'_>) {
         self.home.dropped_again.stop();
         let mut left = self.settings.slice_units;
         let mut in_us = self.settings.resend_us;
@@ -64,7 +64,7 @@ impl Leap {
     /// Forgets rows of an index that are away from this home, a slice a turn.
     fn forget_entries(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         index: IndexId,
         from: Place,
         left: &mut u64,
@@ -116,7 +116,7 @@ impl Leap {
     }
 
     /// The home of these rows has forgotten them.
-    pub(crate) fn on_forget(&mut self, cx: &mut Context<'_>, keys: Vec<(Key, Otag)>) {
+    pub(crate) fn on_forget(&mut self, cx: &mut Cx<'_>, keys: Vec<(Key, Otag)>) {
         for (key, otag) in keys {
             let owned = self.owner.held.get(&key).is_some_and(|held| {
                 held.otag == otag && matches!(held.tenure, Tenure::Owned { .. })

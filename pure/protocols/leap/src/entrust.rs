@@ -21,14 +21,14 @@ use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Entrust, Performance, Performed};
 use crate::request::Standing;
 use crate::txns::Phase;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{Key, NodeId, Position, ShardId, TxnId};
 use txn::{
-    AbortReason, Asked, Asks, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program,
-    Read, Seen, Submitted,
+    AbortReason, Asked, Asks, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Seen,
+    Submitted,
 };
 
 /// Changes of a row that one shard entrusts in a row, before it is told to take it.
@@ -136,27 +136,9 @@ impl Errands {
     }
 }
 
-/// Whether an operation changes a row without the transaction having to know it.
-fn is_blind(op: &Op) -> bool {
-    match op {
-        Op::Formula { .. } => true,
-        Op::Modify {
-            program: Program::Live(program),
-            ..
-        } => program.formula().is_some(),
-        Op::Modify { .. }
-        | Op::Get { .. }
-        | Op::Insert { .. }
-        | Op::InsertMany(_)
-        | Op::Write { .. }
-        | Op::Scan(_)
-        | Op::Clock(_) => false,
-    }
-}
-
 impl Leap {
     /// Whom to entrust a transaction of this one operation to; `None`: the row comes here.
-    pub(crate) fn entrustee(&mut self, cx: &Context<'_>, op: &Op) -> Option<ShardId> {
+    pub(crate) fn entrustee(&mut self, cx: &Cx<'_>, op: &Op) -> Option<ShardId> {
         let key = op.key()?;
         if !self.settings.entrusts || self.standing(key) != Standing::Elsewhere {
             return None;
@@ -164,7 +146,8 @@ impl Leap {
         if self.sharing.has_copy(key) || self.requester.wants(key) {
             return None;
         }
-        if !is_blind(op) && !self.goes_to_row(cx, op, key) {
+        // A formula changes a row without the transaction having to know it.
+        if op.formula().is_none() && !self.goes_to_row(cx, op, key) {
             return None;
         }
         self.place_of(key)
@@ -196,7 +179,7 @@ impl Leap {
 
     /// Whether an operation had better go to its row, because the row would not stay here, or
     /// cannot come.
-    fn goes_to_row(&self, cx: &Context<'_>, op: &Op, key: &Key) -> bool {
+    fn goes_to_row(&self, cx: &Cx<'_>, op: &Op, key: &Key) -> bool {
         let one_row = matches!(op, Op::Modify { .. })
             || matches!(op.read(), Some(Read::Lock(LockMode::Exclusive)));
         // Without its home it cannot come here, nor without memory for it.
@@ -213,7 +196,7 @@ impl Leap {
     }
 
     /// Hands a transaction of one operation over.
-    pub(crate) fn entrust(&mut self, cx: &mut Context<'_>, mut job: Job, to: ShardId) {
+    pub(crate) fn entrust(&mut self, cx: &mut Cx<'_>, mut job: Job, to: ShardId) {
         let (id, _) = job.local();
         let message = self.errand_of(&mut job, to, false);
         let errand = Errand::new(id, true, to, message);
@@ -245,7 +228,7 @@ impl Leap {
     }
 
     /// Sends an errand under a new number.
-    pub(crate) fn begin_errand(&mut self, cx: &mut Context<'_>, mut errand: Errand) {
+    pub(crate) fn begin_errand(&mut self, cx: &mut Cx<'_>, mut errand: Errand) {
         self.next_number += 1;
         let number = self.next_number;
         errand.message.number = number;
@@ -261,7 +244,7 @@ impl Leap {
         self.send_errand(cx, number);
     }
 
-    fn send_errand(&mut self, cx: &mut Context<'_>, number: u64) {
+    fn send_errand(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(errand) = self.errands.out.get(number) else {
             return;
         };
@@ -278,7 +261,7 @@ impl Leap {
         self.say(cx, to, body);
     }
 
-    pub(crate) fn on_errand_timer(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_errand_timer(&mut self, cx: &mut Cx<'_>) {
         let Some(number) = self.errands.out.take_due(cx.now) else {
             return;
         };
@@ -310,7 +293,7 @@ impl Leap {
 
     /// Nobody will learn any more how it ended: the client is told so, and the owner to give it up
     /// if it has not begun.
-    pub(crate) fn lose_errand(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn lose_errand(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let number = self.coord.txns.get(&txn).and_then(|state| state.errand);
         let Some(errand) = number.and_then(|number| self.take_errand(number)) else {
             return;
@@ -322,7 +305,7 @@ impl Leap {
     }
 
     /// A node has a new life, or cannot be reached: what it was entrusted with is lost.
-    pub(crate) fn lose_errands(&mut self, cx: &mut Context<'_>, node: NodeId, before: u32) {
+    pub(crate) fn lose_errands(&mut self, cx: &mut Cx<'_>, node: NodeId, before: u32) {
         self.lose_ships(cx, node, before);
         if printed!(self, LeapErrandNextLife) {
             return;
@@ -337,7 +320,7 @@ impl Leap {
     }
 
     /// A transaction of another shard is to be run here.
-    pub(crate) fn on_entrust(&mut self, cx: &mut Context<'_>, from: ShardId, entrust: Entrust) {
+    pub(crate) fn on_entrust(&mut self, cx: &mut Cx<'_>, from: ShardId, entrust: Entrust) {
         let (txn, number) = (entrust.txn, entrust.number);
         if entrust.expected != cx.incarnation && !printed!(self, LeapErrandNextLife) {
             return;
@@ -390,7 +373,7 @@ impl Leap {
     }
 
     /// A formula of another shard's transaction is to be held here.
-    fn begin_hold(&mut self, cx: &mut Context<'_>, from: ShardId, entrust: Entrust) {
+    fn begin_hold(&mut self, cx: &mut Cx<'_>, from: ShardId, entrust: Entrust) {
         let number = entrust.number;
         let origin = Origin::Held { from, number };
         let mut job = Job::new(entrust.txn, entrust.options, entrust.planned, origin);
@@ -408,7 +391,7 @@ impl Leap {
     /// It was run here, or failed.
     pub(crate) fn end_errand(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &Job,
         from: ShardId,
         number: u64,
@@ -444,7 +427,7 @@ impl Leap {
     }
 
     /// The row is not here, and the number is used up: nothing was done.
-    pub(crate) fn decline(&mut self, cx: &mut Context<'_>, job: &Job, from: ShardId, number: u64) {
+    pub(crate) fn decline(&mut self, cx: &mut Cx<'_>, job: &Job, from: ShardId, number: u64) {
         let owner = job.op.as_ref().and_then(Op::key).and_then(|key| {
             let known = match self.is_home(key) {
                 true => self.home.table.get(key).and_then(|entry| entry.owner),
@@ -486,7 +469,7 @@ impl Leap {
 
     pub(crate) fn answer_errand(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         to: ShardId,
         number: u64,
         mut performance: Performance,
@@ -537,12 +520,7 @@ impl Leap {
         }
     }
 
-    pub(crate) fn on_performed(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        performed: Performed,
-    ) {
+    pub(crate) fn on_performed(&mut self, cx: &mut Cx<'_>, from: ShardId, performed: Performed) {
         let Some(errand) = self.take_errand(performed.number) else {
             return;
         };
@@ -586,7 +564,7 @@ impl Leap {
 
     fn end_performed(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         result: Result<OpResult, OpError>,
         outcome: Option<Outcome>,
@@ -620,12 +598,7 @@ impl Leap {
     }
 
     /// The next shard is asked, or the row is asked for.
-    fn redirect_errand(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut errand: Errand,
-        owner: Option<ShardId>,
-    ) {
+    fn redirect_errand(&mut self, cx: &mut Cx<'_>, mut errand: Errand, owner: Option<ShardId>) {
         let key = errand.message.op.key().expect("an errand is about one row");
         self.errands.whereabouts.remove(key);
         let mut next = owner.filter(|owner| errand.hops < HOPS_MAX && self.is_acquainted(*owner));

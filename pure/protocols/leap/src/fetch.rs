@@ -4,7 +4,7 @@ use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fetch, Fetched, FetchedRow};
 use crate::outage::cut_off;
 use crate::request::Standing;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, ShardId, Ts};
@@ -18,7 +18,7 @@ const ROWS_MAX: usize = 1_000;
 const BYTES_MAX: usize = 1 << 20;
 
 /// A fetch at the owner.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FetchJob {
     pub(crate) at: Option<Ts>,
     guarded: bool,
@@ -57,14 +57,14 @@ impl Fetching {
 }
 
 impl Leap {
-    pub(crate) fn send_fetch(&mut self, cx: &mut Context<'_>, number: u64) {
+    pub(crate) fn send_fetch(&mut self, cx: &mut Cx<'_>, number: u64) {
         if let Some(fetching) = self.fetches.get(number) {
             let (to, fetch) = (fetching.to, fetching.fetch.clone());
             self.say(cx, to, Body::Fetch(Box::new(fetch)));
         }
     }
 
-    pub(crate) fn on_fetch(&mut self, cx: &mut Context<'_>, from: ShardId, fetch: Fetch) {
+    pub(crate) fn on_fetch(&mut self, cx: &mut Cx<'_>, from: ShardId, fetch: Fetch) {
         let Fetch { txn, number, .. } = fetch;
         let origin = Origin::Fetch { from, number };
         if self.guests.has(txn, origin) {
@@ -86,10 +86,7 @@ impl Leap {
             guarded: fetch.guarded,
             lock: fetch.lock,
             keys: fetch.keys,
-            done: 0,
-            rows: Vec::new(),
-            bytes: 0,
-            moved: Vec::new(),
+            ..FetchJob::default()
         }));
         if fetch.lock.is_some()
             && let Some(visit) = self.visits.get_mut(txn)
@@ -103,7 +100,7 @@ impl Leap {
     /// rest when it comes to it. A row that is not here is left to the home.
     pub(crate) fn run_fetch(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         fetch: &mut FetchJob,
     ) -> Result<(), Stop> {
@@ -170,7 +167,7 @@ impl Leap {
     /// The row as the scan needs it.
     fn fetched_row(
         &mut self,
-        cx: &Context<'_>,
+        cx: &Cx<'_>,
         job: &mut Job,
         fetch: &FetchJob,
         key: &Key,
@@ -193,7 +190,7 @@ impl Leap {
 
     pub(crate) fn end_fetch(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: Job,
         from: ShardId,
         number: u64,
@@ -214,7 +211,7 @@ impl Leap {
 
     pub(crate) fn on_fetched(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         incarnation: u32,
         fetched: Fetched,

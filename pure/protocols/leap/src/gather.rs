@@ -1,7 +1,7 @@
 //! Bringing the rows of an index home, before its database follows another protocol.
 
 use crate::dropped::first_key;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key};
@@ -33,7 +33,7 @@ impl Leap {
 impl Leap {
     /// The rows of the index follow another protocol from here on, and are at home. A shard that
     /// has restarted meanwhile may still have backups: nobody knows them any more.
-    pub(crate) fn leave_rows(&mut self, cx: &mut Context<'_>, index: IndexId) {
+    pub(crate) fn leave_rows(&mut self, cx: &mut Cx<'_>, index: IndexId) {
         let left: Vec<Key> = keys_of(&self.owner.held, index).cloned().collect();
         for key in left {
             self.owner.forget(&key);

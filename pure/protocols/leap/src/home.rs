@@ -12,7 +12,7 @@
 use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, ReleaseAck, TransferRequest};
 use crate::outage::cut_off;
 use crate::owner::Releasing;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId, Ts, TxnId};
@@ -148,7 +148,7 @@ pub(crate) struct Settling {
 impl Leap {
     pub(crate) fn on_owner_request(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         incarnation: u32,
         request: OwnerRequest,
@@ -201,7 +201,7 @@ impl Leap {
     }
 
     /// Puts a request into the queue of its row.
-    fn enqueue(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, mut incoming: Incoming) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, from: ShardId, seq: u64, mut incoming: Incoming) {
         let id = self.jobs.next_number();
         let txn = place(from, incoming.incarnation, seq);
         let (item, mode) = (Item::of(&incoming.key), LockMode::Exclusive);
@@ -224,7 +224,7 @@ impl Leap {
         }
     }
 
-    pub(crate) fn take_dispatch_events(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn take_dispatch_events(&mut self, cx: &mut Cx<'_>) {
         for event in self.home.dispatch.take_events() {
             cx.counters.lock_wait_us += cx.now.since(event.since);
             match event.settled {
@@ -236,7 +236,7 @@ impl Leap {
     }
 
     /// Wait-die in the queue: the transaction behind the request is rolled back.
-    fn lose_turn(&mut self, cx: &mut Context<'_>, id: u64, conflict: Conflict) {
+    fn lose_turn(&mut self, cx: &mut Cx<'_>, id: u64, conflict: Conflict) {
         let Some((from, seq)) = self.home.queued.remove(&id) else {
             return;
         };
@@ -254,7 +254,7 @@ impl Leap {
     }
 
     /// It is a request's turn.
-    fn start_turn(&mut self, cx: &mut Context<'_>, id: u64) {
+    fn start_turn(&mut self, cx: &mut Cx<'_>, id: u64) {
         let Some((from, seq)) = self.home.queued.remove(&id) else {
             return;
         };
@@ -304,7 +304,7 @@ impl Leap {
     /// Tells the owner to give a row away.
     pub(crate) fn grant(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         request: (ShardId, u64),
         incoming: &Incoming,
         owner: ShardId,
@@ -320,13 +320,13 @@ impl Leap {
         self.send_transfer(cx, otag);
     }
 
-    pub(crate) fn open_grant(&mut self, cx: &Context<'_>, otag: Otag, grant: Grant) {
+    pub(crate) fn open_grant(&mut self, cx: &Cx<'_>, otag: Otag, grant: Grant) {
         let repeats = self.is_remote(grant.from) || self.is_remote(grant.want.to);
         self.home.open_grant(otag, grant, cx.now, repeats);
     }
 
     /// Sends what a grant waits for, for the first time or again.
-    pub(crate) fn send_transfer(&mut self, cx: &mut Context<'_>, otag: Otag) {
+    pub(crate) fn send_transfer(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let Some(grant) = self.home.grants.get(otag) else {
             return;
         };
@@ -358,7 +358,7 @@ impl Leap {
         self.say(cx, owner, Body::TransferRequest(Box::new(request)));
     }
 
-    fn answer_again(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, stage: Stage) {
+    fn answer_again(&mut self, cx: &mut Cx<'_>, from: ShardId, seq: u64, stage: Stage) {
         let key = self.home.incoming[&(from, seq)].key.clone();
         let mut owner = None;
         if let Stage::Granted(otag) = stage {
@@ -378,14 +378,14 @@ impl Leap {
     }
 
     /// The owner waits for its own transactions.
-    pub(crate) fn on_waiting(&mut self, cx: &mut Context<'_>, otag: Otag) {
+    pub(crate) fn on_waiting(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         self.home.grants.hear(otag, cx.now);
     }
 
     /// A request is over: its requester hears that the row does not come, and why.
     pub(crate) fn end_request_of(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         (from, seq): (ShardId, u64),
         reason: Option<AbortReason>,
     ) {
@@ -397,7 +397,7 @@ impl Leap {
 
     pub(crate) fn refuse_request(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         to: ShardId,
         to_incarnation: u32,
         seq: u64,
@@ -413,7 +413,7 @@ impl Leap {
         self.say(cx, to, Body::Refused(Box::new(refused)));
     }
 
-    pub(crate) fn on_inform(&mut self, cx: &mut Context<'_>, from: ShardId, inform: &Inform) {
+    pub(crate) fn on_inform(&mut self, cx: &mut Cx<'_>, from: ShardId, inform: &Inform) {
         if !self.rejoin.is_serving() {
             return;
         }
@@ -447,7 +447,7 @@ impl Leap {
     }
 
     /// The requester has the row.
-    pub(crate) fn transferred(&mut self, cx: &mut Context<'_>, otag: Otag) {
+    pub(crate) fn transferred(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let grant = self.home.close_grant(otag);
         let key = grant.key;
         let entry = self.home.away(&key);
@@ -504,7 +504,7 @@ impl Leap {
     }
 
     /// The new owner has it durably: the backup may go.
-    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, otag: Otag, evict: bool) {
+    pub(crate) fn settle(&mut self, cx: &mut Cx<'_>, otag: Otag, evict: bool) {
         let Some(settling) = self.home.end_settling(otag) else {
             return;
         };
@@ -531,7 +531,7 @@ impl Leap {
     }
 
     /// The requester will never accept the grant.
-    pub(crate) fn grant_refused(&mut self, cx: &mut Context<'_>, otag: Otag) {
+    pub(crate) fn grant_refused(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let grant = self.home.close_grant(otag);
         let key = grant.key.clone();
         if grant.from == self.shard {
@@ -562,7 +562,7 @@ impl Leap {
     }
 
     /// Makes the shard with the backup (or the undecided owner) the owner, when it is its turn.
-    pub(crate) fn reclaim(&mut self, cx: &mut Context<'_>, key: Key, backup: ShardId) {
+    pub(crate) fn reclaim(&mut self, cx: &mut Cx<'_>, key: Key, backup: ShardId) {
         let seq = self.requester.new_seq();
         let incoming = Incoming {
             key,
@@ -582,7 +582,7 @@ impl Leap {
     /// As [`Leap::reclaim`], in the place of `request`.
     pub(crate) fn reclaim_now(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         request: (ShardId, u64),
         key: &Key,
         backup: ShardId,
@@ -621,12 +621,7 @@ impl Leap {
     }
 
     /// A former owner wants to know whether its backups are still needed.
-    pub(crate) fn on_unacked(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        keys: Vec<(Key, Otag)>,
-    ) {
+    pub(crate) fn on_unacked(&mut self, cx: &mut Cx<'_>, from: ShardId, keys: Vec<(Key, Otag)>) {
         if !self.rejoin.is_serving() {
             return;
         }

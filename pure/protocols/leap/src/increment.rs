@@ -14,7 +14,7 @@
 
 use crate::job::{Job, Origin, Stop};
 use crate::txns::Phase;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Ts, TxnId};
@@ -27,7 +27,7 @@ impl Leap {
     /// The lock that a formula needs now.
     pub(crate) fn formula_claim(
         &self,
-        cx: &Context<'_>,
+        cx: &Cx<'_>,
         txn: TxnId,
         key: &Key,
         formula: &Formula,
@@ -75,11 +75,11 @@ impl Leap {
     /// commit goes on. `None`: there is nothing to seal.
     pub(crate) fn seal(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         result: &OpResult,
-    ) -> Option<Submitted<OpReply>> {
+    ) -> Option<Submitted> {
         if !self.is_to_freeze(txn) {
             let mut formulas = self.coord.txns[&txn].written.writes().formulas();
             if !formulas.any(|(key, write)| self.is_unsealed(txn, key, write)) {
@@ -108,11 +108,7 @@ impl Leap {
     }
 
     /// Runs a job that seals, row after row in key order, a slice a turn.
-    pub(crate) fn run_seal(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-    ) -> Result<OpResult, Stop> {
+    pub(crate) fn run_seal(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let txn = job.txn;
         let from = job.sealing.take().map(|key| *key);
         let mut writes = self.coord.txns[&txn].written.writes().formulas_from(from);
@@ -141,7 +137,7 @@ impl Leap {
     /// A seal that had to wait has come, or will not.
     pub(crate) fn end_seal(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         result: Result<OpResult, OpError>,
     ) {

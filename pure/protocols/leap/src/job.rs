@@ -2,7 +2,7 @@
 
 use crate::fetch::FetchJob;
 use crate::scan::ScanState;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Time, Ts, TxnId};
@@ -12,7 +12,7 @@ use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
 use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
 
 /// Where the answer goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Origin {
     /// The coordinator is this shard. `last`: commit if all goes well.
     Local { id: OpId, last: bool },
@@ -25,6 +25,7 @@ pub(crate) enum Origin {
     /// Rows for a scan on that shard.
     Fetch { from: ShardId, number: u64 },
     /// The commit of a transaction of this shard, which needs exclusive locks first.
+    #[default]
     Seal,
 }
 
@@ -53,7 +54,7 @@ pub(crate) enum Wait {
 pub(crate) type Stop = local::Stop<Wait>;
 
 /// One operation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Job {
     pub(crate) id: u64,
     pub(crate) txn: TxnId,
@@ -96,26 +97,11 @@ impl Work for Job {
 impl Job {
     pub(crate) fn new(txn: TxnId, options: TxnOptions, planned: u64, origin: Origin) -> Job {
         Job {
-            id: 0,
             txn,
             options,
-            alone: false,
-            free: false,
             planned,
-            op: None,
             origin,
-            to: None,
-            reads_at: None,
-            scan: None,
-            fetch: None,
-            loading: Loading::default(),
-            asked_ahead: 0,
-            sealing: None,
-            gated: None,
-            commits_seen: false,
-            wait: Position(0),
-            visited: Vec::new(),
-            delays: 0,
+            ..Job::default()
         }
     }
 
@@ -145,7 +131,7 @@ impl Job {
 /// `request` is told.
 pub(crate) fn acquire_row(
     locks: &mut LockTable,
-    cx: &mut Context<'_>,
+    cx: &mut Cx<'_>,
     txn: Priority,
     key: &Key,
     mode: LockMode,
@@ -190,7 +176,7 @@ impl Leap {
         }
     }
 
-    pub(crate) fn take_lock_events(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn take_lock_events(&mut self, cx: &mut Cx<'_>) {
         for event in self.locks.take_events() {
             cx.counters.lock_wait_us += cx.now.since(event.since);
             if self.owner.releasing.contains_key(&event.request) {
@@ -206,14 +192,14 @@ impl Leap {
         }
     }
 
-    pub(crate) fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
+    pub(crate) fn fail_job(&mut self, cx: &mut Cx<'_>, id: u64, error: OpError) {
         if let Some(job) = self.jobs.remove(id) {
             self.end_job(cx, job, Err(error));
         }
     }
 
     /// Runs a job as far as it goes.
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Result<OpResult, Stop> {
+    pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         if let Some(mut fetch) = job.fetch.take() {
             let result = self.run_fetch(cx, job, &mut fetch);
             job.fetch = Some(fetch);
@@ -248,7 +234,7 @@ impl Leap {
 
     fn run_folded(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &mut Op,
     ) -> Result<OpResult, Stop> {
@@ -259,12 +245,7 @@ impl Leap {
         }
     }
 
-    fn run_op(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        op: &mut Op,
-    ) -> Result<OpResult, Stop> {
+    fn run_op(&mut self, cx: &mut Cx<'_>, job: &mut Job, op: &mut Op) -> Result<OpResult, Stop> {
         match op {
             Op::Formula { key, formula } if self.is_held(job) => self.hold(cx, job, key, formula),
             Op::Scan(scan) => self.scan(cx, job, scan),
@@ -282,7 +263,7 @@ impl Leap {
     }
 
     /// Runs a job that is not in `jobs` until it ends or stops.
-    pub(crate) fn advance(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
+    pub(crate) fn advance(&mut self, cx: &mut Cx<'_>, mut job: Box<Job>) {
         match self.run(cx, &mut job) {
             Ok(result) => self.end_job(cx, job, Ok(result)),
             Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
@@ -292,7 +273,7 @@ impl Leap {
     }
 
     /// Puts a stopped job where it will be found again.
-    pub(crate) fn park(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
+    pub(crate) fn park(&mut self, cx: &mut Cx<'_>, job: Box<Job>, stop: &Stop) {
         let Some(mut job) = self.looks_out(cx, job, stop) else {
             return;
         };
@@ -320,7 +301,7 @@ impl Leap {
     /// Answers a job, wherever it came from.
     pub(crate) fn end_job(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: Box<Job>,
         result: Result<OpResult, OpError>,
     ) {

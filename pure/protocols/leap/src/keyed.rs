@@ -3,7 +3,7 @@
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::request::Standing;
 use crate::share::Writer;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use base::{Key, SqlError, Ts};
 use local::Access;
 use txn::bulk::Wanted;
@@ -21,7 +21,7 @@ pub(crate) fn waits_until(snapshot: Snapshot) -> Ts {
 }
 
 /// Refuses a row of which a guarded snapshot may miss a version.
-pub(crate) fn look_out(cx: &Context<'_>, key: &Key, snapshot: Snapshot) -> Result<(), Stop> {
+pub(crate) fn look_out(cx: &Cx<'_>, key: &Key, snapshot: Snapshot) -> Result<(), Stop> {
     if snapshot.is_guarded() && cx.store.newest_ts(key) > snapshot.at {
         return Err(Stop::aborted(AbortReason::SnapshotMisses));
     }
@@ -31,7 +31,7 @@ pub(crate) fn look_out(cx: &Context<'_>, key: &Key, snapshot: Snapshot) -> Resul
 impl Leap {
     pub(crate) fn run_keyed(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &mut Op,
     ) -> Result<OpResult, Stop> {
@@ -106,7 +106,7 @@ impl Leap {
     /// Locks a row here and makes sure that it is here.
     pub(crate) fn take(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &Job,
         key: &Key,
         claim: impl Into<Claim>,
@@ -140,7 +140,7 @@ impl Leap {
     }
 
     /// Merges the snapshot into the clock and refuses what is not kept any more.
-    pub(crate) fn admit_snapshot(cx: &mut Context<'_>, ts: Ts) -> Result<(), Stop> {
+    pub(crate) fn admit_snapshot(cx: &mut Cx<'_>, ts: Ts) -> Result<(), Stop> {
         if ts < cx.horizon {
             return Err(Stop::aborted(AbortReason::SnapshotTooOld));
         }
@@ -151,7 +151,7 @@ impl Leap {
 
     fn get_snapshot(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         key: &Key,
         snapshot: Snapshot,
@@ -187,7 +187,7 @@ impl Leap {
 
     fn get(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         key: &Key,
         at: Ts,
@@ -200,7 +200,7 @@ impl Leap {
     /// A row that passes in the snapshot, in its newest version.
     fn get_twice(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         key: &Key,
         snapshot: Snapshot,

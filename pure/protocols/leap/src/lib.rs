@@ -95,7 +95,7 @@ use pending::Pendings;
 use rate::Rate;
 use roles::{Coordinator, Home, Owner, Rejoin, Requester};
 use share::Sharing;
-use txn::{Asks, Bulks, Cx, Installed, LockTable, Moves, Pauses, Peers};
+use txn::{Asks, Bulks, Installed, LockTable, Moves, Pauses, Peers};
 use visit::Visit;
 
 /// What may be set before the protocol runs.
@@ -136,9 +136,10 @@ impl Default for Settings {
 }
 
 /// The protocol on one shard. See the crate's documentation.
+#[derive(Default)]
 pub struct Leap {
     shard: ShardId,
-    /// As [`Cx::placement`] says, known from [`txn::Protocol::recover`] on.
+    /// As [`txn::Cx::placement`] says, known from [`txn::Protocol::recover`] on.
     placement: Placement,
     settings: Settings,
     locks: LockTable,
@@ -186,7 +187,7 @@ pub struct Leap {
 }
 
 /// What a protocol may touch, for this protocol's messages.
-pub(crate) type Context<'a> = Cx<'a, Message>;
+pub(crate) type Cx<'a> = txn::Cx<'a, Message>;
 
 impl Leap {
     /// The protocol on `shard`. Call [`Protocol::recover`](txn::Protocol::recover) before the first
@@ -194,35 +195,7 @@ impl Leap {
     pub fn new(shard: ShardId) -> Leap {
         let mut leap = Leap {
             shard,
-            placement: Placement::default(),
-            settings: Settings::default(),
-            locks: LockTable::new(),
-            installed: Installed::default(),
-            bulks: Bulks::default(),
-            jobs: Jobs::default(),
-            guests: Guests::default(),
-            moving_waits: Vec::new(),
-            visits: Asks::default(),
-            errands: Errands::default(),
-            pendings: Pendings::default(),
-            sharing: Sharing::default(),
-            fetches: Asks::default(),
-            next_number: 0,
-            coord: Coordinator::default(),
-            requester: Requester::default(),
-            owner: Owner::default(),
-            home: Home::default(),
-            rejoin: Rejoin::default(),
-            recorded: Self::NOTHING,
-            incarnation: 0,
-            peers: Peers::default(),
-            loopback: VecDeque::new(),
-            moves: Moves::default(),
-            moves_in: Rate::default(),
-            moves_out: Rate::default(),
-            scratch: Vec::new(),
-            #[cfg(test)]
-            printed: None,
+            ..Leap::default()
         };
         leap.set_settings(Settings::default());
         leap

@@ -4,7 +4,7 @@ use crate::fetch::Fetching;
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::Fetch;
 use crate::scan::ScanState;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, SLOT_COUNT, ShardId, Slot};
@@ -19,7 +19,7 @@ impl Leap {
     /// A program that wants the first rows may do with the first ones of those that are away.
     pub(crate) fn gather_first(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &ScanOp,
         state: &mut ScanState,
@@ -47,7 +47,7 @@ impl Leap {
     /// come along, the last turn of each part takes care.
     pub(crate) fn list_away(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         op: &ScanOp,
         state: &mut ScanState,
     ) -> Result<(), Stop> {
@@ -90,7 +90,7 @@ impl Leap {
     /// Gets the next rows that are away, or lists more of them.
     pub(crate) fn gather_next(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &ScanOp,
         state: &mut ScanState,
@@ -106,7 +106,7 @@ impl Leap {
     /// Gets the next rows that are away, from wherever they are by now.
     pub(crate) fn gather(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &ScanOp,
         state: &mut ScanState,
@@ -126,11 +126,8 @@ impl Leap {
                 // It has come home.
                 state.missing.remove(&key);
                 let since = self.home.since.get(&key);
-                if op
-                    .read
-                    .snapshot()
-                    .is_some_and(|snapshot| since > Some(snapshot.at))
-                {
+                let snapshot = op.read.snapshot();
+                if snapshot.is_some_and(|snapshot| since > Some(snapshot.at)) {
                     return Err(Stop::aborted(AbortReason::SnapshotTooOld));
                 }
                 continue;
@@ -160,22 +157,19 @@ impl Leap {
     }
 
     /// Asks an owner for rows of the scan.
-    fn fetch(&mut self, cx: &mut Context<'_>, job: &Job, op: &ScanOp, to: ShardId, keys: Vec<Key>) {
+    fn fetch(&mut self, cx: &mut Cx<'_>, job: &Job, op: &ScanOp, to: ShardId, keys: Vec<Key>) {
         let lock = match op.read {
             Read::Snapshot(_) => None,
             Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
         };
         self.next_number += 1;
-        let number = self.next_number;
+        let (number, snapshot) = (self.next_number, op.read.snapshot());
         let fetch = Fetch {
             txn: job.txn,
             options: job.options,
             number,
-            at: op.read.snapshot().map(|snapshot| snapshot.at),
-            guarded: op
-                .read
-                .snapshot()
-                .is_some_and(|snapshot| snapshot.is_guarded()),
+            at: snapshot.map(|snapshot| snapshot.at),
+            guarded: snapshot.is_some_and(|snapshot| snapshot.is_guarded()),
             lock,
             keys,
         };

@@ -7,13 +7,13 @@
 use crate::job::{Job, Stop, Wait};
 use crate::message::Message;
 use crate::request::Standing;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::vec::Vec;
 use base::Key;
 use local::ask::take_group;
 use local::{Group, Load};
 use txn::lock::Item;
-use txn::{Cx, LockMode, NewRows, OpResult};
+use txn::{LockMode, NewRows, OpResult};
 
 /// Rows that a bulk insertion asks for beside the one that it waits for. Delays are so much rarer
 /// then that the messages cost more; each row that is asked for takes some hundred bytes here and
@@ -35,18 +35,13 @@ impl Load<Message> for Loader<'_> {
         local::load::GROUPS_FROM
     };
 
-    fn insert_one(
-        &mut self,
-        cx: &mut Cx<'_, Message>,
-        key: &mut Key,
-        row: &[u8],
-    ) -> Result<OpResult, Stop> {
+    fn insert_one(&mut self, cx: &mut Cx<'_>, key: &mut Key, row: &[u8]) -> Result<OpResult, Stop> {
         self.leap.take(cx, self.job, key, LockMode::Exclusive)?;
         let mut access = self.leap.access(self.job);
         Ok(access.insert(cx, key, || row.to_vec(), false)?)
     }
 
-    fn insert_group(&mut self, cx: &mut Cx<'_, Message>, group: &Group<'_>) -> Result<bool, Stop> {
+    fn insert_group(&mut self, cx: &mut Cx<'_>, group: &Group<'_>) -> Result<bool, Stop> {
         let (low, high) = group.ends();
         if !self.leap.is_quiet_between(&low, &high) {
             return Ok(false);
@@ -65,7 +60,7 @@ impl Leap {
     /// Inserts many rows; goes on where it stopped.
     pub(crate) fn insert_many(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         rows: &NewRows,
     ) -> Result<OpResult, Stop> {
@@ -95,7 +90,7 @@ impl Leap {
     /// so that a delay between nodes is paid once for many. Rows that somebody is in the way of are
     /// left for later. Nobody waits for the answers: the job comes to the rows by itself, and what
     /// was refused is asked for again then.
-    fn ask_ahead(&mut self, cx: &mut Context<'_>, job: &mut Job, rows: &NewRows, at: usize) {
+    fn ask_ahead(&mut self, cx: &mut Cx<'_>, job: &mut Job, rows: &NewRows, at: usize) {
         if at < job.asked_ahead || cx.journal.is_memory_full() {
             return;
         }

@@ -20,7 +20,7 @@
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fate, Inform};
 use crate::owner::Tenure;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -61,7 +61,7 @@ impl Leap {
 
     /// The owner of a row that is to move, if it was not heard of for so long that nobody should
     /// wait for it any more.
-    pub(crate) fn silent_owner(&self, cx: &Context<'_>, key: &Key) -> Option<ShardId> {
+    pub(crate) fn silent_owner(&self, cx: &Cx<'_>, key: &Key) -> Option<ShardId> {
         let (otag, grant) = self.home.grant_of(key)?;
         let timeout_us = self.settings.request_timeout_us;
         let silent = self.home.grants.is_silent(otag, cx.now, timeout_us);
@@ -70,7 +70,7 @@ impl Leap {
 
     /// Nothing can be sent to a node: whoever waits for it is told. Rows that were asked for may
     /// still come when it is back.
-    pub(crate) fn peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn peer_down(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let own = node == self.shard.node();
         if own || printed!(self, LeapOutageWaitedFor) || !self.peers.lose(node, cx.now) {
             return;
@@ -93,7 +93,7 @@ impl Leap {
     }
 
     /// A node can be reached again: what waited for it is sent at once.
-    pub(crate) fn peer_up(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn peer_up(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         if !self.peers.regain(node) {
             return;
         }
@@ -118,14 +118,14 @@ impl Leap {
         self.wake_gate();
     }
 
-    fn hurry_grant(&mut self, cx: &mut Context<'_>, otag: Otag) {
+    fn hurry_grant(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         self.home.grants.hear(otag, cx.now);
         if self.home.grants.restart(otag, cx.now) {
             self.send_transfer(cx, otag);
         }
     }
 
-    fn hurry_request(&mut self, cx: &mut Context<'_>, seq: u64) {
+    fn hurry_request(&mut self, cx: &mut Cx<'_>, seq: u64) {
         if self.requester.requests.restart(seq, cx.now) {
             self.send_request(cx, seq);
         }
@@ -133,7 +133,7 @@ impl Leap {
 
     /// A node is away, and homes that can be reached may have to say so of rows that were asked
     /// for: they are asked again, and soon if they do not know it yet.
-    fn ask_again(&mut self, cx: &mut Context<'_>) {
+    fn ask_again(&mut self, cx: &mut Cx<'_>) {
         let peers = &self.peers;
         for seq in self
             .requester
@@ -147,7 +147,7 @@ impl Leap {
         }
     }
 
-    fn hurry_reading(&mut self, cx: &mut Context<'_>, number: u64) {
+    fn hurry_reading(&mut self, cx: &mut Cx<'_>, number: u64) {
         if self.coord.readings.restart(number, cx.now) {
             self.send_read(cx, number);
         }
@@ -155,7 +155,7 @@ impl Leap {
 
     /// Home: refuses every request for a row that cannot be had any more. Grants that are under way
     /// run to their end, whenever that is.
-    fn refuse_cut_off(&mut self, cx: &mut Context<'_>) {
+    fn refuse_cut_off(&mut self, cx: &mut Cx<'_>) {
         let requests = self.home.incoming.iter().filter_map(|(at, incoming)| {
             let reason = self.hindrance(&incoming.key)?;
             (incoming.reclaim.is_none()).then_some((*at, reason))
@@ -169,7 +169,7 @@ impl Leap {
     /// Home: answers a request that waits in vain. It gives up its place, unless it was granted.
     pub(crate) fn refuse_waiting(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         seq: u64,
         reason: AbortReason,
@@ -192,7 +192,7 @@ impl Leap {
 
     /// Owner: rows that are to leave for a node that is away stay, and the backups of those that
     /// have left are offered to their homes, which may reach that node.
-    fn keep_rows_from(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn keep_rows_from(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let leaving = self.owner.releasing.iter();
         let leaving = leaving.filter(|(_, r)| r.want.to.node() == node && !r.void);
         let leaving: Vec<u64> = leaving.map(|(id, _)| *id).collect();
@@ -215,7 +215,7 @@ impl Leap {
     }
 
     /// Owner: refuses a release that has begun, and takes its lock request back.
-    pub(crate) fn call_off_release(&mut self, cx: &mut Context<'_>, id: u64, reason: AbortReason) {
+    pub(crate) fn call_off_release(&mut self, cx: &mut Cx<'_>, id: u64, reason: AbortReason) {
         // Copies of it may be being called back: then the wait goes on, and comes to nothing.
         let Some(refused) = self.owner.void_release_of(id) else {
             return;
@@ -239,7 +239,7 @@ impl Leap {
     }
 
     /// Owner: tells a home that a grant was refused, because its requester cannot be told.
-    pub(crate) fn tell_refused(&mut self, cx: &mut Context<'_>, home: ShardId, otag: Otag) {
+    pub(crate) fn tell_refused(&mut self, cx: &mut Cx<'_>, home: ShardId, otag: Otag) {
         let fates = Vec::from([(otag, Fate::Refused)]);
         let inform = Inform {
             fates,
@@ -249,7 +249,7 @@ impl Leap {
     }
 
     /// Home: the owner has refused a grant, and its requester may not have heard of it.
-    pub(crate) fn refused_by_owner(&mut self, cx: &mut Context<'_>, otag: Otag) {
+    pub(crate) fn refused_by_owner(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let grant = &self.home.grants[otag];
         let (key, owner) = (grant.key.clone(), grant.from);
         let (from, seq) = grant.request;
@@ -263,7 +263,7 @@ impl Leap {
 
     /// Home: rows have left, and their former owner cannot reach the new one. If this home can, the
     /// new one is to refuse them unless it has them.
-    pub(crate) fn on_stranded(&mut self, cx: &mut Context<'_>, from: ShardId, otags: &[Otag]) {
+    pub(crate) fn on_stranded(&mut self, cx: &mut Cx<'_>, from: ShardId, otags: &[Otag]) {
         for otag in otags {
             let Some(grant) = self.home.grants.get_mut(*otag) else {
                 continue;
@@ -279,7 +279,7 @@ impl Leap {
 
     /// Requester: those who wait for a home that is away are rolled back. The requests go on: if
     /// they are granted, the rows come.
-    fn fail_homeless(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn fail_homeless(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let asked = self.requester.requests.iter_mut();
         let asked = asked.filter(|(_, request)| request.home.node() == node);
         let waiters = asked.flat_map(|(_, request)| {
@@ -294,7 +294,7 @@ impl Leap {
     }
 
     /// Coordinator: reads that were sent to a node that is away go to another place, or fail.
-    fn redirect_readings(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn redirect_readings(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         for number in self.coord.readings.at(node) {
             self.read_without(cx, number);
         }
@@ -302,7 +302,7 @@ impl Leap {
 
     /// Coordinator: the shard that a read was sent to is away, or has not got the row while the
     /// home is away. The next one is asked, or nobody is left.
-    pub(crate) fn read_without(&mut self, cx: &mut Context<'_>, number: u64) {
+    pub(crate) fn read_without(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(reading) = self.coord.readings.get(number) else {
             return;
         };
@@ -350,7 +350,7 @@ impl Leap {
     }
 
     /// Home: scans that wait for rows of a node that is away are rolled back.
-    fn fail_fetches(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn fail_fetches(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         for number in self.fetches.at(node) {
             if let Some(fetching) = self.fetches.end(number) {
                 let error = OpError::Aborted(fetching.reason());
@@ -360,7 +360,7 @@ impl Leap {
     }
 
     /// Coordinator: a shard that is away cannot confirm locks, and nothing is committed yet.
-    fn fail_confirming(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn fail_confirming(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         for (txn, shard) in self.coord.lost_confirms(node, u32::MAX) {
             self.abort_txn(cx, txn, AbortReason::Unreachable(shard));
         }
@@ -412,7 +412,7 @@ impl Leap {
     }
 
     /// Owner: whoever waits for a row with a formula of a coordinator that is away waits in vain.
-    fn fail_doubters(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn fail_doubters(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let keys = self.pendings.keys_of_coordinator(node);
         for key in keys {
             let Some(reason) = self.doubt_of(&key) else {
@@ -425,7 +425,7 @@ impl Leap {
     }
 
     /// Ends what waits for a lock under this number.
-    pub(crate) fn give_up_lock(&mut self, cx: &mut Context<'_>, id: u64, reason: &AbortReason) {
+    pub(crate) fn give_up_lock(&mut self, cx: &mut Cx<'_>, id: u64, reason: &AbortReason) {
         if self.owner.releasing.contains_key(&id) {
             self.call_off_release(cx, id, reason.clone());
         } else if let Some(job) = self.jobs.get(id) {
@@ -452,7 +452,7 @@ impl Leap {
 
     /// Jobs that have waited for long until a restart is dealt with, while somebody is away: others
     /// that must speak may wait for him.
-    pub(crate) fn fail_gated(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn fail_gated(&mut self, cx: &mut Cx<'_>) {
         let Some(away) = self.peers.down().next().map(|node| ShardId::new(node, 0)) else {
             return;
         };
@@ -471,7 +471,7 @@ impl Leap {
     /// A job that would wait in vain is answered instead; `None`: it was.
     pub(crate) fn looks_out(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: Box<Job>,
         stop: &Stop,
     ) -> Option<Box<Job>> {

@@ -3,7 +3,7 @@
 use crate::home::{Entry, Grant, Want};
 use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
 use crate::share::Writer;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::limits::ROW_BYTES_MAX;
@@ -82,7 +82,7 @@ impl Releasing {
 impl Leap {
     pub(crate) fn on_transfer_request(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         home: ShardId,
         request: TransferRequest,
     ) {
@@ -112,7 +112,7 @@ impl Leap {
         self.asked_to_release(cx, home, request);
     }
 
-    fn asked_to_release(&mut self, cx: &mut Context<'_>, home: ShardId, request: TransferRequest) {
+    fn asked_to_release(&mut self, cx: &mut Cx<'_>, home: ShardId, request: TransferRequest) {
         let otag = request.otag;
         let Some(held) = self.owner.held.get_mut(&request.key) else {
             return;
@@ -170,7 +170,7 @@ impl Leap {
     /// A row that this shard cannot give away before it has heard from somebody who is away.
     fn refuse_unready(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         home: ShardId,
         request: TransferRequest,
         away: ShardId,
@@ -183,7 +183,7 @@ impl Leap {
     }
 
     /// The home says that this shard is the owner, whatever it thought.
-    fn stay_owner(&mut self, cx: &mut Context<'_>, home: ShardId, request: &TransferRequest) {
+    fn stay_owner(&mut self, cx: &mut Cx<'_>, home: ShardId, request: &TransferRequest) {
         let (key, otag) = (&request.key, request.otag);
         let known = self.owner.held.get(key).map(|held| held.otag);
         if known.is_some_and(|known| known >= otag)
@@ -223,13 +223,13 @@ impl Leap {
         self.wake_gate();
     }
 
-    pub(crate) fn newest(&self, cx: &Context<'_>, key: &Key) -> Option<(Ts, Vec<u8>)> {
+    pub(crate) fn newest(&self, cx: &Cx<'_>, key: &Key) -> Option<(Ts, Vec<u8>)> {
         let found = cx.store.get(key, Ts::MAX);
         found.map(|version| (version.commit_ts, version.value.to_vec()))
     }
 
     /// Waits for the local transactions, in the name of the one that wants the row.
-    pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, releasing: Releasing) {
+    pub(crate) fn begin_release(&mut self, cx: &mut Cx<'_>, releasing: Releasing) {
         let id = self.jobs.next_number();
         self.withdraw(cx, releasing.priority.txn, &releasing.key);
         self.owner.begin_release(id, releasing);
@@ -251,7 +251,7 @@ impl Leap {
     }
 
     /// The wait for the local transactions is over.
-    pub(crate) fn on_release_lock(&mut self, cx: &mut Context<'_>, id: u64, settled: Settled) {
+    pub(crate) fn on_release_lock(&mut self, cx: &mut Cx<'_>, id: u64, settled: Settled) {
         let Some(releasing) = self.owner.end_release(id) else {
             return;
         };
@@ -288,7 +288,7 @@ impl Leap {
     }
 
     /// A row whose lock is held in the name of its requester stays after all.
-    pub(crate) fn fail_release(&mut self, cx: &mut Context<'_>, id: u64, reason: AbortReason) {
+    pub(crate) fn fail_release(&mut self, cx: &mut Cx<'_>, id: u64, reason: AbortReason) {
         let Some(releasing) = self.owner.end_release(id) else {
             return;
         };
@@ -297,12 +297,7 @@ impl Leap {
         self.let_go(txn, &key);
     }
 
-    pub(crate) fn refuse(
-        &mut self,
-        cx: &mut Context<'_>,
-        releasing: Releasing,
-        reason: AbortReason,
-    ) {
+    pub(crate) fn refuse(&mut self, cx: &mut Cx<'_>, releasing: Releasing, reason: AbortReason) {
         if releasing.void {
             return;
         }
@@ -330,7 +325,7 @@ impl Leap {
     }
 
     /// Gives the row up: from here on it is a backup.
-    fn release(&mut self, cx: &mut Context<'_>, releasing: Releasing) {
+    fn release(&mut self, cx: &mut Cx<'_>, releasing: Releasing) {
         let (key, home, want) = (releasing.key, releasing.home, releasing.want);
         let to = want.to;
         let otag = match releasing.otag {
@@ -372,7 +367,7 @@ impl Leap {
     /// Sends a released row; as often as it is asked for.
     pub(crate) fn respond(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         home: ShardId,
         otag: Otag,
         key: &Key,
@@ -445,7 +440,7 @@ impl Leap {
     }
 
     /// The new owner has these durably.
-    pub(crate) fn on_release_ack(&mut self, cx: &mut Context<'_>, home: ShardId, ack: ReleaseAck) {
+    pub(crate) fn on_release_ack(&mut self, cx: &mut Cx<'_>, home: ShardId, ack: ReleaseAck) {
         self.requester.seen(home).raise(ack.floor);
         for (key, otag) in ack.keys {
             self.drop_backup(cx, key, otag);
@@ -453,7 +448,7 @@ impl Leap {
     }
 
     /// Forgets a row that was released, or wrongly thought to be owned, under `otag`.
-    pub(crate) fn drop_backup(&mut self, cx: &mut Context<'_>, key: Key, otag: Otag) {
+    pub(crate) fn drop_backup(&mut self, cx: &mut Cx<'_>, key: Key, otag: Otag) {
         let Some(held) = self.owner.held.get(&key) else {
             return;
         };
@@ -473,7 +468,7 @@ impl Leap {
     }
 
     /// Removes a row that lives elsewhere, unless a scan may still visit it.
-    pub(crate) fn evict(&mut self, cx: &mut Context<'_>, key: Key) {
+    pub(crate) fn evict(&mut self, cx: &mut Cx<'_>, key: Key) {
         if self.sharing.has_copy(&key) {
             return;
         }
@@ -485,7 +480,7 @@ impl Leap {
     }
 
     /// Removes what scans have held up, when none is left.
-    pub(crate) fn evict_left_over(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn evict_left_over(&mut self, cx: &mut Cx<'_>) {
         if self.home.evictions.is_empty() || self.jobs.has_scans() {
             return;
         }

@@ -1,7 +1,7 @@
 //! Sending, receiving, and what follows when a node comes back.
 
 use crate::message::{Body, Message};
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, TxnId};
 use txn::{AbortReason, Head, Life};
@@ -16,20 +16,20 @@ impl Leap {
     }
 
     /// Sends a message that waits for nothing.
-    pub(crate) fn say(&mut self, cx: &mut Context<'_>, to: ShardId, body: Body) {
+    pub(crate) fn say(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body) {
         self.post(cx, to, body, Self::NOTHING);
     }
 
     /// Sends and counts a message; the host counts its bytes. A message to this shard is dealt with
     /// at the end of the step.
-    pub(crate) fn post(&mut self, cx: &mut Context<'_>, to: ShardId, body: Body, wait: Position) {
+    pub(crate) fn post(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body, wait: Position) {
         self.post_after(cx, to, body, wait, Self::NOTHING);
     }
 
     /// As [`Leap::post`], for a message that waits for `wait_in_node` if it stays in the node.
     pub(crate) fn post_after(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         to: ShardId,
         body: Body,
         wait: Position,
@@ -43,7 +43,7 @@ impl Leap {
         cx.post(to, Message { head, body }, wait, wait_in_node);
     }
 
-    pub(crate) fn receive(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
+    pub(crate) fn receive(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {
         let Head {
             incarnation, clock, ..
         } = message.head;
@@ -56,13 +56,7 @@ impl Leap {
         self.on_body(cx, from, incarnation, message.body);
     }
 
-    pub(crate) fn on_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        incarnation: u32,
-        body: Body,
-    ) {
+    pub(crate) fn on_body(&mut self, cx: &mut Cx<'_>, from: ShardId, incarnation: u32, body: Body) {
         match body {
             Body::OwnerRequest(request) => self.on_owner_request(cx, from, incarnation, *request),
             Body::TransferRequest(request) => self.on_transfer_request(cx, from, *request),
@@ -106,7 +100,7 @@ impl Leap {
     }
 
     /// A node has a new incarnation: what its former life had in memory is gone.
-    pub(crate) fn peer_restarted(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+    pub(crate) fn peer_restarted(&mut self, cx: &mut Cx<'_>, node: NodeId, incarnation: u32) {
         if node == self.shard.node() {
             return;
         }
@@ -143,7 +137,7 @@ impl Leap {
     }
 
     /// Goes on with everything that can, until nothing can. Call it at the end of every step.
-    pub(crate) fn pump(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn pump(&mut self, cx: &mut Cx<'_>) {
         loop {
             if let Some(body) = self.loopback.pop_front() {
                 self.on_body(cx, self.shard, cx.incarnation, body);

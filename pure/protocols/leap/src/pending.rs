@@ -20,7 +20,7 @@
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Owed, Performance, Resolve};
 use crate::request::Standing;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, RowBatch, ShardId, Time, Ts, TxnId};
@@ -130,7 +130,7 @@ impl Leap {
     /// go to its transaction, because it is absent, lent, or near the end of its range.
     pub(crate) fn hold(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         key: &Key,
         formula: &Formula,
@@ -164,7 +164,7 @@ impl Leap {
         })
     }
 
-    fn lodge(&mut self, cx: &mut Context<'_>, job: &Job, key: &Key, formula: &Formula) {
+    fn lodge(&mut self, cx: &mut Cx<'_>, job: &Job, key: &Key, formula: &Formula) {
         cx.clock.tick(cx.now);
         let (txn, low) = (job.txn, cx.clock.reached());
         let note = || Lodger::new(txn.shard, cx.now);
@@ -182,7 +182,7 @@ impl Leap {
     /// they take their places among those.
     pub(crate) fn lodge_decided(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         commit_ts: Ts,
         writes: Vec<(Key, Formula)>,
@@ -199,7 +199,7 @@ impl Leap {
     /// The formula is held, or not.
     pub(crate) fn end_held(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &Job,
         key: &Key,
         result: Result<OpResult, OpError>,
@@ -234,7 +234,7 @@ impl Leap {
     }
 
     /// How a transaction with formulas here has ended.
-    pub(crate) fn on_resolve(&mut self, cx: &mut Context<'_>, from: ShardId, resolve: Resolve) {
+    pub(crate) fn on_resolve(&mut self, cx: &mut Cx<'_>, from: ShardId, resolve: Resolve) {
         let Resolve { txn, commit_ts } = resolve;
         let Some(commit_ts) = commit_ts else {
             self.drop_lodger(cx, txn);
@@ -252,7 +252,7 @@ impl Leap {
         }
     }
 
-    fn decide(&mut self, cx: &mut Context<'_>, txn: TxnId, commit_ts: Ts) {
+    fn decide(&mut self, cx: &mut Cx<'_>, txn: TxnId, commit_ts: Ts) {
         if self.pendings.formulas.decided(txn).is_some() {
             return;
         }
@@ -263,7 +263,7 @@ impl Leap {
     }
 
     /// Applies what is decided on a row and may not be preceded by anything any more.
-    fn apply_due(&mut self, cx: &mut Context<'_>, key: &Key) {
+    fn apply_due(&mut self, cx: &mut Cx<'_>, key: &Key) {
         loop {
             match self.pendings.formulas.next(key) {
                 Next::Undecided => return,
@@ -276,7 +276,7 @@ impl Leap {
         }
     }
 
-    fn apply_pending(&mut self, cx: &mut Context<'_>, key: &Key, txn: TxnId, commit_ts: Ts) {
+    fn apply_pending(&mut self, cx: &mut Cx<'_>, key: &Key, txn: TxnId, commit_ts: Ts) {
         let formula = self.pendings.formulas.take(txn, key);
         let formula = formula.expect("it is the next one");
         let position = self.apply_formula(cx, txn, key, formula, commit_ts);
@@ -298,7 +298,7 @@ impl Leap {
     /// A version of a formula, with its record. Nothing if the index is gone.
     fn apply_formula(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         key: &Key,
         formula: Formula,
@@ -315,7 +315,7 @@ impl Leap {
     }
 
     /// Rolls back what a transaction has here, and gives up all its locks.
-    fn drop_lodger(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn drop_lodger(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let jobs = self.guests.holding(txn);
         let formulas = &self.pendings.formulas;
         let nothing = jobs.is_empty() && !formulas.knows(txn);
@@ -342,7 +342,7 @@ impl Leap {
 
     /// A transaction asks for a row on which it has a formula here: that goes with the row. The row
     /// leaves with a clock below its commit, so nothing waits for it any more.
-    pub(crate) fn withdraw(&mut self, cx: &mut Context<'_>, txn: TxnId, key: &Key) {
+    pub(crate) fn withdraw(&mut self, cx: &mut Cx<'_>, txn: TxnId, key: &Key) {
         if self.pendings.formulas.withdraw(txn, key) {
             self.apply_due(cx, key);
             self.wake_snapshots();
@@ -361,7 +361,7 @@ impl Leap {
     /// it are asked.
     pub(crate) fn awaits_outcomes(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         ts: Ts,
         reads: &mut dyn FnMut(&Key) -> bool,
@@ -402,7 +402,7 @@ impl Leap {
         Ok(waits)
     }
 
-    fn ask_outcome(&mut self, cx: &mut Context<'_>, txn: TxnId, ts: Ts) {
+    fn ask_outcome(&mut self, cx: &mut Cx<'_>, txn: TxnId, ts: Ts) {
         let Some(lodger) = self.pendings.formulas.note_mut(txn) else {
             return;
         };
@@ -414,7 +414,7 @@ impl Leap {
     }
 
     /// A transaction is not decided, and commits above `at`.
-    pub(crate) fn on_still_open(&mut self, cx: &mut Context<'_>, txn: TxnId, at: Ts) {
+    pub(crate) fn on_still_open(&mut self, cx: &mut Cx<'_>, txn: TxnId, at: Ts) {
         let Some(lodger) = self.pendings.formulas.note_mut(txn) else {
             return;
         };
@@ -428,7 +428,7 @@ impl Leap {
     }
 
     /// A node has a new life: those of its transactions that are not decided are asked about.
-    pub(crate) fn ask_lost_lodgers(&mut self, cx: &mut Context<'_>, node: NodeId, life: u32) {
+    pub(crate) fn ask_lost_lodgers(&mut self, cx: &mut Cx<'_>, node: NodeId, life: u32) {
         let lost = self.pendings.formulas.undecided();
         let lost = lost
             .filter(|(txn, lodger)| lodger.coordinator.node() == node && txn.incarnation < life);
@@ -452,7 +452,7 @@ impl Leap {
     }
 
     /// Asks about transactions that others wait for, and those that were not heard of for long.
-    pub(crate) fn on_pendings_timer(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_pendings_timer(&mut self, cx: &mut Cx<'_>) {
         self.pendings.ask_again.stop();
         if self.pendings.formulas.is_empty() {
             return;
@@ -485,7 +485,7 @@ impl Leap {
 
     /// Applies what was collected after a restart, on rows of which it is known by now that they
     /// are here. Of those that are not, the next owner has got them with the row.
-    pub(crate) fn apply_collected(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn apply_collected(&mut self, cx: &mut Cx<'_>) {
         if self.pendings.collected.is_empty() {
             return;
         }

@@ -1,7 +1,7 @@
 //! The contract of `txn`, as this protocol meets it.
 
 use crate::message::Body;
-use crate::{AwayCursor, Context, Leap, Message};
+use crate::{AwayCursor, Cx, Leap, Message};
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
@@ -20,32 +20,32 @@ impl Protocol for Leap {
 
     fn recover(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         tables: &mut CheckpointTables,
         moving: &dyn Fn(IndexId) -> bool,
     ) {
         self.recover_rows(cx, core::mem::take(&mut tables.ownership), moving);
     }
 
-    fn begin(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
+    fn begin(&mut self, cx: &mut Cx<'_>, txn: TxnId, options: TxnOptions) {
         cx.clock.merge(options.priority_ts);
         self.coord.txns.begin(txn, options);
         cx.note_begin(txn);
     }
 
-    fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+    fn submit(&mut self, cx: &mut Cx<'_>, submission: Submission) -> Submitted {
         let submitted = self.submit_op(cx, submission);
         self.end_step(cx);
         submitted
     }
 
-    fn commit(&mut self, cx: &mut Context<'_>, txn: TxnId, id: OpId) -> Submitted<OpReply> {
+    fn commit(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let submitted = self.commit_txn(cx, txn, id);
         self.end_step(cx);
         submitted
     }
 
-    fn abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.abort_txn(cx, txn, AbortReason::Requested);
         self.end_step(cx);
     }
@@ -58,12 +58,12 @@ impl Protocol for Leap {
         self.coord.forget(txn);
     }
 
-    fn on_message(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
+    fn on_message(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {
         self.receive(cx, from, message);
         self.end_step(cx);
     }
 
-    fn on_durable(&mut self, cx: &mut Context<'_>, durable: Position) {
+    fn on_durable(&mut self, cx: &mut Cx<'_>, durable: Position) {
         self.installed.forget(durable);
         self.jobs.on_durable();
         self.arrivals_durable(cx, durable);
@@ -74,7 +74,7 @@ impl Protocol for Leap {
         self.jobs.awaits_journal()
     }
 
-    fn on_tick(&mut self, cx: &mut Context<'_>) {
+    fn on_tick(&mut self, cx: &mut Cx<'_>) {
         self.run_timers(cx);
         self.locks.expire(cx.now);
         // Idle readers give way under this protocol as under any other that shares the table.
@@ -88,13 +88,13 @@ impl Protocol for Leap {
         self.end_step(cx);
     }
 
-    fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+    fn on_peer(&mut self, cx: &mut Cx<'_>, node: NodeId, incarnation: u32) {
         self.peer_restarted(cx, node, incarnation);
         self.peer_up(cx, node);
         self.end_step(cx);
     }
 
-    fn on_peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn on_peer_down(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         self.peer_down(cx, node);
         self.end_step(cx);
     }
@@ -104,10 +104,8 @@ impl Protocol for Leap {
         if self.jobs.has_parked() || has_slices || self.rejoin.has_turns() {
             return Some(Time(0));
         }
-        match (self.timer_at(), self.locks.deadline()) {
-            (Some(timer), Some(lock)) => Some(timer.min(lock)),
-            (timer, lock) => timer.or(lock),
-        }
+        let all = [self.timer_at(), self.locks.deadline()];
+        all.into_iter().flatten().min()
     }
 
     fn checkpoint_may_begin(&mut self) -> bool {
@@ -132,11 +130,11 @@ impl Protocol for Leap {
         indexes.iter().all(|index| self.is_gathered(*index))
     }
 
-    fn leave(&mut self, cx: &mut Context<'_>, index: IndexId) {
+    fn leave(&mut self, cx: &mut Cx<'_>, index: IndexId) {
         self.leave_rows(cx, index);
     }
 
-    fn forget_index(&mut self, cx: &mut Context<'_>, index: IndexId) {
+    fn forget_index(&mut self, cx: &mut Cx<'_>, index: IndexId) {
         self.forget_rows(cx, index);
     }
 
@@ -264,7 +262,7 @@ impl ProtocolMessage for Message {
 }
 
 impl Leap {
-    fn end_step(&mut self, cx: &mut Context<'_>) {
+    fn end_step(&mut self, cx: &mut Cx<'_>) {
         self.pump(cx);
         self.evict_left_over(cx);
     }

@@ -13,7 +13,7 @@ use crate::message::{Body, Claims, Verdicts};
 use crate::owner::{Held, Tenure};
 use crate::resolve::Resolving;
 use crate::roles::{Rows, bounds};
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -34,7 +34,7 @@ impl Leap {
     /// `moves` names: all others are none of this protocol's.
     pub(crate) fn recover_rows(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         ownership: Ownership,
         moves: &dyn Fn(IndexId) -> bool,
     ) {
@@ -110,7 +110,7 @@ impl Leap {
     }
 
     /// Asks and claims, for the first time or again.
-    pub(crate) fn rejoin_again(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn rejoin_again(&mut self, cx: &mut Cx<'_>) {
         self.rejoin.again.stop();
         self.fail_gated(cx);
         let pause_us = self.settings.resend_us;
@@ -129,7 +129,7 @@ impl Leap {
 
     /// Begins to tell a home what this shard has of its rows, unless that is under way. Those rows
     /// neither come nor go meanwhile: the home, or this shard, has just restarted.
-    fn start_claims(&mut self, cx: &mut Context<'_>, home: ShardId, expected: u32) {
+    fn start_claims(&mut self, cx: &mut Cx<'_>, home: ShardId, expected: u32) {
         let round = self.next_number + 1;
         if !self.rejoin.begin_claims(home, expected, round) {
             return;
@@ -139,7 +139,7 @@ impl Leap {
     }
 
     /// Goes on with the claims that are on their way.
-    pub(crate) fn claim(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn claim(&mut self, cx: &mut Cx<'_>) {
         if let Some(home) = self.rejoin.next_claimed() {
             self.claim_slice(cx, home);
         }
@@ -147,7 +147,7 @@ impl Leap {
 
     /// Tells a home of the next rows. What has just come or gone must be durable first: the home
     /// relies on it, and the claimant must say the same after a crash.
-    fn claim_slice(&mut self, cx: &mut Context<'_>, home: ShardId) {
+    fn claim_slice(&mut self, cx: &mut Cx<'_>, home: ShardId) {
         let Some(mut claiming) = self.rejoin.take_claims(home) else {
             return;
         };
@@ -181,7 +181,7 @@ impl Leap {
     }
 
     /// A home has restarted. From here on nothing is accepted that a former life of it granted.
-    pub(crate) fn on_ask(&mut self, cx: &mut Context<'_>, home: ShardId, incarnation: u32) {
+    pub(crate) fn on_ask(&mut self, cx: &mut Cx<'_>, home: ShardId, incarnation: u32) {
         if !printed!(self, LeapCopiesForgotten) {
             self.drop_copies_of(cx, home);
         }
@@ -217,7 +217,7 @@ impl Leap {
 
     pub(crate) fn on_claims(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         incarnation: u32,
         claims: Claims,
@@ -244,7 +244,7 @@ impl Leap {
 
     /// A shard has restarted while this home goes on: deals with the next part of its claims, and
     /// tells it which of them stand.
-    fn judge(&mut self, cx: &mut Context<'_>, from: ShardId, incarnation: u32, claims: &Claims) {
+    fn judge(&mut self, cx: &mut Cx<'_>, from: ShardId, incarnation: u32, claims: &Claims) {
         let Some(rows) = self.rejoin.judge(from, incarnation, claims) else {
             return;
         };
@@ -257,7 +257,7 @@ impl Leap {
 
     /// What a restarted shard has lost of `rows` (behind the first key, up to the second) goes back
     /// to the backups.
-    fn join(&mut self, cx: &mut Context<'_>, from: ShardId, rows: &Rows, claims: &[Claim]) {
+    fn join(&mut self, cx: &mut Cx<'_>, from: ShardId, rows: &Rows, claims: &[Claim]) {
         if printed!(self, LeapOwnerIgnored) {
             return;
         }
@@ -281,7 +281,7 @@ impl Leap {
     /// What was on its way to the restarted shard.
     fn join_coming(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         rows: &Rows,
         owned: &dyn Fn(&Key, Otag) -> bool,
@@ -305,7 +305,7 @@ impl Leap {
     /// What the restarted shard owned.
     fn join_there(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         rows: &Rows,
         claims: &BTreeMap<&Key, (Otag, Holding)>,
@@ -350,7 +350,7 @@ impl Leap {
     /// Tells a restarted shard which claims of a part (round, part, whether it is the last) stand.
     pub(crate) fn send_verdicts(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         to: ShardId,
         incarnation: u32,
         (round, part, last): (u64, u32, bool),
@@ -382,7 +382,7 @@ impl Leap {
         self.say(cx, to, Body::Verdicts(Box::new(verdicts)));
     }
 
-    pub(crate) fn on_verdicts(&mut self, cx: &mut Context<'_>, home: ShardId, verdicts: Verdicts) {
+    pub(crate) fn on_verdicts(&mut self, cx: &mut Cx<'_>, home: ShardId, verdicts: Verdicts) {
         let mine = verdicts.to_incarnation == cx.incarnation;
         if !mine || !self.rejoin.awaits_verdicts(home) || !self.rejoin.hear(home, &verdicts) {
             return;

@@ -8,7 +8,7 @@ use crate::job::{Stop, Wait};
 use crate::message::{Body, Fate, Inform, Refused, Response};
 use crate::outage::cut_off;
 use crate::owner::{Held, Tenure};
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Time, Ts};
@@ -92,7 +92,7 @@ impl Leap {
     /// it here.
     pub(crate) fn own(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         key: &Key,
         job: u64,
         priority: Priority,
@@ -132,7 +132,7 @@ impl Leap {
     /// Asks for a row that is locked here, in the name of the transaction that has locked it.
     pub(crate) fn ask(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         key: &Key,
         waiters: Vec<u64>,
         priority: Priority,
@@ -159,7 +159,7 @@ impl Leap {
         self.send_request(cx, seq);
     }
 
-    pub(crate) fn send_request(&mut self, cx: &mut Context<'_>, seq: u64) {
+    pub(crate) fn send_request(&mut self, cx: &mut Cx<'_>, seq: u64) {
         let Some(message) = self.requester.message(seq) else {
             return;
         };
@@ -178,7 +178,7 @@ impl Leap {
         self.say(cx, home, body);
     }
 
-    pub(crate) fn on_working(&mut self, cx: &mut Context<'_>, seq: u64, at: Option<ShardId>) {
+    pub(crate) fn on_working(&mut self, cx: &mut Cx<'_>, seq: u64, at: Option<ShardId>) {
         self.requester.requests.hear(seq, cx.now);
         let Some(request) = self.requester.requests.get_mut(seq) else {
             return;
@@ -192,7 +192,7 @@ impl Leap {
     }
 
     /// A row has arrived.
-    pub(crate) fn on_response(&mut self, cx: &mut Context<'_>, from: ShardId, response: Response) {
+    pub(crate) fn on_response(&mut self, cx: &mut Cx<'_>, from: ShardId, response: Response) {
         if response.to_incarnation != cx.incarnation {
             return;
         }
@@ -214,7 +214,7 @@ impl Leap {
         self.take_in(cx, from, response);
     }
 
-    fn take_in(&mut self, cx: &mut Context<'_>, from: ShardId, response: Response) {
+    fn take_in(&mut self, cx: &mut Cx<'_>, from: ShardId, response: Response) {
         let Response {
             home,
             otag,
@@ -281,7 +281,7 @@ impl Leap {
 
     fn count_arrival(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         home: ShardId,
         seq: u64,
@@ -329,7 +329,7 @@ impl Leap {
         }
     }
 
-    pub(crate) fn on_refused(&mut self, cx: &mut Context<'_>, refused: Refused) {
+    pub(crate) fn on_refused(&mut self, cx: &mut Cx<'_>, refused: Refused) {
         if refused.to_incarnation != cx.incarnation {
             return;
         }
@@ -351,12 +351,7 @@ impl Leap {
     ///
     /// A transaction that has read a copy of the row and asked to write it cannot ask again: the
     /// copy may be gone, and the row has been another's to write since.
-    pub(crate) fn fail_request(
-        &mut self,
-        cx: &mut Context<'_>,
-        seq: u64,
-        reason: Option<AbortReason>,
-    ) {
+    pub(crate) fn fail_request(&mut self, cx: &mut Cx<'_>, seq: u64, reason: Option<AbortReason>) {
         let Some(request) = self.requester.end(seq) else {
             return;
         };
@@ -391,7 +386,7 @@ impl Leap {
     /// Tells a home what became of a grant, and remembers to say so again.
     pub(crate) fn inform(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         home: ShardId,
         otag: Otag,
         fate: Fate,
@@ -413,7 +408,7 @@ impl Leap {
     }
 
     /// Says it again, because the home seems not to know.
-    pub(crate) fn inform_again(&mut self, cx: &mut Context<'_>, home: ShardId, otag: Otag) {
+    pub(crate) fn inform_again(&mut self, cx: &mut Cx<'_>, home: ShardId, otag: Otag) {
         let Some(pending) = self.requester.informs.resend(&(home, otag), cx.now) else {
             return;
         };
@@ -423,7 +418,7 @@ impl Leap {
     }
 
     /// Tells the homes of rows whose arrival has become durable.
-    pub(crate) fn arrivals_durable(&mut self, cx: &mut Context<'_>, durable: Position) {
+    pub(crate) fn arrivals_durable(&mut self, cx: &mut Cx<'_>, durable: Position) {
         let node = self.shard.node();
         for (home, fates) in self.requester.arrived(durable, node, cx.now) {
             let again = false;
@@ -433,7 +428,7 @@ impl Leap {
     }
 
     /// The owner behind a grant has restarted: it is either here already or never will be.
-    pub(crate) fn on_cancel(&mut self, cx: &mut Context<'_>, home: ShardId, key: &Key, otag: Otag) {
+    pub(crate) fn on_cancel(&mut self, cx: &mut Cx<'_>, home: ShardId, key: &Key, otag: Otag) {
         let held = self
             .owner
             .held

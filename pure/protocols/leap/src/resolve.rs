@@ -4,7 +4,7 @@
 use crate::checkpoint::Former;
 use crate::home::Entry;
 use crate::roles::Collected;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -101,7 +101,7 @@ fn add(best: &mut BTreeMap<Key, Best>, shard: ShardId, claim: &Claim) {
 
 impl Leap {
     /// Goes on with what was claimed of this home, and with what restarted shards are told of it.
-    pub(crate) fn resolve_slice(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn resolve_slice(&mut self, cx: &mut Cx<'_>) {
         let most = self.settings.slice_units as usize;
         let mut left = most;
         if let Some(mut resolving) = self.rejoin.resolving.take() {
@@ -125,7 +125,7 @@ impl Leap {
     /// Whether the owner table is complete.
     fn resolve_some(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         resolving: &mut Resolving,
         left: &mut usize,
     ) -> bool {
@@ -151,7 +151,7 @@ impl Leap {
     }
 
     /// From here on this home serves its rows.
-    fn resolved(&mut self, cx: &mut Context<'_>, resolving: Resolving) {
+    fn resolved(&mut self, cx: &mut Cx<'_>, resolving: Resolving) {
         self.rejoin.serve();
         let mut all_owed = Vec::new();
         for (shard, collected) in resolving.all {

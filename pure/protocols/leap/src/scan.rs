@@ -5,7 +5,7 @@ use crate::job::{Job, Stop, Wait};
 use crate::keyed::waits_until;
 use crate::listing::{WINDOW_MAX, ahead_of};
 use crate::message::FetchedRow;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ use txn::{AbortReason, JournalPort, LockMode, OpResult, Read, ScanOp, ScanRun, S
 
 /// Refuses a scan of which a guarded snapshot may miss a version: of rows here, also of such as
 /// have come since it began. Others are looked at where they are.
-fn look_out_in(cx: &Context<'_>, op: &ScanOp) -> Result<(), Stop> {
+fn look_out_in(cx: &Cx<'_>, op: &ScanOp) -> Result<(), Stop> {
     let guarded = op.read.snapshot().filter(Snapshot::is_guarded);
     match guarded.is_some_and(|snapshot| misses(cx.store, op, snapshot.at, Ts::MAX)) {
         true => Err(Stop::aborted(AbortReason::SnapshotMisses)),
@@ -147,7 +147,7 @@ enum Halt {
 impl Leap {
     pub(crate) fn scan(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &ScanOp,
     ) -> Result<OpResult, Stop> {
@@ -175,7 +175,7 @@ impl Leap {
 
     fn go_on(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &ScanOp,
         state: &mut ScanState,
@@ -239,7 +239,7 @@ impl Leap {
         Ok(state.run.finish()?)
     }
 
-    fn begin_scan(&mut self, cx: &mut Context<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
+    fn begin_scan(&mut self, cx: &mut Cx<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
         let slot = op.slot();
         match op.read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
@@ -297,7 +297,7 @@ impl Leap {
     }
 
     /// The slots with rows of this home, own writes or rows of other owners, ascending.
-    fn slots_of(&self, cx: &Context<'_>, job: &Job, op: &ScanOp) -> Vec<Slot> {
+    fn slots_of(&self, cx: &Cx<'_>, job: &Job, op: &ScanOp) -> Vec<Slot> {
         let mut slots = BTreeSet::new();
         match op.slots {
             Slots::One(slot) => {
@@ -332,7 +332,7 @@ impl Leap {
     /// Visits the rest of a slot. `Some`: why it is not finished.
     fn visit_slot(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &ScanOp,
         state: &mut ScanState,
@@ -388,7 +388,7 @@ impl Leap {
     /// own writes. At most so many: more than a turn visits.
     fn extras_of(
         &self,
-        cx: &Context<'_>,
+        cx: &Cx<'_>,
         job: &mut Job,
         op: &ScanOp,
         state: &ScanState,

@@ -14,7 +14,7 @@ use crate::job::{Job, Stop, Wait};
 use crate::message::{Body, Owed, Resolve};
 use crate::request::Standing;
 use crate::txns::Phase;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
@@ -56,7 +56,7 @@ pub(crate) struct Owings {
 
 impl Leap {
     /// Whom to ship a formula of a larger transaction to; `None`: it runs here.
-    pub(crate) fn shippee(&mut self, cx: &Context<'_>, txn: TxnId, op: &Op) -> Option<ShardId> {
+    pub(crate) fn shippee(&mut self, cx: &Cx<'_>, txn: TxnId, op: &Op) -> Option<ShardId> {
         let Op::Formula { key, formula } = op else {
             return None;
         };
@@ -77,7 +77,7 @@ impl Leap {
     }
 
     /// Sends a formula to the owner of its row.
-    pub(crate) fn ship(&mut self, cx: &mut Context<'_>, mut job: Job, to: ShardId) {
+    pub(crate) fn ship(&mut self, cx: &mut Cx<'_>, mut job: Job, to: ShardId) {
         let (id, last) = job.local();
         let message = self.errand_of(&mut job, to, true);
         let errand = Errand::new(id, last, to, message);
@@ -132,7 +132,7 @@ impl Leap {
     /// which become writes here.
     pub(crate) fn fold_back(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         op: &Op,
     ) -> Result<(), Stop> {
@@ -187,12 +187,7 @@ impl Leap {
     }
 
     /// Journals formulas, in front of the commit that makes them count.
-    pub(crate) fn append_shipped(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        formulas: &[Shipment],
-    ) {
+    pub(crate) fn append_shipped(&mut self, cx: &mut Cx<'_>, txn: TxnId, formulas: &[Shipment]) {
         let record = Record::Shipped {
             shard: self.shard,
             txn,
@@ -204,7 +199,7 @@ impl Leap {
     /// The commit is journaled: the owners are told.
     pub(crate) fn send_off(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         commit_ts: Ts,
         position: Position,
@@ -234,7 +229,7 @@ impl Leap {
     }
 
     /// Tells owners, for the first time or again, what they have not said that they are done with.
-    pub(crate) fn tell_owners(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn tell_owners(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(owing) = self.coord.owings.all.resend(&txn, cx.now) else {
             return;
         };
@@ -247,7 +242,7 @@ impl Leap {
     }
 
     /// An owner has applied all that was shipped to it, and its record is durable.
-    pub(crate) fn on_applied(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+    pub(crate) fn on_applied(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         let Some(owing) = self.coord.owings.all.get_mut(&txn) else {
             return;
         };
@@ -258,13 +253,13 @@ impl Leap {
         }
     }
 
-    fn append_delivered(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn append_delivered(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let record = Record::Delivered { txn };
         cx.append(&mut self.scratch, |out| record.encode(out));
     }
 
     /// The owner of a formula waits for its outcome.
-    pub(crate) fn on_undecided(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+    pub(crate) fn on_undecided(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         if let Some(owing) = self.coord.owings.all.get(&txn) {
             let (commit_ts, position) = (Some(owing.commit_ts), owing.position);
             let resolve = Resolve { txn, commit_ts };
@@ -287,7 +282,7 @@ impl Leap {
     }
 
     /// Gives up the formulas of a transaction that is rolled back, and answers those on their way.
-    pub(crate) fn give_up_ships(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: &Outcome) {
+    pub(crate) fn give_up_ships(&mut self, cx: &mut Cx<'_>, txn: TxnId, outcome: &Outcome) {
         let Outcome::Aborted(reason) = outcome else {
             return;
         };
@@ -316,7 +311,7 @@ impl Leap {
     }
 
     /// Goes on with what a former life owed.
-    pub(crate) fn recover_owings(&mut self, cx: &mut Context<'_>, shipped: Vec<Shipped>) {
+    pub(crate) fn recover_owings(&mut self, cx: &mut Cx<'_>, shipped: Vec<Shipped>) {
         for Shipped {
             txn,
             commit_ts,
@@ -376,7 +371,7 @@ impl Leap {
     /// Ends a shipped formula's operation, which the owner has refused.
     pub(crate) fn end_ship(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         errand: &Errand,
         wait: Position,
         result: Result<OpResult, OpError>,
@@ -389,7 +384,7 @@ impl Leap {
 
     /// A node has a new life, or cannot be reached: transactions that wait for its answers to
     /// shipped formulas are rolled back.
-    pub(crate) fn lose_ships(&mut self, cx: &mut Context<'_>, node: NodeId, before: u32) {
+    pub(crate) fn lose_ships(&mut self, cx: &mut Cx<'_>, node: NodeId, before: u32) {
         let lost = self.errands.out.lost(node, before).into_iter();
         let lost = lost.map(|number| &self.errands.out[number]);
         let lost = lost.filter(|errand| errand.message.holds);
@@ -411,14 +406,8 @@ fn owed_of(txn: TxnId, commit_ts: Ts, shipment: &Shipment) -> Owed {
 
 /// Whether an operation reads or writes `key`.
 fn touches(op: &Op, key: &Key) -> bool {
-    match op {
-        Op::Scan(scan) => scan.index == key.index,
-        Op::InsertMany(rows) => rows.index() == key.index,
-        Op::Clock(_) => false,
-        Op::Get { .. }
-        | Op::Modify { .. }
-        | Op::Insert { .. }
-        | Op::Formula { .. }
-        | Op::Write { .. } => op.key() == Some(key),
+    match op.key() {
+        Some(own) => own == key,
+        None => op.index() == Some(key.index),
     }
 }

@@ -224,22 +224,12 @@ impl Leap {
                 Some(owner) => write!(f, "away {key:?} {} at {owner}", tag(entry.otag))?,
                 None => write!(f, "away {key:?} {} leaving", tag(entry.otag))?,
             }
-            match entry.grant {
-                Some(otag) => {
-                    let cancel = if self.home.grants[otag].cancel {
-                        " cancelled"
-                    } else {
-                        ""
-                    };
-                    writeln!(
-                        f,
-                        " grant {} to {}{cancel}",
-                        tag(otag),
-                        self.home.grants[otag].want.to
-                    )?;
-                }
-                None => f.write_str("\n")?,
+            if let Some(otag) = entry.grant {
+                let grant = &self.home.grants[otag];
+                let cancel = if grant.cancel { " cancelled" } else { "" };
+                write!(f, " grant {} to {}{cancel}", tag(otag), grant.want.to)?;
             }
+            f.write_str("\n")?;
         }
         for (otag, settling) in &self.home.settling {
             let Settling {

@@ -2,7 +2,7 @@
 
 use crate::message::{Body, Fate, Inform};
 use crate::outage::cut_off;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, ShardId, Time};
@@ -79,7 +79,7 @@ impl Leap {
         self.next_timer().map(|(at, _)| at)
     }
 
-    pub(crate) fn run_timers(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn run_timers(&mut self, cx: &mut Cx<'_>) {
         while let Some((at, timer)) = self.next_timer()
             && at <= cx.now
         {
@@ -121,7 +121,7 @@ impl Leap {
         }
     }
 
-    fn on_request_timer(&mut self, cx: &mut Context<'_>) {
+    fn on_request_timer(&mut self, cx: &mut Cx<'_>) {
         let Some(seq) = self.requester.requests.take_due(cx.now) else {
             return;
         };
@@ -143,7 +143,7 @@ impl Leap {
         self.send_request(cx, seq);
     }
 
-    fn on_reading_timer(&mut self, cx: &mut Context<'_>) {
+    fn on_reading_timer(&mut self, cx: &mut Cx<'_>) {
         let Some(number) = self.coord.readings.take_due(cx.now) else {
             return;
         };
@@ -157,7 +157,7 @@ impl Leap {
         }
     }
 
-    fn on_fetching_timer(&mut self, cx: &mut Context<'_>) {
+    fn on_fetching_timer(&mut self, cx: &mut Cx<'_>) {
         let Some(number) = self.fetches.take_due(cx.now) else {
             return;
         };
@@ -176,7 +176,7 @@ impl Leap {
     }
 
     /// Tells homes once more what has become of their grants, until they say that they know.
-    pub(crate) fn tell_again(&mut self, cx: &mut Context<'_>, told: Vec<(ShardId, Otag)>) {
+    pub(crate) fn tell_again(&mut self, cx: &mut Cx<'_>, told: Vec<(ShardId, Otag)>) {
         let mut due: BTreeMap<ShardId, Vec<(Otag, Fate)>> = BTreeMap::new();
         for (home, otag) in told {
             if let Some(pending) = self.requester.informs.resend(&(home, otag), cx.now) {
@@ -190,7 +190,7 @@ impl Leap {
     }
 
     /// Asks homes about backups that should have been acknowledged by now.
-    fn on_backups_timer(&mut self, cx: &mut Context<'_>) {
+    fn on_backups_timer(&mut self, cx: &mut Cx<'_>) {
         self.fail_gated(cx);
         let mut due: BTreeMap<ShardId, Vec<(Key, Otag)>> = BTreeMap::new();
         for key in self.owner.backups.take_round(cx.now) {

@@ -4,7 +4,7 @@ use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::ship::Ship;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -158,11 +158,7 @@ impl Asked for Reading {
 }
 
 impl Leap {
-    pub(crate) fn submit_op(
-        &mut self,
-        cx: &mut Context<'_>,
-        submission: Submission,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn submit_op(&mut self, cx: &mut Cx<'_>, submission: Submission) -> Submitted {
         let txn = submission.txn;
         let state = self.coord.txns.of(txn);
         if let Some(outcome) = &state.outcome {
@@ -200,12 +196,12 @@ impl Leap {
     /// Begins an operation; `whole`: there is nothing else in its transaction.
     fn begin_job(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         mut job: Job,
         op: Op,
         to: ShardId,
         whole: bool,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         job.to = Some(to);
         if self.reads_elsewhere(cx, &op, to) && !self.touches_ships(job.txn, &op) {
             job.op = Some(op);
@@ -243,7 +239,7 @@ impl Leap {
 
     /// Whether a transaction of this one operation can begin and end in this step without a lock:
     /// its row is here, and nobody is in its way.
-    pub(crate) fn is_free(&self, cx: &Context<'_>, txn: TxnId, op: &Op) -> bool {
+    pub(crate) fn is_free(&self, cx: &Cx<'_>, txn: TxnId, op: &Op) -> bool {
         let mode = match op.read() {
             Some(Read::Lock(mode)) => mode,
             Some(_) => return false,
@@ -268,7 +264,7 @@ impl Leap {
     }
 
     /// Whether an operation does its work where the rows are, on another shard.
-    pub(crate) fn reads_elsewhere(&self, cx: &Context<'_>, op: &Op, to: ShardId) -> bool {
+    pub(crate) fn reads_elsewhere(&self, cx: &Cx<'_>, op: &Op, to: ShardId) -> bool {
         match (op.key(), op.read()) {
             // To be locked it would come here, if there were memory for it.
             (Some(key), Some(Read::Lock(_) | Read::LockRows { .. })) => {
@@ -302,10 +298,10 @@ impl Leap {
     /// The answer to an operation that ran here; pending if the commit rides on it and has to wait.
     pub(crate) fn end_local(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &Job,
         result: Result<OpResult, OpError>,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         let (id, last) = job.local();
         let Some(state) = self.coord.txns.get_mut(&job.txn) else {
             return Submitted::Ready(OpReply::failed(AbortReason::Requested));
@@ -323,13 +319,13 @@ impl Leap {
     /// wait.
     pub(crate) fn end_op(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         last: bool,
         wait: Position,
         result: Result<OpResult, OpError>,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         let idle = self.coord.txns[&txn].is_idle();
         match result {
             Err(OpError::Aborted(reason)) => self.fail(cx, txn, reason),
@@ -341,7 +337,7 @@ impl Leap {
     }
 
     /// A snapshot's row has left, or was never here.
-    pub(crate) fn redirect(&mut self, cx: &mut Context<'_>, job: Box<Job>) {
+    pub(crate) fn redirect(&mut self, cx: &mut Cx<'_>, job: Box<Job>) {
         self.forget_guest(&job);
         match job.origin {
             Origin::Local { id, .. } => {
@@ -371,7 +367,7 @@ impl Leap {
     }
 
     /// Sends a read to the shard where its rows are, or to their home.
-    fn read_elsewhere(&mut self, cx: &mut Context<'_>, mut job: Box<Job>, to: Option<ShardId>) {
+    fn read_elsewhere(&mut self, cx: &mut Cx<'_>, mut job: Box<Job>, to: Option<ShardId>) {
         let (id, last) = job.local();
         let op = job.op.take().expect("an operation that did not run");
         let to = match op.key() {
@@ -429,7 +425,7 @@ impl Leap {
         self.send_read(cx, number);
     }
 
-    pub(crate) fn send_read(&mut self, cx: &mut Context<'_>, number: u64) {
+    pub(crate) fn send_read(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(reading) = self.coord.readings.get(number) else {
             return;
         };
@@ -448,13 +444,13 @@ impl Leap {
         self.post(cx, to, body, wait);
     }
 
-    pub(crate) fn on_reading(&mut self, cx: &mut Context<'_>, number: u64) {
+    pub(crate) fn on_reading(&mut self, cx: &mut Cx<'_>, number: u64) {
         self.coord.readings.hear(number, cx.now);
         self.fetches.hear(number, cx.now);
         self.errands.out.hear(number, cx.now);
     }
 
-    pub(crate) fn on_reply(&mut self, cx: &mut Context<'_>, from: ShardId, reply: ReadReply) {
+    pub(crate) fn on_reply(&mut self, cx: &mut Cx<'_>, from: ShardId, reply: ReadReply) {
         let ReadReply { txn, number, .. } = reply;
         if !self.coord.readings.contains(number) {
             // The transaction is over, but its locks may be there.
@@ -498,7 +494,7 @@ impl Leap {
     }
 
     /// A row was not where it was looked for: it may be here by now, or its home knows better.
-    pub(crate) fn read_again(&mut self, cx: &mut Context<'_>, number: u64) {
+    pub(crate) fn read_again(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(reading) = self.coord.readings.get(number) else {
             return;
         };

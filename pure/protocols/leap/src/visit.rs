@@ -3,14 +3,14 @@
 use crate::job::{Job, Origin, Stop, Wait, acquire_row};
 use crate::message::{Body, Confirm, ReadReply, ReadRequest};
 use crate::request::Standing;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{ShardId, Time, TxnId};
 use txn::{Asked, LockMode, Op, OpError, OpResult, Outcome, Read};
 
 /// What a transaction of another shard has here.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Visit {
     coordinator: ShardId,
     /// Jobs that have not ended.
@@ -29,7 +29,7 @@ impl Asked for Visit {
 }
 
 impl Leap {
-    pub(crate) fn on_read(&mut self, cx: &mut Context<'_>, from: ShardId, request: ReadRequest) {
+    pub(crate) fn on_read(&mut self, cx: &mut Cx<'_>, from: ShardId, request: ReadRequest) {
         let ReadRequest { txn, number, .. } = request;
         let origin = Origin::Read { number };
         if self.guests.has(txn, origin) {
@@ -52,7 +52,7 @@ impl Leap {
     }
 
     /// Notes that a transaction of another shard may have locks here.
-    pub(crate) fn open_visit(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn open_visit(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.visit(cx.now, txn);
         self.visits.defer(txn, cx.now);
     }
@@ -62,9 +62,7 @@ impl Leap {
         if !self.visits.contains(txn) {
             let visit = Visit {
                 coordinator: txn.shard,
-                jobs: Vec::new(),
-                fetched_from: Vec::new(),
-                given_up: false,
+                ..Visit::default()
             };
             self.visits.begin(txn, visit, now, false);
         }
@@ -73,7 +71,7 @@ impl Leap {
 
     pub(crate) fn end_read(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &Job,
         number: u64,
         result: Result<OpResult, OpError>,
@@ -90,7 +88,7 @@ impl Leap {
 
     fn reply(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &Job,
         number: u64,
         result: Option<Result<OpResult, OpError>>,
@@ -110,7 +108,7 @@ impl Leap {
     }
 
     /// The row is not here: its owner is asked, if this is its home.
-    pub(crate) fn forward_read(&mut self, cx: &mut Context<'_>, job: &Job, number: u64) {
+    pub(crate) fn forward_read(&mut self, cx: &mut Cx<'_>, job: &Job, number: u64) {
         let op = job.op.clone().expect("it did not run");
         let key = op.key().expect("a scan runs at the home");
         if let Some(reason) = self.hindrance(key) {
@@ -153,7 +151,7 @@ impl Leap {
         }
     }
 
-    pub(crate) fn on_confirm(&mut self, cx: &mut Context<'_>, from: ShardId, confirm: Confirm) {
+    pub(crate) fn on_confirm(&mut self, cx: &mut Cx<'_>, from: ShardId, confirm: Confirm) {
         let Confirm { txn, expected } = confirm;
         // The clock has taken in the commit timestamp, and a next life must not draw below it: the
         // answer leaves when a bound above it is durable, as everything does.
@@ -164,7 +162,7 @@ impl Leap {
     }
 
     /// A transaction of another shard is over.
-    pub(crate) fn end_visit(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn end_visit(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(visit) = self.visits.end(txn) else {
             return;
         };
@@ -189,7 +187,7 @@ impl Leap {
 
     /// Formulas of a transaction that wait for locks here are not held any more: the locks are
     /// about to go, and the word of its coordinator may have been lost.
-    fn decline_held(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn decline_held(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         for id in self.guests.holding(txn) {
             let Some(job) = self.drop_job(id) else {
                 continue;
@@ -211,7 +209,7 @@ impl Leap {
 
     /// Rows that are to leave in the name of a transaction whose locks were just freed go on
     /// waiting: the grant runs to its end, whatever becomes of the transaction.
-    fn ask_again_for_releases(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn ask_again_for_releases(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let waiting: Vec<u64> = self
             .owner
             .releasing
@@ -237,7 +235,7 @@ impl Leap {
     /// they go: it must have confirmed them before it commits, and what is written here afterwards
     /// lies above all that it has confirmed. That they went is kept until the transaction is over,
     /// for it may read here again and confirm that.
-    pub(crate) fn inquire(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn inquire(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         if self.is_down(txn.shard) {
             self.end_visit(cx, txn);
             self.visit(cx.now, txn).given_up = true;
@@ -248,7 +246,7 @@ impl Leap {
     }
 
     /// A shard wants to know whether it still has to keep the locks of a transaction.
-    pub(crate) fn on_inquire(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+    pub(crate) fn on_inquire(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         let outcome = self.coord.txns.get(&txn).map(|state| &state.outcome);
         let body = match outcome {
             Some(None) => Body::Running(txn),

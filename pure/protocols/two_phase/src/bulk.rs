@@ -1,7 +1,7 @@
 //! Many new rows in one operation: those of a slot go together if nobody is in their way
 //! ([`txn::lock::LockTable::take_rows`]).
 
-use crate::Context;
+use crate::Cx;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
 use crate::message::Message;
@@ -11,7 +11,7 @@ use local::ask::take_group;
 use local::{Asker, Group, Load};
 use txn::lock::Item;
 use txn::rows::NewRows;
-use txn::{Cx, LockMode, OpResult};
+use txn::{LockMode, OpResult};
 
 /// A job that inserts.
 struct Loader<'l, 'h> {
@@ -29,17 +29,12 @@ impl Load<Message> for Loader<'_, '_> {
         local::load::GROUPS_FROM
     };
 
-    fn insert_one(
-        &mut self,
-        cx: &mut Cx<'_, Message>,
-        key: &mut Key,
-        row: &[u8],
-    ) -> Result<OpResult, Stop> {
+    fn insert_one(&mut self, cx: &mut Cx<'_>, key: &mut Key, row: &[u8]) -> Result<OpResult, Stop> {
         let row = || row.to_vec();
         self.hands.insert_one(cx, self.job, self.asker, key, row)
     }
 
-    fn insert_group(&mut self, cx: &mut Cx<'_, Message>, group: &Group<'_>) -> Result<bool, Stop> {
+    fn insert_group(&mut self, cx: &mut Cx<'_>, group: &Group<'_>) -> Result<bool, Stop> {
         let writes = self.hands.part.as_deref().map(|part| part.written.writes());
         if !take_group(self.hands.locks, self.asker.priority, group, writes) {
             return Ok(false);
@@ -52,7 +47,7 @@ impl Load<Message> for Loader<'_, '_> {
 impl Hands<'_> {
     pub(crate) fn insert_many(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
         rows: &NewRows,
@@ -72,7 +67,7 @@ impl Hands<'_> {
     /// Writes the row that `row` gives if there is none. `key` is given away then.
     pub(crate) fn insert_one(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
         key: &mut Key,

@@ -10,7 +10,7 @@
 
 use crate::job::{Job, Stop};
 use crate::part::Promise;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use base::TxnId;
 use local::record::install_slice;
 
@@ -33,7 +33,7 @@ impl TwoPhase {
 
     /// Puts a large write set into the journal, a slice a turn, before its transaction votes or
     /// commits. `Err`: there is more to do.
-    pub(crate) fn freeze(&mut self, cx: &mut Context<'_>, job: &Job) -> Result<(), Stop> {
+    pub(crate) fn freeze(&mut self, cx: &mut Cx<'_>, job: &Job) -> Result<(), Stop> {
         let txn = job.txn;
         if !self.is_bulk(txn) {
             return Ok(());
@@ -51,7 +51,7 @@ impl TwoPhase {
     }
 
     /// One slice of what large transactions leave to do.
-    pub(crate) fn do_slice(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn do_slice(&mut self, cx: &mut Cx<'_>) {
         if let Some(txn) = install_slice(cx, &mut self.installed, &mut self.bulks) {
             self.locks.release(txn);
             self.wake_snapshots();

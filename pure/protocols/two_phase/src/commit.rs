@@ -6,19 +6,14 @@ use crate::job::{Origin, in_one_node};
 use crate::message::{Body, Decide, Finish};
 use crate::records::gathered;
 use crate::timers::Timer;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::Record;
 use txn::{AbortReason, Op, OpId, OpReply, OpResult, Outcome, Resend, Submitted};
 
 impl TwoPhase {
-    pub(crate) fn commit_txn(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        id: OpId,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn commit_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let own_here = self.parts.contains_key(&txn);
         let own_wrote = self.has_written(txn) || self.promises.contains_key(&txn);
         let coord = self.coords.of(txn);
@@ -87,10 +82,10 @@ impl TwoPhase {
     /// Asks for promises, and decides at once if they are all here.
     pub(crate) fn commit_in_two_phases(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
-    ) -> Submitted<OpReply> {
+    ) -> Submitted {
         if let Some(reason) = self.cut_off(txn) {
             self.abort_txn(cx, txn, reason.clone());
             return Submitted::Ready(OpReply::ended(Outcome::Aborted(reason), Position(0)));
@@ -103,7 +98,7 @@ impl TwoPhase {
     }
 
     /// Commits a transaction that has nothing on other shards.
-    pub(crate) fn commit_own(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
+    pub(crate) fn commit_own(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> OpReply {
         let coord = self.coords.of(txn);
         let mut wait = coord.wait;
         let mut commit_ts = cx.clock.tick(cx.now);
@@ -127,7 +122,7 @@ impl TwoPhase {
     }
 
     /// Commits a transaction that has only read, with one request to one shard.
-    fn release_reader(&mut self, cx: &mut Context<'_>, txn: TxnId, to: ShardId) -> OpReply {
+    fn release_reader(&mut self, cx: &mut Cx<'_>, txn: TxnId, to: ShardId) -> OpReply {
         let commit_ts = cx.clock.tick(cx.now);
         self.tell(cx, txn, to, Some(commit_ts), Position(0));
         let wait = self.coords[&txn].wait;
@@ -140,7 +135,7 @@ impl TwoPhase {
     /// before. `Err`: the own shard refused, and the transaction is rolled back.
     pub(crate) fn begin_prepare(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         mut ride: Option<(ShardId, u64, Op)>,
@@ -238,7 +233,7 @@ impl TwoPhase {
     }
 
     /// Decides if every participant has voted; then returns the answer to the commit.
-    pub(crate) fn decide_if_voted(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Option<OpReply> {
+    pub(crate) fn decide_if_voted(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> Option<OpReply> {
         let coord = self.coords.get_mut(&txn)?;
         let open = coord
             .members
@@ -259,7 +254,7 @@ impl TwoPhase {
     }
 
     /// All have promised: draws the timestamp, writes the record, tells the participants (C4, C5).
-    fn decide(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
+    fn decide(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> OpReply {
         let coord = self.coords.of(txn);
         let votes = coord.take_votes();
         let attempt = coord.options.attempt;
@@ -316,7 +311,7 @@ impl TwoPhase {
     /// Tells one participant the outcome, without asking for an acknowledgement.
     pub(crate) fn tell(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         to: ShardId,
         commit_ts: Option<Ts>,
@@ -354,7 +349,7 @@ impl TwoPhase {
     }
 
     /// Tells those that have not acknowledged, once the decision is durable; again after a pause.
-    pub(crate) fn tell_decision(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn tell_decision(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(decision) = self.decisions.get(&txn) else {
             return;
         };
@@ -384,7 +379,7 @@ impl TwoPhase {
     }
 
     /// A participant knows durably: the decision may be forgotten when all do.
-    pub(crate) fn on_ack(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+    pub(crate) fn on_ack(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         let Some(decision) = self.decisions.get_mut(&txn) else {
             self.on_settled(cx, from, txn);
             return;
@@ -406,13 +401,7 @@ impl TwoPhase {
     }
 
     /// Answers a participant that wants to know. What is not known here was never decided.
-    pub(crate) fn on_inquire(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        txn: TxnId,
-        attempt: u32,
-    ) {
+    pub(crate) fn on_inquire(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId, attempt: u32) {
         let (mut commit_ts, mut wait, mut wants_ack) = (None, Position(0), false);
         if let Some(decision) = self.decisions.get(&txn)
             && decision.unacked.iter().any(|(shard, _)| *shard == from)
@@ -435,7 +424,7 @@ impl TwoPhase {
     }
 
     /// Rolls back everywhere and answers what is outstanding. Without effect after the end.
-    pub(crate) fn abort_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
+    pub(crate) fn abort_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) {
         let Some(coord) = self.coords.get(&txn) else {
             return;
         };
@@ -451,7 +440,7 @@ impl TwoPhase {
         self.end_txn(cx, txn, Outcome::Aborted(reason));
     }
 
-    pub(crate) fn tell_abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn tell_abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(coord) = self.coords.get(&txn) else {
             return;
         };
@@ -467,7 +456,7 @@ impl TwoPhase {
 
     /// The transaction has its outcome: closes the accounts, frees what it holds here, and answers
     /// all that is still outstanding.
-    pub(crate) fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
+    pub(crate) fn end_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, outcome: Outcome) {
         let coord = self.coords.of(txn);
         assert!(coord.outcome.is_none(), "{txn} ends once");
         coord.outcome = Some(outcome.clone());

@@ -20,7 +20,7 @@ pub(crate) enum Ballot {
 }
 
 /// A shard that a transaction touched.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Member {
     pub(crate) shard: ShardId,
     /// It holds locks or writes for the transaction, so it must hear the end.
@@ -45,16 +45,8 @@ impl Member {
     pub(crate) fn new(shard: ShardId) -> Member {
         Member {
             shard,
-            stateful: false,
-            wrote: false,
-            visit: 0,
-            seq: 0,
-            incarnation: 0,
-            queue: Writes::new(),
-            queue_bytes: 0,
             queue_planned: u64::MAX,
-            ballot: Ballot::NotAsked,
-            increments: false,
+            ..Member::default()
         }
     }
 }
@@ -139,14 +131,10 @@ pub(crate) struct Coord {
 
 impl State for Coord {
     fn reset(&mut self, options: TxnOptions) {
-        let mut members = core::mem::take(&mut self.members);
-        let mut outstanding = core::mem::take(&mut self.outstanding);
-        let mut local = core::mem::take(&mut self.local);
-        let mut contacts = core::mem::take(&mut self.contacts);
-        members.clear();
-        outstanding.clear();
-        local.clear();
-        contacts.clear();
+        let members = cleared(&mut self.members);
+        let outstanding = cleared(&mut self.outstanding);
+        let local = cleared(&mut self.local);
+        let contacts = cleared(&mut self.contacts);
         *self = Coord {
             options,
             members,
@@ -156,6 +144,11 @@ impl State for Coord {
             ..Coord::default()
         };
     }
+}
+
+fn cleared<T>(list: &mut Vec<T>) -> Vec<T> {
+    list.clear();
+    core::mem::take(list)
 }
 
 impl Coord {

@@ -5,7 +5,7 @@ use crate::entrust::Handover;
 use crate::increment::op_adds;
 use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
 use base::{Position, ShardId, TxnId};
 use txn::{
@@ -13,11 +13,7 @@ use txn::{
 };
 
 impl TwoPhase {
-    pub(crate) fn submit_op(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut submission: Submission,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn submit_op(&mut self, cx: &mut Cx<'_>, mut submission: Submission) -> Submitted {
         let txn = submission.txn;
         let coord = self.coords.of(txn);
         if let Some(outcome) = &coord.outcome {
@@ -66,7 +62,7 @@ impl TwoPhase {
     }
 
     /// Sends an operation, with the commit if it may ride on it.
-    fn send_op(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+    fn send_op(&mut self, cx: &mut Cx<'_>, submission: Submission) -> Submitted {
         let Submission { txn, id, to, .. } = submission;
         let Submission {
             planned, op, last, ..
@@ -102,7 +98,7 @@ impl TwoPhase {
         Submitted::Pending
     }
 
-    fn send_read(&mut self, cx: &mut Context<'_>, submission: Submission) {
+    fn send_read(&mut self, cx: &mut Cx<'_>, submission: Submission) {
         let Submission { txn, id, to, .. } = submission;
         let Submission { planned, op, .. } = submission;
         let coord = self.coords.of(txn);
@@ -125,7 +121,7 @@ impl TwoPhase {
     #[expect(clippy::too_many_arguments, reason = "the parts of one message")]
     pub(crate) fn send_request(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         to: ShardId,
         id: OpId,
@@ -197,7 +193,7 @@ impl TwoPhase {
     #[expect(clippy::too_many_arguments, reason = "the parts of one entry")]
     fn dispatch(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         to: ShardId,
         id: OpId,
@@ -237,7 +233,7 @@ impl TwoPhase {
 
     /// Requests that were sent as the only one of the transaction are not that any more. If the
     /// message is still in the outbox it is corrected there.
-    fn expose_outstanding(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn expose_outstanding(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let coord = self.coords.of(txn);
         let attempt = coord.options.attempt;
         for (_, job) in &coord.local {
@@ -269,7 +265,7 @@ impl TwoPhase {
         }
     }
 
-    fn submit_local(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+    fn submit_local(&mut self, cx: &mut Cx<'_>, submission: Submission) -> Submitted {
         let Submission { txn, id, op, .. } = submission;
         let (planned, last) = (submission.planned, submission.last);
         let coord = self.coords.of(txn);
@@ -321,7 +317,7 @@ impl TwoPhase {
     /// The answer to an operation on the coordinator's own shard.
     pub(crate) fn end_local(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &Job,
         result: Result<OpResult, OpError>,
     ) -> OpReply {

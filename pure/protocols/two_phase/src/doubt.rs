@@ -8,7 +8,7 @@
 //! transaction in doubt and how long its coordinator has been away.
 
 use crate::part::{Stage, coordinator_node};
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
@@ -93,7 +93,7 @@ impl TwoPhase {
     }
 
     /// Ends the waits for transactions in doubt that have lasted too long.
-    pub(crate) fn end_doubtful_waits(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn end_doubtful_waits(&mut self, cx: &mut Cx<'_>) {
         if self.doubt_look.is_none_or(|at| at > cx.now) {
             return;
         }

@@ -19,7 +19,7 @@
 use crate::coord::{Coord, Phase, Purpose};
 use crate::message::{Body, Decide, Finish, Share, Trust};
 use crate::timers::Timer;
-use crate::{Context, Fault, TwoPhase};
+use crate::{Cx, Fault, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{NodeId, ShardId, Ts, TxnId};
@@ -61,7 +61,7 @@ impl Coord {
 impl TwoPhase {
     /// Whether the commit may be entrusted to `lead`: all that take part but the coordinator's
     /// shard are on its node, which is known, and time is left until the bound.
-    pub(crate) fn may_entrust(&self, cx: &Context<'_>, txn: TxnId, lead: ShardId) -> bool {
+    pub(crate) fn may_entrust(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> bool {
         let coord = &self.coords[&txn];
         let mut others = coord.members.iter().filter(|member| {
             member.shard != txn.shard
@@ -79,7 +79,7 @@ impl TwoPhase {
     }
 
     /// The last timestamp at which `lead` may commit.
-    fn commit_before(&self, cx: &Context<'_>, txn: TxnId, lead: ShardId) -> Ts {
+    fn commit_before(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> Ts {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::NoBound);
         if self.is_remote(lead) && reads_here {
             Ts(cx.clock_bound.0.saturating_sub(SLACK))
@@ -89,7 +89,7 @@ impl TwoPhase {
     }
 
     /// Sends the commit to its lead, with what it must know of the other shards of its node.
-    pub(crate) fn entrust(&mut self, cx: &mut Context<'_>, txn: TxnId, handover: Handover) {
+    pub(crate) fn entrust(&mut self, cx: &mut Cx<'_>, txn: TxnId, handover: Handover) {
         let Handover {
             id,
             lead,
@@ -129,7 +129,7 @@ impl TwoPhase {
 
     /// A commit in one phase will not be answered. Its lead gives up what it still can; until it
     /// says so, what was read here stays locked.
-    pub(crate) fn end_unknown(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn end_unknown(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::ForgetsUnsettled);
         let coord = self.coords.of(txn);
         if let (true, Some((shard, _))) = (reads_here, coord.lead()) {
@@ -151,7 +151,7 @@ impl TwoPhase {
     }
 
     /// Tells the lead to give up and asks it to say that it has; again after a pause.
-    pub(crate) fn ask_unsettled(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn ask_unsettled(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(unsettled) = self.unsettled.get(&txn) else {
             return;
         };
@@ -167,7 +167,7 @@ impl TwoPhase {
     }
 
     /// The pause is over.
-    pub(crate) fn on_unsettled_timer(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn on_unsettled_timer(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let pauses = self.settings.pauses();
         if let Some(unsettled) = self.unsettled.get_mut(&txn) {
             unsettled.resend.repeat(cx.now, pauses);
@@ -177,7 +177,7 @@ impl TwoPhase {
 
     /// A new life of `node` knows what became of the commits that a former one had in hand, and
     /// its clock is past them: it is asked at once.
-    pub(crate) fn ask_unsettled_of(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn ask_unsettled_of(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let there = self.unsettled.iter();
         let there = there.filter(|(_, unsettled)| unsettled.shard.node() == node);
         let there: Vec<TxnId> = there.map(|(txn, _)| *txn).collect();
@@ -188,7 +188,7 @@ impl TwoPhase {
 
     /// The lead has committed it or never will; the clock here is past the commit, if there was
     /// one. So others may change what was read.
-    pub(crate) fn on_settled(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+    pub(crate) fn on_settled(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         let asked = self.unsettled.get(&txn);
         if asked.is_none_or(|unsettled| unsettled.shard != from) {
             return;

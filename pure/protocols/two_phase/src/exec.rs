@@ -3,7 +3,7 @@
 use crate::job::{Job, Stop, Wait};
 use crate::part::{Part, Promise};
 use crate::snapshot::{Kept, arrive, raise};
-use crate::{Context, Settings, TwoPhase};
+use crate::{Cx, Settings, TwoPhase};
 use alloc::collections::BTreeMap;
 use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
 use local::{Access, Asker};
@@ -31,7 +31,7 @@ pub(crate) struct Hands<'a> {
 
 impl TwoPhase {
     /// Runs a job's writes and operation as far as they go.
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Result<OpResult, Stop> {
+    pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let escrow = match &job.op {
             Some(Op::Formula { key, formula }) if adds_only(formula) => self.escrow(job.txn, key),
             _ => None,
@@ -61,7 +61,7 @@ impl TwoPhase {
 }
 
 impl Hands<'_> {
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Result<OpResult, Stop> {
+    pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let asker = job.asker(cx.now);
         if job.options.serial && !job.stateless {
             asker.ask(self.locks, Item::Shard, LockMode::Exclusive)?;
@@ -96,7 +96,7 @@ impl Hands<'_> {
     /// has to wait.
     fn run_taken(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
     ) -> Result<OpResult, Stop> {
@@ -115,7 +115,7 @@ impl Hands<'_> {
 
     fn run_op(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
         op: &mut Op,
@@ -154,7 +154,7 @@ impl Hands<'_> {
     /// be moved to it.
     fn snapshot_of_row(
         &self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         key: &Key,
         snapshot: Snapshot,
@@ -174,7 +174,7 @@ impl Hands<'_> {
 
     fn get(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
         key: &Key,

@@ -16,36 +16,18 @@ use crate::coord::{Ballot, Phase, Purpose};
 use crate::exec::Hands;
 use crate::job::{Job, Origin, Stop};
 use crate::message::Finish;
-use crate::{Context, Fault, TwoPhase};
+use crate::{Cx, Fault, TwoPhase};
 use alloc::boxed::Box;
 use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use local::Asker;
 use store::{Formula, Write};
 use txn::increment::{Escrow, adds_only, claim_of, claim_to_add, columns_of};
 use txn::lock::{Claim, Item};
-use txn::{
-    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Submitted,
-};
+use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Submitted};
 
 /// Whether the operation leaves an increment, unless the lock that it gets is exclusive.
 pub(crate) fn op_adds(op: &Op) -> bool {
-    match op {
-        Op::Formula { formula, .. } => adds_only(formula),
-        Op::Modify {
-            program: Program::Live(program),
-            ..
-        } => program.formula().is_some(),
-        Op::Modify {
-            program: Program::Encoded(_),
-            ..
-        } => false,
-        Op::Get { .. }
-        | Op::Insert { .. }
-        | Op::InsertMany(_)
-        | Op::Write { .. }
-        | Op::Scan(_)
-        | Op::Clock(_) => false,
-    }
+    op.formula().is_some_and(adds_only)
 }
 
 /// The weakest lock under which the write may be promised.
@@ -58,12 +40,7 @@ pub(crate) fn promised_claim_of(write: &Write) -> Claim {
 
 impl Hands<'_> {
     /// See [`claim_to_add`].
-    pub(crate) fn formula_claim(
-        &mut self,
-        cx: &Context<'_>,
-        key: &Key,
-        formula: &Formula,
-    ) -> Claim {
+    pub(crate) fn formula_claim(&mut self, cx: &Cx<'_>, key: &Key, formula: &Formula) -> Claim {
         let own = self.part.as_deref().and_then(|part| part.written.get(key));
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
@@ -75,7 +52,7 @@ impl Hands<'_> {
     /// commit below it is still being installed (rule C8).
     pub(crate) fn seal(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
     ) -> Result<(), Stop> {
@@ -107,12 +84,7 @@ impl Hands<'_> {
     }
 
     /// As [`Hands::seal`] for a large write set, a slice a turn. `Err`: there is more to do.
-    fn seal_slice(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        asker: &Asker,
-    ) -> Result<(), Stop> {
+    fn seal_slice(&mut self, cx: &mut Cx<'_>, job: &mut Job, asker: &Asker) -> Result<(), Stop> {
         let part = self.part.as_deref().expect("looked at by the caller");
         let mut left = self.settings.slice_units;
         let from = job.sealing.take().map(|key| *key);
@@ -167,19 +139,14 @@ impl TwoPhase {
         job
     }
 
-    fn park_sealing(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
+    fn park_sealing(&mut self, cx: &mut Cx<'_>, job: Box<Job>, stop: &Stop) {
         let part = self.parts.of(job.txn);
         part.jobs.push(job.id);
         self.park(cx, job, stop);
     }
 
     /// Commits a transaction that has nothing on other shards, once its increments are sealed.
-    pub(crate) fn commit_alone(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        id: OpId,
-    ) -> Submitted<OpReply> {
+    pub(crate) fn commit_alone(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let alone = self.promises.is_empty() && self.bulks.is_idle();
         if self.is_bulk(txn) || !alone && self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Commit { id });
@@ -202,7 +169,7 @@ impl TwoPhase {
     /// The seal of a commit on this shard alone has come, or will not.
     pub(crate) fn end_commit(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         result: Result<OpResult, OpError>,
@@ -223,7 +190,7 @@ impl TwoPhase {
     /// Prepares the coordinator's own shard, now or when its increments are sealed.
     pub(crate) fn prepare_own(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         writers: &[ShardId],
     ) -> Result<(), AbortReason> {
@@ -252,7 +219,7 @@ impl TwoPhase {
     /// The seal before the own shard's vote has come, or will not.
     pub(crate) fn end_sealing(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: Job,
         result: Result<OpResult, OpError>,
     ) {
@@ -279,7 +246,7 @@ impl TwoPhase {
     }
 
     /// Asks the next of the shards that vote one after the other, if the last one has voted.
-    pub(crate) fn ask_next(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
+    pub(crate) fn ask_next(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> Result<(), AbortReason> {
         loop {
             let coord = self.coords.of(txn);
             let Phase::Preparing { id, .. } = coord.phase else {
@@ -309,7 +276,7 @@ impl TwoPhase {
     }
 
     /// A vote has come, of whomever: asks the next shard in turn, or decides if it was the last.
-    pub(crate) fn on_vote(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn on_vote(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         if let Err(reason) = self.ask_next(cx, txn) {
             // Nobody else is asked at the moment, but the commit is to be answered.
             self.coords.of(txn).sealing = true;

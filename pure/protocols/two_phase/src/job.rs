@@ -4,7 +4,7 @@ use crate::message::{Finish, Reference};
 use crate::part::coordinator_node;
 use crate::scan::ScanState;
 use crate::snapshot::Arrival;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::{self, Vec};
 use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
@@ -14,7 +14,7 @@ use store::Write;
 use txn::{Op, OpError, OpId, OpResult, TxnOptions};
 
 /// Where the answer goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Origin {
     /// The coordinator is this shard. `last`: commit if it is the only participant.
     Local { id: OpId, last: bool },
@@ -23,6 +23,7 @@ pub(crate) enum Origin {
     /// The coordinator is this shard, alone, and commits when the increments are sealed.
     Commit { id: OpId },
     /// The coordinator is this shard and votes when the increments are sealed.
+    #[default]
     Prepare,
     /// Another shard of this node leads the commit and wants a promise.
     Gather { lead: ShardId },
@@ -39,7 +40,7 @@ pub(crate) enum Wait {
 pub(crate) type Stop = local::Stop<Wait>;
 
 /// One operation, or the blind writes and the operation of one request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Job {
     pub(crate) id: u64,
     pub(crate) txn: TxnId,
@@ -78,25 +79,12 @@ impl Work for Job {
 impl Job {
     pub(crate) fn new(txn: TxnId, options: TxnOptions, planned: u64, origin: Origin) -> Job {
         Job {
-            id: 0,
             txn,
             attempt: options.attempt,
             options,
-            alone: false,
-            direct: false,
-            stateless: false,
             planned,
-            writes: Vec::new().into_iter(),
-            op: None,
-            found: None,
-            finish: Finish::No,
             origin,
-            scan: None,
-            loading: Loading::default(),
-            arrival: Arrival::default(),
-            sealing: None,
-            promise_since: None,
-            wait: Position(0),
+            ..Job::default()
         }
     }
 
@@ -175,7 +163,7 @@ pub(crate) fn in_one_node(txn: TxnId, writers: &[ShardId]) -> bool {
 
 impl TwoPhase {
     /// Goes on with jobs that can, until there is none. Call it at the end of every step.
-    pub(crate) fn pump(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn pump(&mut self, cx: &mut Cx<'_>) {
         loop {
             if self.locks.has_events() {
                 self.take_lock_events(cx);
@@ -191,7 +179,7 @@ impl TwoPhase {
         }
     }
 
-    fn take_lock_events(&mut self, cx: &mut Context<'_>) {
+    fn take_lock_events(&mut self, cx: &mut Cx<'_>) {
         for event in self.locks.take_events() {
             cx.counters.lock_wait_us += cx.now.since(event.since);
             if let Some(reason) = self.jobs.on_lock(event.request, event.settled) {
@@ -200,14 +188,14 @@ impl TwoPhase {
         }
     }
 
-    pub(crate) fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
+    pub(crate) fn fail_job(&mut self, cx: &mut Cx<'_>, id: u64, error: OpError) {
         if let Some(job) = self.jobs.remove(id) {
             self.end_job(cx, job, Err(error));
         }
     }
 
     /// Runs a job that is not in `jobs` until it ends or stops.
-    pub(crate) fn advance(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
+    pub(crate) fn advance(&mut self, cx: &mut Cx<'_>, mut job: Box<Job>) {
         match self.run(cx, &mut job) {
             Ok(result) => self.end_job(cx, job, Ok(result)),
             Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
@@ -216,7 +204,7 @@ impl TwoPhase {
     }
 
     /// Puts a stopped job where it will be found again.
-    pub(crate) fn park(&mut self, cx: &mut Context<'_>, mut job: Box<Job>, stop: &Stop) {
+    pub(crate) fn park(&mut self, cx: &mut Cx<'_>, mut job: Box<Job>, stop: &Stop) {
         match stop {
             Stop::Lock => cx.counters.lock_waits += 1,
             Stop::Wait(Wait::Promise) => {

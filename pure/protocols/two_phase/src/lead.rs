@@ -16,7 +16,7 @@ use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, 
 use crate::message::{Trust, Vote};
 use crate::records::gathered;
 use crate::timers::Timer;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
@@ -44,7 +44,7 @@ impl TwoPhase {
     /// The operation is done: commits if no other shard takes part, else collects the promises.
     pub(crate) fn lead_commit(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         trust: Trust,
         mut reply: Reply,
@@ -93,7 +93,7 @@ impl TwoPhase {
     }
 
     /// Asks the shares for their promises.
-    fn ask_shares(&mut self, cx: &mut Context<'_>, txn: TxnId, shares: Vec<Share>) {
+    fn ask_shares(&mut self, cx: &mut Cx<'_>, txn: TxnId, shares: Vec<Share>) {
         let part = &self.parts[&txn];
         let options = part.options;
         let attempt = options.attempt;
@@ -122,7 +122,7 @@ impl TwoPhase {
     /// to a former life of its coordinator, there is nothing to promise any more.
     pub(crate) fn on_gather(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         lead: ShardId,
         message: &Message,
         gather: Gather,
@@ -155,7 +155,7 @@ impl TwoPhase {
     /// A share has its locks, or will not get them: it promises, or is rolled back.
     pub(crate) fn end_gather(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: Job,
         lead: ShardId,
         result: Result<OpResult, OpError>,
@@ -184,7 +184,7 @@ impl TwoPhase {
 
     fn send_gathered(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         lead: ShardId,
         txn: TxnId,
         attempt: u32,
@@ -198,7 +198,7 @@ impl TwoPhase {
     /// A promise has come in at the lead.
     pub(crate) fn on_gathered(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         txn: TxnId,
         gathered: Gathered,
@@ -221,7 +221,7 @@ impl TwoPhase {
     }
 
     /// The lead cannot commit: it rolls back, with all shares, and tells the coordinator.
-    fn call_off(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
+    fn call_off(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) {
         let part = self.parts.of(txn);
         let (visit, attempt) = (part.visit, part.options.attempt);
         let gathering = part.gathering.as_ref().expect("looked up by the caller");
@@ -233,7 +233,7 @@ impl TwoPhase {
     }
 
     /// All shares have promised: one record, then the shares are told.
-    fn decide_gathered(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn decide_gathered(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let part = self.parts.of(txn);
         let (visit, attempt) = (part.visit, part.options.attempt);
         let gathering = part.gathering.as_ref().expect("looked up by the caller");
@@ -269,7 +269,7 @@ impl TwoPhase {
     /// Tells a share the outcome.
     pub(crate) fn tell_share(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         attempt: u32,
         share: ShardId,
@@ -284,7 +284,7 @@ impl TwoPhase {
     }
 
     /// Calls off what is being gathered, if anything is; the lead's own part is the caller's.
-    pub(crate) fn release_shares(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn release_shares(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(part) = self.parts.get_mut(&txn) else {
             return;
         };

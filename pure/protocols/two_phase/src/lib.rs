@@ -81,7 +81,7 @@ use message::Reply;
 use part::{Part, Promise};
 use snapshot::Kept;
 use timers::Timer;
-use txn::{Alarms, Bulks, Cx, Installed, LockTable, Peers, Seen};
+use txn::{Alarms, Bulks, Installed, LockTable, Peers, Seen};
 
 /// What may be set before the protocol runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,6 +114,7 @@ impl Default for Settings {
 }
 
 /// The protocol on one shard. See the crate's documentation.
+#[derive(Default)]
 pub struct TwoPhase {
     shard: ShardId,
     settings: Settings,
@@ -165,34 +166,14 @@ pub enum Fault {
 }
 
 /// What a protocol may touch, for this protocol's messages.
-pub(crate) type Context<'a> = Cx<'a, Message>;
+pub(crate) type Cx<'a> = txn::Cx<'a, Message>;
 
 impl TwoPhase {
     /// The protocol on `shard`, with nothing in doubt (see [`txn::Protocol::recover`]).
     pub fn new(shard: ShardId) -> TwoPhase {
         TwoPhase {
             shard,
-            settings: Settings::default(),
-            locks: LockTable::new(),
-            coords: Txns::default(),
-            decisions: BTreeMap::new(),
-            unsettled: BTreeMap::new(),
-            parts: Txns::default(),
-            promises: BTreeMap::new(),
-            kept: Kept::default(),
-            bulks: Bulks::default(),
-            jobs: Jobs::default(),
-            promise_waits: Vec::new(),
-            installed: Installed::default(),
-            resolved: Position(0),
-            visits_out: BTreeMap::new(),
-            visits_in: BTreeMap::new(),
-            peers: Peers::default(),
-            doubt_look: None,
-            timers: Alarms::default(),
-            scratch: Vec::new(),
-            #[cfg(test)]
-            fault: None,
+            ..TwoPhase::default()
         }
     }
 

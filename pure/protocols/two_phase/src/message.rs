@@ -98,9 +98,10 @@ pub struct Request {
 
 /// What follows the operation of a request. An operation that fails, finds its row
 /// ([`OpResult::Exists`]) or has more rows prevents it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub enum Finish {
     /// More requests.
+    #[default]
     No,
     /// Prepare to commit. The other participants, for the record.
     Prepare(Vec<ShardId>),

@@ -3,7 +3,7 @@
 use crate::message::{Body, Decide, Message, Vote};
 use crate::part::{Promise, Stage};
 use crate::timers::Timer;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::{PrepareRef, Writes};
@@ -24,7 +24,7 @@ impl Committed {
     /// Commits what a transaction has written, on this shard alone. `read`: what it has read waits
     /// for this.
     pub(crate) fn of(
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         written: &mut Written,
         installed: &mut Installed,
         bulks: &mut Bulks,
@@ -42,7 +42,7 @@ impl Committed {
     }
 
     /// A transaction that has written nothing.
-    pub(crate) fn nothing(cx: &mut Context<'_>, read: Position) -> Committed {
+    pub(crate) fn nothing(cx: &mut Cx<'_>, read: Position) -> Committed {
         Committed {
             commit_ts: cx.clock.tick(cx.now),
             forced: false,
@@ -70,7 +70,7 @@ impl TwoPhase {
 
     /// Whether what `txn` has written here may still become durable. A full disk keeps what room it
     /// has for the outcomes of transactions that have promised already.
-    pub(crate) fn may_write(&self, cx: &Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
+    pub(crate) fn may_write(&self, cx: &Cx<'_>, txn: TxnId) -> Result<(), AbortReason> {
         let Some(part) = self.parts.get(&txn) else {
             return Ok(());
         };
@@ -88,7 +88,7 @@ impl TwoPhase {
     /// together, and its record carries the writes (`copy` of them goes with the vote).
     pub(crate) fn prepare(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         participants: Vec<ShardId>,
         copy: bool,
@@ -158,7 +158,7 @@ impl TwoPhase {
     /// go before the flush, because the next holder writes to the same journal or waits for it.
     pub(crate) fn commit_here(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
     ) -> Result<Committed, AbortReason> {
         self.may_write(cx, txn)?;
@@ -180,7 +180,7 @@ impl TwoPhase {
 
     /// Removes all that `txn` has here and frees its locks. Its writes must be gone or unwanted.
     /// Locks of what is being installed stay until it is.
-    pub(crate) fn drop_part(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn drop_part(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.timers.set(Timer::Part(txn), None);
         if let Some(mut part) = self.parts.remove(&txn) {
             part.written.discard(cx.journal, &mut self.bulks);
@@ -195,7 +195,7 @@ impl TwoPhase {
     }
 
     /// Rolls `txn` back here. A durable promise must have been told so by its coordinator.
-    pub(crate) fn rollback(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn rollback(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.release_shares(cx, txn);
         if let Some(mut promise) = self.promises.remove(&txn) {
             promise.chunks.free(cx.journal);
@@ -212,7 +212,7 @@ impl TwoPhase {
     /// Returns the position of the record that the participant knows, for the acknowledgement.
     pub(crate) fn keep_promise(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         commit_ts: Ts,
         position: Position,
@@ -261,7 +261,7 @@ impl TwoPhase {
     /// The coordinator says how it ended.
     pub(crate) fn on_decide(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         message: &Message,
         decide: Decide,
@@ -299,7 +299,7 @@ impl TwoPhase {
     }
 
     /// The coordinator is alive and has not decided.
-    pub(crate) fn on_running(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn on_running(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.arm_part(cx.now, txn);
     }
 }

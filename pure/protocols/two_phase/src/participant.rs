@@ -3,20 +3,14 @@
 use crate::job::{Job, Origin};
 use crate::lead::Led;
 use crate::message::{Body, Finish, Finished, Message, ReadRequest, Reference, Reply, Request};
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, OpError, OpResult, TxnOptions};
 
 impl TwoPhase {
     /// A message about `txn` with this shard's view and clock.
-    pub(crate) fn message(
-        &self,
-        cx: &Context<'_>,
-        txn: TxnId,
-        attempt: u32,
-        body: Body,
-    ) -> Message {
+    pub(crate) fn message(&self, cx: &Cx<'_>, txn: TxnId, attempt: u32, body: Body) -> Message {
         Message {
             head: cx.head(),
             txn,
@@ -26,27 +20,20 @@ impl TwoPhase {
     }
 
     /// Sends a message about `txn` that waits for nothing.
-    pub(crate) fn say(
-        &self,
-        cx: &mut Context<'_>,
-        to: ShardId,
-        txn: TxnId,
-        attempt: u32,
-        body: Body,
-    ) {
+    pub(crate) fn say(&self, cx: &mut Cx<'_>, to: ShardId, txn: TxnId, attempt: u32, body: Body) {
         let message = self.message(cx, txn, attempt, body);
         cx.post(to, message, Position(0), Position(0));
     }
 
     /// Sends a message. Inside the node it waits for nothing.
-    pub(crate) fn post(&self, cx: &mut Context<'_>, to: ShardId, message: Message, wait: Position) {
+    pub(crate) fn post(&self, cx: &mut Cx<'_>, to: ShardId, message: Message, wait: Position) {
         cx.post(to, message, wait, Position(0));
     }
 
     /// A snapshot read for a transaction that has nothing here.
     pub(crate) fn on_read(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         message: &Message,
         request: ReadRequest,
@@ -71,7 +58,7 @@ impl TwoPhase {
     }
 
     /// Runs a new job; parks or ends it.
-    pub(crate) fn start(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
+    pub(crate) fn start(&mut self, cx: &mut Cx<'_>, mut job: Box<Job>) {
         job.id = self.jobs.next_number();
         if let (false, Some(part)) = (job.stateless, self.parts.get_mut(&job.txn)) {
             part.jobs.push(job.id);
@@ -82,7 +69,7 @@ impl TwoPhase {
     /// A numbered request: executed once, answered as often as it comes.
     pub(crate) fn on_request(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         message: &Message,
         request: Request,
@@ -151,7 +138,7 @@ impl TwoPhase {
 
     /// Begins requests in their order. One whose blind writes still wait for locks holds up those
     /// behind it, because they may rely on the writes.
-    pub(crate) fn begin_early(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn begin_early(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         loop {
             let Some(part) = self.parts.get(&txn) else {
                 return;
@@ -185,7 +172,7 @@ impl TwoPhase {
 
     fn answer_again(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         from: ShardId,
         message: &Message,
         request: &Request,
@@ -214,13 +201,7 @@ impl TwoPhase {
     }
 
     /// Answers that nothing is known of the transaction (any more), and remembers having said so.
-    fn refuse(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        message: &Message,
-        request: &Request,
-    ) {
+    fn refuse(&mut self, cx: &mut Cx<'_>, from: ShardId, message: &Message, request: &Request) {
         // In this life it was rolled back, by itself or because it was told.
         let same_life = request.expected == cx.incarnation;
         let reason = if same_life {
@@ -256,7 +237,7 @@ impl TwoPhase {
     /// Answers a job, wherever it came from.
     pub(crate) fn end_job(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: Box<Job>,
         result: Result<OpResult, OpError>,
     ) {
@@ -285,7 +266,7 @@ impl TwoPhase {
 
     fn end_remote(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: Job,
         from: ShardId,
         reference: Reference,
@@ -315,7 +296,7 @@ impl TwoPhase {
     /// Does what follows the operation, and puts into the reply what came of it.
     fn finish_remote(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         finish: Finish,
         mut reply: Reply,
@@ -366,7 +347,7 @@ impl TwoPhase {
     /// the node the position goes along.
     pub(crate) fn send_reply(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         to: ShardId,
         txn: TxnId,
         attempt: u32,

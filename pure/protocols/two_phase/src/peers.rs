@@ -20,14 +20,14 @@
 use crate::coord::Purpose;
 use crate::part::{Stage, coordinator_node};
 use crate::timers::Timer;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
 use base::{NodeId, Planted, TxnId, is_planted};
 use txn::AbortReason;
 
 impl TwoPhase {
     /// No connection to `node` stands any more.
-    pub(crate) fn lose_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn lose_node(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let waits = is_planted(Planted::OutageWaitedFor);
         if node == self.shard.node() || waits || !self.peers.lose(node, cx.now) {
             return;
@@ -37,7 +37,7 @@ impl TwoPhase {
         self.plan_doubt_look(cx.now);
     }
 
-    fn give_up_requests(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn give_up_requests(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let settings = self.settings;
         let mut lost = Vec::new();
         for (txn, coord) in self.coords.iter_mut() {
@@ -69,7 +69,7 @@ impl TwoPhase {
         }
     }
 
-    fn give_up_parts(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn give_up_parts(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let here = self.shard;
         let of_node = self.parts.iter().filter(|(txn, part)| {
             let led = part.lead.is_some_and(|lead| lead != here) || part.gathering.is_some();
@@ -83,7 +83,7 @@ impl TwoPhase {
     }
 
     /// A connection to `node` stands again, and it is in the life that was known.
-    pub(crate) fn regain_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn regain_node(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let pauses = self.settings.pauses();
         let mut waiting = Vec::new();
         for (txn, coord) in self.coords.iter_mut() {
@@ -123,7 +123,7 @@ impl TwoPhase {
     }
 
     /// Runs the timers that are due now, so that nothing waits for the next tick.
-    fn run_due(&mut self, cx: &mut Context<'_>) {
+    fn run_due(&mut self, cx: &mut Cx<'_>) {
         let first = self.timers.first();
         if first.is_some_and(|(at, timer)| at <= cx.now && matches!(timer, Timer::Coord(_))) {
             self.run_timers(cx);

@@ -1,7 +1,7 @@
 //! The contract of `txn`, as this protocol meets it.
 
 use crate::message::{Body, Finish};
-use crate::{Context, Message, TwoPhase};
+use crate::{Cx, Message, TwoPhase};
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::CheckpointTables;
@@ -21,7 +21,7 @@ impl Protocol for TwoPhase {
 
     fn recover(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         tables: &mut CheckpointTables,
         _: &dyn Fn(IndexId) -> bool,
     ) {
@@ -29,7 +29,7 @@ impl Protocol for TwoPhase {
         self.recover_decisions(cx, core::mem::take(&mut tables.owed));
     }
 
-    fn begin(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
+    fn begin(&mut self, cx: &mut Cx<'_>, txn: TxnId, options: TxnOptions) {
         assert_eq!(
             txn.shard, self.shard,
             "a transaction begins at its coordinator"
@@ -38,19 +38,19 @@ impl Protocol for TwoPhase {
         cx.note_begin(txn);
     }
 
-    fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+    fn submit(&mut self, cx: &mut Cx<'_>, submission: Submission) -> Submitted {
         let submitted = self.submit_op(cx, submission);
         self.pump(cx);
         submitted
     }
 
-    fn commit(&mut self, cx: &mut Context<'_>, txn: TxnId, id: OpId) -> Submitted<OpReply> {
+    fn commit(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let submitted = self.commit_txn(cx, txn, id);
         self.pump(cx);
         submitted
     }
 
-    fn abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.abort_txn(cx, txn, AbortReason::Requested);
         self.pump(cx);
     }
@@ -66,12 +66,12 @@ impl Protocol for TwoPhase {
         }
     }
 
-    fn on_message(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
+    fn on_message(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {
         self.receive(cx, from, message);
         self.pump(cx);
     }
 
-    fn on_durable(&mut self, _cx: &mut Context<'_>, durable: Position) {
+    fn on_durable(&mut self, _cx: &mut Cx<'_>, durable: Position) {
         self.installed.forget(durable);
         self.jobs.on_durable();
     }
@@ -80,7 +80,7 @@ impl Protocol for TwoPhase {
         self.jobs.awaits_journal()
     }
 
-    fn on_tick(&mut self, cx: &mut Context<'_>) {
+    fn on_tick(&mut self, cx: &mut Cx<'_>) {
         self.run_timers(cx);
         self.locks.expire(cx.now);
         self.end_doubtful_waits(cx);
@@ -89,7 +89,7 @@ impl Protocol for TwoPhase {
         self.pump(cx);
     }
 
-    fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+    fn on_peer(&mut self, cx: &mut Cx<'_>, node: NodeId, incarnation: u32) {
         let was_down = self.peers.regain(node);
         let known = self.peers.judge(node, incarnation) == Life::Present;
         self.peer_restarted(cx, node, incarnation);
@@ -99,7 +99,7 @@ impl Protocol for TwoPhase {
         self.pump(cx);
     }
 
-    fn on_peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    fn on_peer_down(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         self.lose_node(cx, node);
         self.pump(cx);
     }
@@ -118,11 +118,7 @@ impl Protocol for TwoPhase {
     }
 
     fn checkpoint_begin(&mut self, tables: &mut CheckpointTables) -> Option<()> {
-        let ownership = core::mem::take(&mut tables.ownership);
-        *tables = CheckpointTables {
-            ownership,
-            ..self.checkpoint_tables()
-        };
+        self.checkpoint_tables(tables);
         None
     }
 

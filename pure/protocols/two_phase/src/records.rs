@@ -2,7 +2,7 @@
 
 use crate::message::Vote;
 use crate::part::Promise;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
 use journal::{CommitRef, DecisionRef, Record, WritesRef};
@@ -27,7 +27,7 @@ impl<'a> Gathered<'a> {
     /// nothing if there is neither.
     pub(crate) fn append(
         &self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         scratch: &mut Vec<u8>,
         txn: TxnId,
         commit_ts: Ts,
@@ -81,14 +81,14 @@ pub(crate) fn gathered<'a>(
 }
 
 impl TwoPhase {
-    pub(crate) fn append_record(&mut self, cx: &mut Context<'_>, record: &Record) -> Position {
+    pub(crate) fn append_record(&mut self, cx: &mut Cx<'_>, record: &Record) -> Position {
         cx.append(&mut self.scratch, |out| record.encode(out))
     }
 
     /// The record that says how a durable promise of this shard ended.
     pub(crate) fn append_resolved(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         commit_ts: Option<Ts>,
     ) -> Position {

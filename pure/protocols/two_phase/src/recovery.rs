@@ -2,7 +2,7 @@
 
 use crate::coord::Decision;
 use crate::part::{Promise, Stage};
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, is_planted};
 use journal::{CheckpointTables, Owed, Prepared, Writes};
@@ -13,7 +13,7 @@ use txn::{LockMode, Resend, TxnOptions};
 impl TwoPhase {
     /// Promises of this shard whose outcome only another node knows: locks the promised rows and
     /// asks their coordinators.
-    pub(crate) fn recover_promises(&mut self, cx: &mut Context<'_>, held: Vec<Prepared>) {
+    pub(crate) fn recover_promises(&mut self, cx: &mut Cx<'_>, held: Vec<Prepared>) {
         for prepared in held {
             assert_eq!(
                 prepared.shard, self.shard,
@@ -24,7 +24,7 @@ impl TwoPhase {
     }
 
     /// Decisions of this shard that participants must still be told: tells them again.
-    pub(crate) fn recover_decisions(&mut self, cx: &mut Context<'_>, owed: Vec<Owed>) {
+    pub(crate) fn recover_decisions(&mut self, cx: &mut Cx<'_>, owed: Vec<Owed>) {
         for owed in owed {
             let decision = Decision {
                 commit_ts: owed.commit_ts,
@@ -43,7 +43,7 @@ impl TwoPhase {
         }
     }
 
-    fn recover_promise(&mut self, cx: &mut Context<'_>, prepared: Prepared) {
+    fn recover_promise(&mut self, cx: &mut Cx<'_>, prepared: Prepared) {
         let txn = prepared.txn;
         let options = TxnOptions {
             attempt: prepared.attempt,
@@ -88,9 +88,8 @@ impl TwoPhase {
     /// start, written by another shard, while this shard has not installed it. So their commit is
     /// journaled once more; the checkpoint may be completed when
     /// [`txn::Protocol::checkpoint_may_end`] says so.
-    pub(crate) fn checkpoint_tables(&mut self) -> CheckpointTables {
+    pub(crate) fn checkpoint_tables(&mut self, tables: &mut CheckpointTables) {
         self.bulks.checkpoint_begins();
-        let mut tables = CheckpointTables::default();
         for (txn, promise) in &mut self.promises {
             if !promise.durable {
                 promise.journal_again = !is_planted(Planted::CheckpointTooEarly);
@@ -118,15 +117,13 @@ impl TwoPhase {
             }
         }
         if is_planted(Planted::CheckpointSkipsDecisions) {
-            return tables;
+            return;
         }
-        tables
-            .owed
-            .extend(self.decisions.iter().map(|(txn, decision)| Owed {
-                txn: *txn,
-                commit_ts: decision.commit_ts,
-                participants: decision.unacked.iter().map(|(shard, _)| *shard).collect(),
-            }));
-        tables
+        let owed = self.decisions.iter().map(|(txn, decision)| Owed {
+            txn: *txn,
+            commit_ts: decision.commit_ts,
+            participants: decision.unacked.iter().map(|(shard, _)| *shard).collect(),
+        });
+        tables.owed.extend(owed);
     }
 }

@@ -3,14 +3,14 @@
 use crate::coord::{Ballot, Phase, Purpose};
 use crate::message::{Body, Finished, Message, Reference, Reply};
 use crate::part::{Stage, coordinator_node};
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
 use base::{NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, Head, Life, OpError, OpId, OpReply, Outcome, Submitted};
 
 impl TwoPhase {
     /// A message has arrived.
-    pub(crate) fn receive(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
+    pub(crate) fn receive(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {
         let Head {
             incarnation, clock, ..
         } = message.head;
@@ -53,13 +53,7 @@ impl TwoPhase {
         }
     }
 
-    fn on_working(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        txn: TxnId,
-        reference: Reference,
-    ) {
+    fn on_working(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId, reference: Reference) {
         let Some(coord) = self.coords.get_mut(&txn) else {
             return;
         };
@@ -68,7 +62,7 @@ impl TwoPhase {
         }
     }
 
-    fn on_reply(&mut self, cx: &mut Context<'_>, from: ShardId, message: &Message, reply: Reply) {
+    fn on_reply(&mut self, cx: &mut Cx<'_>, from: ShardId, message: &Message, reply: Reply) {
         let txn = message.txn;
         let remote = self.is_remote(from);
         let Some(coord) = self.coords.get_mut(&txn) else {
@@ -150,7 +144,7 @@ impl TwoPhase {
     /// The lead that was entrusted with the commit has done it.
     fn on_committed(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         commit_ts: Ts,
@@ -182,7 +176,7 @@ impl TwoPhase {
     /// An answer without the commit that was asked for, or with none asked for.
     fn on_open(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         id: OpId,
         purpose: Purpose,
@@ -237,7 +231,7 @@ impl TwoPhase {
     }
 
     /// A node has begun a new life: what it held only in memory is gone.
-    pub(crate) fn peer_restarted(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+    pub(crate) fn peer_restarted(&mut self, cx: &mut Cx<'_>, node: NodeId, incarnation: u32) {
         if node == self.shard.node() {
             return;
         }
@@ -299,7 +293,7 @@ impl TwoPhase {
         self.tell_decisions_to(cx, node);
     }
 
-    pub(crate) fn tell_decisions_to(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn tell_decisions_to(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let owed = self.decisions.iter();
         let owed = owed.filter(|(_, decision)| decision.is_owed_to(node));
         let owed: Vec<TxnId> = owed.map(|(txn, _)| *txn).collect();

@@ -1,6 +1,6 @@
 //! Scans: own writes merged in key order, row locks, batches, and turns for others.
 
-use crate::Context;
+use crate::Cx;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
 use crate::snapshot::{raise, scan_misses};
@@ -43,7 +43,7 @@ fn locks_rows(read: Read) -> bool {
 impl Hands<'_> {
     pub(crate) fn scan(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
         op: &ScanOp,
@@ -104,7 +104,7 @@ impl Hands<'_> {
 
     fn begin_scan(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
         op: &ScanOp,

@@ -5,7 +5,7 @@ use crate::exec::Hands;
 use crate::job::{Job, Stop};
 use crate::outcome::Committed;
 use crate::part::Part;
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use base::Position;
 use txn::increment::{adds_only, claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
@@ -14,7 +14,7 @@ use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Scan
 impl TwoPhase {
     /// Runs and commits the job if everything it needs is free. `None`: nothing has happened, it
     /// must go the ordinary way.
-    pub(crate) fn run_direct(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Option<OpReply> {
+    pub(crate) fn run_direct(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Option<OpReply> {
         let txn = job.txn;
         let op = job.op.as_mut().expect("a new job has its operation");
         let serial = job.options.serial;
@@ -71,7 +71,7 @@ impl TwoPhase {
         Some(self.run_free(cx, job))
     }
 
-    fn run_free(&mut self, cx: &mut Context<'_>, job: &mut Job) -> OpReply {
+    fn run_free(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> OpReply {
         let txn = job.txn;
         job.direct = true;
         let reads = job.op.as_ref().is_some_and(|op| op.read().is_some());
@@ -107,7 +107,7 @@ impl TwoPhase {
 
     fn end_direct(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: base::TxnId,
         read: Position,
         result: Result<OpResult, OpError>,
@@ -148,7 +148,7 @@ impl TwoPhase {
 
 /// The claim under which the operation commits at once: nobody may have promised to add where it
 /// adds. `None`: its program does not decode, which the ordinary way reports.
-fn claim_of_op(cx: &Context<'_>, op: &Op) -> Option<Claim> {
+fn claim_of_op(cx: &Cx<'_>, op: &Op) -> Option<Claim> {
     Some(match op {
         Op::Get { read, program, .. } => match read {
             Read::Lock(mode) => claim_to_read(*mode, &*program.live(cx.decode).ok()?),

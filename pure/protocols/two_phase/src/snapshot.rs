@@ -1,6 +1,6 @@
 //! Reads without locks: what they wait for, and what they must not miss (see [`txn::snapshot`]).
 
-use crate::Context;
+use crate::Cx;
 use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
@@ -75,7 +75,7 @@ impl Hands<'_> {
     /// reader came. Returns the timestamp up to which no version may be missed.
     pub(crate) fn settle(
         &self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         job: &mut Job,
         snapshot: Snapshot,
         wanted: Wanted<'_>,
@@ -112,7 +112,7 @@ impl Hands<'_> {
 }
 
 /// The bound of the reader here: what it was told, or else where the clock stands now.
-pub(crate) fn arrive(cx: &mut Context<'_>, job: &mut Job, snapshot: Snapshot) -> Ts {
+pub(crate) fn arrive(cx: &mut Cx<'_>, job: &mut Job, snapshot: Snapshot) -> Ts {
     if let Some(bound) = job.arrival.bound {
         return bound;
     }
@@ -135,7 +135,7 @@ pub(crate) fn arrive(cx: &mut Context<'_>, job: &mut Job, snapshot: Snapshot) ->
 }
 
 /// The refusal of a read whose snapshot misses a version.
-pub(crate) fn raise(cx: &mut Context<'_>, bound: Ts) -> Stop {
+pub(crate) fn raise(cx: &mut Cx<'_>, bound: Ts) -> Stop {
     cx.counters.snapshot_raises += 1;
     Stop::Fail(OpError::Raise(bound))
 }

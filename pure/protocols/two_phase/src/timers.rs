@@ -6,7 +6,7 @@
 use crate::coord::Purpose;
 use crate::message::Body;
 use crate::part::{Stage, coordinator_node};
-use crate::{Context, TwoPhase};
+use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
 use base::{Time, TxnId};
 use txn::{AbortReason, Pauses};
@@ -25,7 +25,7 @@ pub(crate) enum Timer {
 }
 
 impl TwoPhase {
-    pub(crate) fn run_timers(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn run_timers(&mut self, cx: &mut Cx<'_>) {
         while let Some(timer) = self.timers.take_due(cx.now) {
             match timer {
                 Timer::Coord(txn) => self.on_coord_timer(cx, txn),
@@ -54,7 +54,7 @@ impl TwoPhase {
         self.timers.set(Timer::Coord(txn), at);
     }
 
-    fn on_coord_timer(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn on_coord_timer(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let settings = self.settings;
         let Some(coord) = self.coords.get_mut(&txn) else {
             return;
@@ -97,7 +97,7 @@ impl TwoPhase {
     /// An answer will not come. What was asked decides whether that is an abort.
     pub(crate) fn give_up(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         purpose: Purpose,
         reason: AbortReason,
@@ -147,7 +147,7 @@ impl TwoPhase {
     }
 
     /// Asks the coordinator what has become of the transaction.
-    pub(crate) fn inquire(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn inquire(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(part) = self.parts.get_mut(&txn) else {
             return;
         };

@@ -5,7 +5,7 @@ use crate::home::{Incoming, Want};
 use crate::job::acquire_row;
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::outage::cut_off;
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId};
@@ -24,7 +24,7 @@ impl Leap {
     /// It is the turn of a reader, and the row is at home.
     pub(crate) fn begin_lend(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         to: ShardId,
         seq: u64,
         incoming: &Incoming,
@@ -44,7 +44,7 @@ impl Leap {
         }
     }
 
-    pub(super) fn on_lend_lock(&mut self, cx: &mut Context<'_>, id: u64, settled: Settled) {
+    pub(super) fn on_lend_lock(&mut self, cx: &mut Cx<'_>, id: u64, settled: Settled) {
         let Some(lending) = self.sharing.lending.remove(&id) else {
             return;
         };
@@ -69,7 +69,7 @@ impl Leap {
     }
 
     /// A copy that waits for a lock in vain: its reader is told.
-    pub(crate) fn give_up_lending(&mut self, cx: &mut Context<'_>, id: u64, reason: &AbortReason) {
+    pub(crate) fn give_up_lending(&mut self, cx: &mut Cx<'_>, id: u64, reason: &AbortReason) {
         let Some(lending) = self.sharing.lending.remove(&id) else {
             return;
         };
@@ -78,7 +78,7 @@ impl Leap {
     }
 
     /// Gives a copy away; nobody writes the row at the moment.
-    fn lend(&mut self, cx: &mut Context<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
+    fn lend(&mut self, cx: &mut Cx<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
         let gone = (cx.schema_changed)(key.index).is_none();
         if gone || self.home.table.contains_key(key) {
             let reason = gone.then_some(AbortReason::SchemaChanged);
@@ -121,7 +121,7 @@ impl Leap {
     /// asks again when it is there.
     pub(crate) fn bring_home(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         request: (ShardId, u64),
         incoming: &Incoming,
         owner: ShardId,
@@ -133,7 +133,7 @@ impl Leap {
     /// The owner does not give a row to its home, which wanted it for a reader: the reader must
     /// hear why. If it only asked again it would wait for an older transaction, which may wait for
     /// it.
-    pub(crate) fn refuse_reader(&mut self, cx: &mut Context<'_>, otag: Otag, refused: &Refused) {
+    pub(crate) fn refuse_reader(&mut self, cx: &mut Cx<'_>, otag: Otag, refused: &Refused) {
         let grant = self
             .home
             .grants
@@ -155,7 +155,7 @@ impl Leap {
     /// the copies are called back in its name, and it will hear.
     pub(crate) fn recalled(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         key: &Key,
         priority: Priority,
         writer: Writer,
@@ -184,12 +184,12 @@ impl Leap {
         Ok(!waits)
     }
 
-    fn arm_recalls(&mut self, cx: &Context<'_>) {
+    fn arm_recalls(&mut self, cx: &Cx<'_>) {
         let at = cx.now.after(self.settings.resend_us);
         self.sharing.recalls_again.set_once(at);
     }
 
-    pub(crate) fn on_recalls_timer(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_recalls_timer(&mut self, cx: &mut Cx<'_>) {
         self.sharing.recalls_again.stop();
         let lent = self.sharing.lent.iter();
         let open = lent.filter(|(_, lent)| lent.recall.is_some());
@@ -202,7 +202,7 @@ impl Leap {
         }
     }
 
-    fn send_recalls(&mut self, cx: &mut Context<'_>, key: &Key) {
+    fn send_recalls(&mut self, cx: &mut Cx<'_>, key: &Key) {
         let Some(lent) = self.sharing.lent.get(key) else {
             return;
         };
@@ -220,7 +220,7 @@ impl Leap {
         }
     }
 
-    pub(crate) fn on_recalled(&mut self, cx: &mut Context<'_>, from: ShardId, recalled: Recalled) {
+    pub(crate) fn on_recalled(&mut self, cx: &mut Cx<'_>, from: ShardId, recalled: Recalled) {
         let Recalled {
             key,
             tag,
@@ -252,7 +252,7 @@ impl Leap {
     }
 
     /// Goes on with the writers if no copy is left.
-    fn end_recall(&mut self, cx: &mut Context<'_>, key: &Key) {
+    fn end_recall(&mut self, cx: &mut Cx<'_>, key: &Key) {
         let lent = self.sharing.lent.get(key);
         if lent.is_none_or(|lent| !lent.readers.is_empty()) {
             return;
@@ -268,7 +268,7 @@ impl Leap {
     }
 
     /// The writers must be rolled back.
-    fn fail_recall(&mut self, cx: &mut Context<'_>, key: &Key, reason: &AbortReason) {
+    fn fail_recall(&mut self, cx: &mut Cx<'_>, key: &Key, reason: &AbortReason) {
         let lent = self.sharing.lent.get_mut(key);
         let recall = lent.and_then(|lent| lent.recall.take());
         let Some((_, writers)) = recall else {
@@ -283,7 +283,7 @@ impl Leap {
     }
 
     /// A node has restarted: its copies are gone.
-    pub(crate) fn forget_readers(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+    pub(crate) fn forget_readers(&mut self, cx: &mut Cx<'_>, node: NodeId, incarnation: u32) {
         let mut changed = Vec::new();
         for (key, lent) in &mut self.sharing.lent {
             let before = lent.readers.len();
@@ -299,7 +299,7 @@ impl Leap {
     }
 
     /// Nothing can be sent to a node: writers that wait for its copies give up.
-    pub(crate) fn fail_recalls(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn fail_recalls(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let lent = self.sharing.lent.iter().filter_map(|(key, lent)| {
             let mut readers = lent.readers.keys();
             let away = readers.find(|shard| shard.node() == node)?;

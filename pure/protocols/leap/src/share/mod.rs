@@ -21,7 +21,7 @@ mod home;
 mod reader;
 
 use crate::gather::keys_of;
-use crate::{Context, Leap};
+use crate::{Cx, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Ts, TxnId};
@@ -197,25 +197,18 @@ impl Sharing {
 
 impl Leap {
     /// Whether a lock request belongs to this module; then its end is dealt with.
-    pub(crate) fn settle_share(
-        &mut self,
-        cx: &mut Context<'_>,
-        id: u64,
-        settled: &Settled,
-    ) -> bool {
-        if self.sharing.lending.contains_key(&id) {
-            self.on_lend_lock(cx, id, settled.clone());
-            true
-        } else if self.sharing.recalling.contains_key(&id) {
-            self.on_recall_lock(cx, id, settled.clone());
-            true
-        } else {
-            false
+    pub(crate) fn settle_share(&mut self, cx: &mut Cx<'_>, id: u64, settled: &Settled) -> bool {
+        let (lends, recalls) = (&self.sharing.lending, &self.sharing.recalling);
+        match (lends.contains_key(&id), recalls.contains_key(&id)) {
+            (true, _) => self.on_lend_lock(cx, id, settled.clone()),
+            (_, true) => self.on_recall_lock(cx, id, settled.clone()),
+            (false, false) => return false,
         }
+        true
     }
 
     /// Recalls in the name of a transaction whose locks here were just freed go on waiting.
-    pub(crate) fn ask_again_for_recalls(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn ask_again_for_recalls(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let recalling = self.sharing.recalling.iter();
         let waiting = recalling.filter(|(_, recalling)| recalling.priority.txn == txn);
         let mut waiting: Vec<u64> = waiting.map(|(id, _)| *id).collect();

@@ -3,7 +3,7 @@
 use super::{Copied, Recalling};
 use crate::job::acquire_row;
 use crate::message::{Body, Recall, Recalled, Share};
-use crate::{Context, Leap, printed};
+use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, ShardId, TxnId};
@@ -32,7 +32,7 @@ impl Leap {
     }
 
     /// A copy has come.
-    pub(crate) fn on_share(&mut self, cx: &mut Context<'_>, home: ShardId, share: Share) {
+    pub(crate) fn on_share(&mut self, cx: &mut Cx<'_>, home: ShardId, share: Share) {
         let seen = self.requester.seen(home);
         if share.to_incarnation != cx.incarnation || seen.is_over(share.tag) {
             return;
@@ -77,7 +77,7 @@ impl Leap {
     }
 
     /// The home wants a copy back.
-    pub(crate) fn on_recall(&mut self, cx: &mut Context<'_>, home: ShardId, recall: Recall) {
+    pub(crate) fn on_recall(&mut self, cx: &mut Cx<'_>, home: ShardId, recall: Recall) {
         let Recall { key, tag, priority } = recall;
         let pending = match self.sharing.copies.get(&key) {
             Some(copy) if copy.tag <= tag => copy.recall,
@@ -117,7 +117,7 @@ impl Leap {
         self.lock_recall(cx, id);
     }
 
-    pub(super) fn lock_recall(&mut self, cx: &mut Context<'_>, id: u64) {
+    pub(super) fn lock_recall(&mut self, cx: &mut Cx<'_>, id: u64) {
         let Some(recalling) = self.sharing.recalling.get(&id) else {
             return;
         };
@@ -127,7 +127,7 @@ impl Leap {
         }
     }
 
-    pub(super) fn on_recall_lock(&mut self, cx: &mut Context<'_>, id: u64, settled: Settled) {
+    pub(super) fn on_recall_lock(&mut self, cx: &mut Cx<'_>, id: u64, settled: Settled) {
         let Some(recalling) = self.sharing.recalling.remove(&id) else {
             return;
         };
@@ -157,7 +157,7 @@ impl Leap {
 
     fn answer_recall(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Cx<'_>,
         home: ShardId,
         key: Key,
         tag: Otag,
@@ -174,14 +174,14 @@ impl Leap {
         self.say(cx, home, Body::Recalled(Box::new(recalled)));
     }
 
-    fn drop_copy(&mut self, cx: &mut Context<'_>, key: &Key) -> Option<Copied> {
+    fn drop_copy(&mut self, cx: &mut Cx<'_>, key: &Key) -> Option<Copied> {
         let copy = self.sharing.copies.remove(key)?;
         cx.store.evict(key);
         Some(copy)
     }
 
     /// A home has restarted and knows of no copies: they go, and those who rely on them end.
-    pub(crate) fn drop_copies_of(&mut self, cx: &mut Context<'_>, home: ShardId) {
+    pub(crate) fn drop_copies_of(&mut self, cx: &mut Cx<'_>, home: ShardId) {
         let copies = self.sharing.copies.iter();
         let copies = copies.filter(|(key, _)| self.home(key.slot) == home);
         let copies: Vec<Key> = copies.map(|(key, _)| key.clone()).collect();

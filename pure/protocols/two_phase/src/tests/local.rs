@@ -4,7 +4,7 @@ use super::world::{TABLE, TRAIL, World, key, options};
 use crate::Settings;
 use base::{Datum, Key, KeyRange, NodeId, ShardId, Slot, SqlState, Ts, TxnId};
 use bed::programs::{Test, adding, program, row, value};
-use journal::Record;
+use journal::{CheckpointTables, Record};
 use local::Limits;
 use store::Write;
 use txn::{
@@ -633,7 +633,10 @@ fn checkpoint_between_record_and_installation_loses_nothing() {
     world.deliver(prepare);
     let vote = world.flights.remove(0);
     // The checkpoint of the participant begins after its promise.
-    let tables = world.call(beside, |protocol, _| protocol.checkpoint_tables());
+    let mut tables = CheckpointTables::default();
+    world.call(beside, |protocol, _| {
+        protocol.checkpoint_tables(&mut tables)
+    });
     assert!(tables.prepared.is_empty(), "the promise is in memory");
     world.deliver(vote);
     let may_end = |world: &World| world.shards[&beside].protocol.checkpoint_may_end();
