@@ -14,7 +14,7 @@ use base::{IndexId, Key, Position, Slot, SqlError, SqlState, Ts, TxnId};
 use store::{Formula, Store, Write};
 use txn::bulk::{Chunks, Frozen, Wanted};
 use txn::rows::NewRow;
-use txn::{AbortReason, Bulks, Cx, Installed, JournalPort, WriteList};
+use txn::{AbortReason, Bulks, Counters, Cx, Installed, JournalPort, WriteList};
 
 /// A large write set on its way into the journal.
 #[derive(Debug)]
@@ -164,6 +164,25 @@ impl Written {
         }
         self.bytes += size;
         Ok(())
+    }
+
+    /// The formulas among the next writes, from `from` on, of which `wanted` makes something, and
+    /// where the next slice goes on (`None`: that was all). Looks at `most` writes and counts them.
+    pub fn formulas_to_seal<T>(
+        &self,
+        counters: &mut Counters,
+        from: Option<Box<Key>>,
+        most: u64,
+        mut wanted: impl FnMut(&Key, &Write) -> Option<T>,
+    ) -> (Vec<(Key, T)>, Option<Box<Key>>) {
+        let mut found = Vec::new();
+        let mut writes = self.writes.formulas_from(from.map(|key| *key));
+        for (key, write) in writes.by_ref().take(most as usize) {
+            counters.units += 1;
+            found.extend(wanted(key, write).map(|made| (key.clone(), made)));
+        }
+        let rest = writes.next().map(|(key, _)| Box::new(key.clone()));
+        (found, rest)
     }
 
     /// Whether it goes into the journal in slices.

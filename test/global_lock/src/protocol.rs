@@ -7,7 +7,7 @@ use journal::{CheckpointTables, Ownership};
 use std::fmt;
 use store::Store;
 use txn::contract::ProtocolMessage;
-use txn::{Doubt, Op, OpId, OpReply, Protocol, Submission, Submitted, TxnCost, TxnOptions};
+use txn::{Doubt, Op, OpId, Protocol, Submission, Submitted, TxnCost, TxnOptions};
 
 impl Protocol for GlobalLock {
     type Message = Message;

@@ -16,12 +16,11 @@ use crate::job::{Job, Origin, Stop};
 use crate::txns::Phase;
 use crate::{Cx, Leap};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use base::{Key, Ts, TxnId};
 use store::{Formula, Write};
 use txn::increment::{Escrow, claim_of, claim_to_add};
 use txn::lock::{Claim, Item};
-use txn::{LockMode, OpError, OpId, OpReply, OpResult, Submitted};
+use txn::{LockMode, OpError, OpId, OpResult, Submitted};
 
 impl Leap {
     /// The lock that a formula needs now.
@@ -110,24 +109,18 @@ impl Leap {
     /// Runs a job that seals, row after row in key order, a slice a turn.
     pub(crate) fn run_seal(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let txn = job.txn;
-        let from = job.sealing.take().map(|key| *key);
-        let mut writes = self.coord.txns[&txn].written.writes().formulas_from(from);
-        let slice = writes.by_ref().take(self.settings.slice_units as usize);
-        let mut passed = 0;
-        let slice = slice.inspect(|_| passed += 1);
-        let unsealed = slice.filter(|(key, write)| self.is_unsealed(txn, key, write));
-        let unsealed: Vec<Key> = unsealed.map(|(key, _)| key.clone()).collect();
-        let rest = writes.next().map(|(key, _)| key.clone());
-        drop(writes);
-        cx.counters.units += passed;
-        for key in unsealed {
+        let (most, from) = (self.settings.slice_units, job.sealing.take());
+        let unsealed = |key: &Key, write: &Write| self.is_unsealed(txn, key, write).then_some(());
+        let written = &self.coord.txns[&txn].written;
+        let (found, rest) = written.formulas_to_seal(cx.counters, from, most, unsealed);
+        for (key, ()) in found {
             if let Err(stop) = self.lock(cx.now, job, &Item::of(&key), LockMode::Exclusive) {
                 job.sealing = Some(Box::new(key));
                 return Err(stop);
             }
         }
-        if let Some(key) = rest {
-            job.sealing = Some(Box::new(key));
+        job.sealing = rest;
+        if job.sealing.is_some() {
             return Err(Stop::Budget);
         }
         self.freeze(cx, txn)?;

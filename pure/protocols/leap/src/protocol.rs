@@ -7,8 +7,8 @@ use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
 use store::Store;
 use txn::{
-    AbortReason, Doubt, MovingRows, Op, OpId, OpReply, Protocol, ProtocolMessage, Submission,
-    Submitted, TxnCost, TxnOptions,
+    AbortReason, Doubt, MovingRows, Op, OpId, Protocol, ProtocolMessage, Submission, Submitted,
+    TxnCost, TxnOptions,
 };
 
 impl Protocol for Leap {

@@ -86,22 +86,22 @@ impl Hands<'_> {
     /// As [`Hands::seal`] for a large write set, a slice a turn. `Err`: there is more to do.
     fn seal_slice(&mut self, cx: &mut Cx<'_>, job: &mut Job, asker: &Asker) -> Result<(), Stop> {
         let part = self.part.as_deref().expect("looked at by the caller");
-        let mut left = self.settings.slice_units;
-        let from = job.sealing.take().map(|key| *key);
-        for (key, write) in part.written.writes().formulas_from(from) {
-            let stop = match left {
-                0 => Err(Stop::Budget),
-                _ if claim_of(write).mode() == LockMode::Increment => {
-                    asker.ask(self.locks, Item::of(key), promised_claim_of(write))
-                }
-                _ => Ok(()),
-            };
-            if let Err(stop) = stop {
-                job.sealing = Some(Box::new(key.clone()));
+        let (most, from) = (self.settings.slice_units, job.sealing.take());
+        let increments = |_: &Key, write: &Write| {
+            let adds = claim_of(write).mode() == LockMode::Increment;
+            adds.then(|| promised_claim_of(write))
+        };
+        let written = &part.written;
+        let (found, rest) = written.formulas_to_seal(cx.counters, from, most, increments);
+        for (key, claim) in found {
+            if let Err(stop) = asker.ask(self.locks, Item::of(&key), claim) {
+                job.sealing = Some(Box::new(key));
                 return Err(stop);
             }
-            left -= 1;
-            cx.counters.units += 1;
+        }
+        job.sealing = rest;
+        if job.sealing.is_some() {
+            return Err(Stop::Budget);
         }
         Ok(())
     }

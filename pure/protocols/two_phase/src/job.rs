@@ -6,7 +6,7 @@ use crate::scan::ScanState;
 use crate::snapshot::Arrival;
 use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
-use alloc::vec::{self, Vec};
+use alloc::vec;
 use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
 use local::jobs::Work;
 use local::{Asker, Loading};

@@ -7,8 +7,8 @@ use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::CheckpointTables;
 use store::Store;
 use txn::{
-    AbortReason, Doubt, Life, Op, OpId, OpReply, Protocol, ProtocolMessage, Submission, Submitted,
-    TxnCost, TxnOptions,
+    AbortReason, Doubt, Life, Op, OpId, Protocol, ProtocolMessage, Submission, Submitted, TxnCost,
+    TxnOptions,
 };
 
 impl Protocol for TwoPhase {
