@@ -22,8 +22,8 @@ pub(crate) struct TaskId(pub(crate) u32);
 pub(crate) enum Request {
     /// Wake the task at this virtual time (nanoseconds).
     Sleep { task: TaskId, at_ns: u64 },
-    /// Wake the task when nothing but timers is left.
-    Quiet { task: TaskId },
+    /// Wake the task when nothing but timers is left, and say so.
+    Quiet { task: TaskId, came: Rc<Cell<bool>> },
     /// Open a connection.
     Connect {
         node: u16,
@@ -152,31 +152,31 @@ impl SimCx {
 
     /// Waits this many virtual microseconds.
     pub async fn sleep(&self, micros: u64) {
+        self.until(micros, || false).await;
+    }
+
+    /// Waits until nothing happens in the world any more but by timers, at most `limit_us` of
+    /// virtual time: a task that waits then is blocked. Other tasks that sleep count as timers.
+    /// Shards that repeat a message until it is answered may never leave the world quiet.
+    pub async fn quiet(&self, limit_us: u64) {
+        let came = Rc::new(Cell::new(false));
+        let (task, seen) = (self.shared.current(), came.clone());
+        self.shared.request(Request::Quiet { task, came });
+        self.until(limit_us, move || seen.get()).await;
+    }
+
+    /// Waits until a task that is woken finds `done`, at most so many virtual microseconds.
+    async fn until(&self, micros: u64, done: impl Fn() -> bool) {
         let at_ns = self.shared.now_ns.get() + micros.max(1) * 1_000;
         let mut asked = false;
         std::future::poll_fn(|_| {
-            if self.shared.now_ns.get() >= at_ns {
+            if done() || self.shared.now_ns.get() >= at_ns {
                 return Poll::Ready(());
             }
             if !std::mem::replace(&mut asked, true) {
                 let task = self.shared.current();
                 self.shared.request(Request::Sleep { task, at_ns });
             }
-            Poll::Pending
-        })
-        .await;
-    }
-
-    /// Waits until nothing happens in the world any more but by timers: a task that waits then is
-    /// blocked. Other tasks that sleep count as timers.
-    pub async fn quiet(&self) {
-        let mut asked = false;
-        std::future::poll_fn(|_| {
-            if std::mem::replace(&mut asked, true) {
-                return Poll::Ready(());
-            }
-            let task = self.shared.current();
-            self.shared.request(Request::Quiet { task });
             Poll::Pending
         })
         .await;

@@ -12,6 +12,7 @@ use crate::trace::{Sink, Trace};
 use crate::waits::Waits;
 use base::{NodeId, Prng, Time};
 use node::{ConnId, Input};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use wire::{ClientMessage, Reply};
@@ -57,7 +58,8 @@ pub(crate) struct World {
     pub(crate) next_cut: u64,
     pub(crate) waits: Waits,
     pub(crate) closed: Closed,
-    quiet: Vec<TaskId>,
+    /// Tasks that wait for silence, and where each is told that it has come.
+    quiet: Vec<(TaskId, Rc<Cell<bool>>)>,
 }
 
 impl World {
@@ -144,7 +146,8 @@ impl World {
                 return true;
             }
             if self.queue.is_quiet() && !self.quiet.is_empty() {
-                for task in std::mem::take(&mut self.quiet) {
+                for (task, came) in std::mem::take(&mut self.quiet) {
+                    came.set(true);
                     self.executor.wake(task);
                 }
                 continue;
@@ -176,7 +179,7 @@ impl World {
     fn on_request(&mut self, request: Request) {
         match request {
             Request::Sleep { task, at_ns } => self.push_at(at_ns, Event::Wake(task)),
-            Request::Quiet { task } => self.quiet.push(task),
+            Request::Quiet { task, came } => self.quiet.push((task, came)),
             Request::Connect {
                 node,
                 cell,

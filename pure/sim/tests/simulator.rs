@@ -283,10 +283,10 @@ fn a_blocked_session_is_known_when_the_world_is_quiet() {
             one.query("BEGIN").await?;
             one.query("UPDATE t SET v = 1 WHERE k = 1").await?;
             two.start("UPDATE t SET v = v * 2 + 1 WHERE k = 1");
-            cx.quiet().await;
+            cx.quiet(1_000_000).await;
             let waits = two.is_waiting();
             one.query("COMMIT").await?;
-            cx.quiet().await;
+            cx.quiet(1_000_000).await;
             let waits_still = two.is_waiting();
             two.answer().await?;
             two.query("COMMIT").await?;

@@ -11,6 +11,10 @@ use wire::Tag;
 /// blocked: all pauses between attempts of one transaction together are shorter.
 const PATIENCE_US: u64 = 500_000;
 
+/// Longest wait for silence. Shards of several nodes may go on sending for ever under leap: a
+/// message is repeated until it is answered. Whatever an answer leaves to do takes far less.
+const SILENCE_US: u64 = 200_000;
+
 /// Of a cluster.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
@@ -161,10 +165,10 @@ impl System for Cluster {
     }
 
     async fn settle(&mut self) -> Result<(), Broken> {
-        self.cx.quiet().await;
+        self.cx.quiet(SILENCE_US).await;
         if self.look()? {
             self.cx.sleep(PATIENCE_US).await;
-            self.cx.quiet().await;
+            self.cx.quiet(SILENCE_US).await;
             self.look()?;
         }
         Ok(())

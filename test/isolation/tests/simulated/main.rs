@@ -1,5 +1,5 @@
-//! The scripts in the simulator: under each protocol on one shard, and under two_phase on three
-//! nodes with two shards each.
+//! The scripts in the simulator: under each protocol, on one shard and on three nodes with two
+//! shards each.
 //!
 //! `UPDATE=1` records what is seen now, `SCRIPT=name` runs one script only. Nothing that a level
 //! forbids is ever accepted. The published table is checked as well.
@@ -105,6 +105,15 @@ fn leap_on_one_shard() {
         protocol: ProtocolKind::Leap,
         nodes: 1,
         shards: 1,
+    });
+}
+
+#[test]
+fn leap_on_three_nodes() {
+    run(Size {
+        protocol: ProtocolKind::Leap,
+        nodes: 3,
+        shards: 2,
     });
 }
 
