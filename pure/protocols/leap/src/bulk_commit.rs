@@ -48,7 +48,7 @@ impl Leap {
         Ok(())
     }
 
-    /// One slice of what large transactions leave to do.
+    /// Does one slice of the work that large transactions have left.
     pub(crate) fn do_slice(&mut self, cx: &mut Cx<'_>) {
         if let Some(txn) = install_slice(cx, &mut self.installed, &mut self.bulks) {
             self.release_locks(txn);

@@ -20,7 +20,7 @@ use base::Key;
 use core::ops::Bound;
 use journal::{Away, Held as Claim, Holding, Ownership};
 
-/// What a former life has left of a shard's own slots, until all others have said what they have.
+/// What a former life has left of a shard's own slots, kept until all other shards have claimed.
 #[derive(Debug, Default)]
 pub(crate) struct Former {
     /// What the journal says about rows of its own slots.
@@ -35,8 +35,8 @@ pub struct AwayCursor(Stage);
 
 #[derive(Debug)]
 enum Stage {
-    /// The checkpoint began before the shard served its slots: so many of its former life's rows
-    /// are written, first its own, then those of the owner table.
+    /// The checkpoint began before the shard served its slots. Number of rows of the former life
+    /// that are written: first its own, then those of the owner table.
     Former(Arc<Former>, usize),
     /// Rows from elsewhere up to this key are written. Whether the owner table follows: not if the
     /// former life's stands for it.
@@ -135,7 +135,7 @@ impl Leap {
 }
 
 impl Former {
-    /// So many rows from number `from` on.
+    /// Up to `max` rows from number `from` on.
     fn piece(&self, from: usize, max: usize) -> Ownership {
         let away = &self.checkpoint.away;
         let behind = from.saturating_sub(self.own.len());

@@ -213,7 +213,7 @@ impl Leap {
     pub(crate) fn abort_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) {
         let open = self.coord.is_open(txn);
         if open && self.is_entrusted(txn) {
-            // It may be in other hands: nobody knows how it ends.
+            // Another shard may run the transaction: its outcome is unknown.
             self.lose_errand(cx, txn);
         } else if open {
             self.end_txn(cx, txn, Outcome::Aborted(reason));

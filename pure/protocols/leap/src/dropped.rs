@@ -1,13 +1,14 @@
-//! Rows of indexes that are gone: nobody owns them any more.
+//! Rows of dropped indexes: homes and owners forget them.
 //!
 //! ```text
 //! home of a row   no grant under way: the entry goes   ──Forget(keys)──> owner: forgets them too
 //! ```
 //!
-//! The home is the place where the row's next move would be decided, so nobody asks the owner for
-//! what the home has forgotten. Rows under way are waited for. A `Forget` that is lost leaves a few
-//! bytes at the owner until it restarts and claims, which the home then refuses. An index that a
-//! restarted shard does not know is not taken for dropped: its catalog may be behind.
+//! Each move of a row is decided at its home, so no shard asks the owner for a row that the home
+//! has forgotten. The home waits for rows under way. A `Forget` that is lost leaves a few bytes at
+//! the owner, until the owner restarts and claims the row, and the home refuses the claim. A shard
+//! that restarts does not take an index for dropped that it does not know: its catalog may be
+//! behind.
 
 use crate::message::Body;
 use crate::owner::Tenure;
@@ -18,16 +19,16 @@ use base::{IndexId, Key, ShardId, Slot, Ts};
 use journal::Otag;
 use txn::bulk::Wanted;
 
-/// Where a home goes on to forget rows of an index; none: from the first one.
+/// The row from which on a home forgets rows of an index. `None`: the first one.
 pub(crate) type Place = Option<Key>;
 
-/// How far a turn has come.
+/// Result of a turn.
 enum Turn {
     /// All rows are forgotten.
     Done,
     /// There are more, from this one on.
     More(Key),
-    /// Some are under way: they are looked for later.
+    /// Some rows are under way: a later round looks for them.
     Later,
 }
 
@@ -39,7 +40,7 @@ impl Leap {
         self.forget_dropped(cx);
     }
 
-    /// Forgets what can be forgotten, and comes back for the rest.
+    /// Forgets rows of dropped indexes, and sets a timer for those that are under way.
     pub(crate) fn forget_dropped(&mut self, cx: &mut Cx<'_>) {
         self.home.dropped_again.stop();
         let mut left = self.settings.slice_units;
@@ -72,7 +73,7 @@ impl Leap {
         if !self.rejoin.is_serving() {
             return Turn::Later;
         }
-        // What was passed over in an earlier turn is under way: it is looked for once more.
+        // Rows that an earlier turn passed over are under way: a later round looks for them.
         let mut quiet = from.is_none();
         let mut more = None;
         let mut by_owner: BTreeMap<ShardId, Vec<(Key, Otag)>> = BTreeMap::new();
@@ -124,7 +125,7 @@ impl Leap {
             if !owned {
                 continue;
             }
-            // A transaction that has written it cannot commit any more, but it is not over.
+            // A transaction that has written the row cannot commit any more, but is not over.
             let written = |txn: &crate::txns::Txn| txn.written.get(&key).is_some();
             let installed = self.bulks.awaits(Ts::MAX, Wanted::Row(&key));
             let pending = installed

@@ -1,9 +1,9 @@
-//! Transactions of one operation that go to the row instead of the row coming to them (L10).
+//! Errands: transactions of one operation that run at the owner of their row (L10, L14).
 //!
 //! A blind change of one row (a formula, alone in its transaction) is *entrusted* to the owner of
-//! the row, which runs and commits it there with a record of its own; the coordinator holds nothing
-//! and learns the outcome from the answer. So many nodes change a hot row at the pace of its owner,
-//! one round trip each, all of them overlapping, and the row stays where it is.
+//! the row. The owner runs and commits it with a record of its own. The coordinator holds nothing
+//! and learns the outcome from the answer. Each errand costs one round trip, errands of many nodes
+//! overlap, and the row does not move.
 //!
 //! ```text
 //! coordinator ──Entrust(number)──> owner      lock, run, Commit record, locks go
@@ -12,10 +12,11 @@
 //!                                             shard is asked, or the row comes after all
 //! ```
 //!
-//! * A number is run once: whoever gets it notes it, and answers it again in the same way. It is
-//!   sent again to the same shard only, and meant for one life of that shard.
-//! * If that life ends, or nothing is heard, or the client cancels, the outcome is unknown.
-//! * A shard that keeps entrusting changes of a row that nobody else uses is told to take the row.
+//! * A shard runs a number once, notes it, and repeats its answer. The coordinator repeats the
+//!   number to the same shard only, and means one life of that shard.
+//! * If that life ends, if the shard is silent, or if the client cancels, the outcome is unknown.
+//! * A shard that has entrusted [`TAKE_AFTER`] changes of a row, which no other shard has used in
+//!   between, is told to take the row.
 
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Entrust, Performance, Performed};
@@ -31,20 +32,20 @@ use txn::{
     Submitted,
 };
 
-/// Changes of a row that one shard entrusts in a row, before it is told to take it.
+/// Consecutive changes of one row from the same shard after which that shard takes the row.
 const TAKE_AFTER: u32 = 32;
 
-/// Rows whose owner a shard remembers, and rows that an owner counts for.
+/// Largest number of rows whose last owner a shard remembers, or whose errands an owner counts.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// Shards that are asked before the row is asked for.
+/// Number of shards that are tried with an errand before the row is requested.
 const HOPS_MAX: u32 = 3;
 
-/// A transaction in the hands of another shard.
+/// An operation that is entrusted to another shard.
 #[derive(Debug)]
 pub(crate) struct Errand {
     pub(crate) id: OpId,
-    /// The commit follows if all goes well.
+    /// The operation is alone in its transaction, and the owner commits it.
     pub(crate) last: bool,
     pub(crate) to: ShardId,
     pub(crate) message: Entrust,
@@ -76,27 +77,27 @@ impl Errand {
     }
 }
 
-/// Numbers that are over, with answers and their positions.
+/// Numbers that are over, with answers and the positions of the records that these tell of.
 type Answered = Seen<u64, Option<(Performed, Position)>>;
 
-/// What a shard has to do with entrusted transactions, as coordinator and as owner.
+/// Errands of one shard, as coordinator and as owner.
 #[derive(Debug, Default)]
 pub(crate) struct Errands {
-    /// Those of this shard, by number.
+    /// What this shard has entrusted to others, by number.
     pub(crate) out: Asks<u64, Errand>,
-    /// Numbers that came here, per coordinator in its life; with the answers that may be asked for
-    /// again, and the positions of what they tell.
+    /// Numbers that this shard has run or refused, per coordinator and its life, with answers that
+    /// may be asked for again.
     seen: BTreeMap<ShardId, (u32, Answered)>,
-    /// Where rows were last.
+    /// The last known owner of rows that are not here.
     whereabouts: BTreeMap<Key, ShardId>,
     /// Rows that this shard was told to take.
     takes: BTreeSet<Key>,
-    /// Who entrusted changes of a row here that nobody else has used since, and how many.
+    /// Per row, the shard that has entrusted its last changes, without use by others, and how many.
     regulars: BTreeMap<Key, (ShardId, u32)>,
 }
 
 impl Errands {
-    /// Somebody else uses the row.
+    /// Another shard than the one that is counted uses the row.
     #[inline]
     pub(crate) fn note_use(&mut self, key: &Key) {
         if !self.regulars.is_empty() {
@@ -109,7 +110,7 @@ impl Errands {
         self.regulars.range(low..=high).next().is_some()
     }
 
-    /// The row has gone there.
+    /// Notes that the row has gone to the shard `at`.
     pub(crate) fn note_whereabouts(&mut self, key: &Key, at: ShardId) {
         if self.whereabouts.len() >= REMEMBERED_MAX {
             self.whereabouts.clear();
@@ -117,12 +118,12 @@ impl Errands {
         self.whereabouts.insert(key.clone(), at);
     }
 
-    /// Where the row was when somebody last said so.
+    /// The last known owner of the row.
     pub(crate) fn last_seen(&self, key: &Key) -> Option<ShardId> {
         self.whereabouts.get(key).copied()
     }
 
-    /// Another change that `from` entrusts. Whether it should take the row.
+    /// Counts a change that `from` has entrusted. Returns whether `from` should take the row.
     fn count(&mut self, key: &Key, from: ShardId) -> bool {
         if self.regulars.len() >= REMEMBERED_MAX {
             self.regulars.clear();
@@ -137,7 +138,7 @@ impl Errands {
 }
 
 impl Leap {
-    /// Whom to entrust a transaction of this one operation to; `None`: the row comes here.
+    /// The shard to which a transaction of this operation is entrusted. `None`: the row comes here.
     pub(crate) fn entrustee(&mut self, cx: &Cx<'_>, op: &Op) -> Option<ShardId> {
         let key = op.key()?;
         if !self.settings.entrusts || self.standing(key) != Standing::Elsewhere {
@@ -153,8 +154,7 @@ impl Leap {
         self.place_of(key)
     }
 
-    /// Where a row is that is not here, as far as is known; `None`: nobody there can be asked, or
-    /// the row is to be taken.
+    /// The shard that probably has a row. `None`: it cannot be asked, or the row is to be taken.
     pub(crate) fn place_of(&mut self, key: &Key) -> Option<ShardId> {
         if self.errands.takes.remove(key) {
             return None;
@@ -177,25 +177,25 @@ impl Leap {
         self.is_acquainted(to).then_some(to)
     }
 
-    /// Whether an operation had better go to its row, because the row would not stay here, or
-    /// cannot come.
+    /// Whether an operation is to run at its row's owner: the row would not stay or cannot come.
     fn goes_to_row(&self, cx: &Cx<'_>, op: &Op, key: &Key) -> bool {
         let one_row = matches!(op, Op::Modify { .. })
             || matches!(op.read(), Some(Read::Lock(LockMode::Exclusive)));
-        // Without its home it cannot come here, nor without memory for it.
+        // Without its home the row cannot come here, nor without memory for it.
         let stays = self.is_down(self.home(key.slot)) || cx.journal.is_memory_full();
         let from = self.settings.contended_from;
         one_row && (stays || self.owner.heat.is_contended(key, from, cx.now))
     }
 
-    /// Two lives of a shard must not both run what it is entrusted with, so its life is known.
+    /// Whether another shard can be entrusted with operations: it is not away, and its life is
+    /// known, because two lives of a shard must not both run one number.
     fn is_acquainted(&self, to: ShardId) -> bool {
         to != self.shard
             && !self.peers.is_down(to)
             && (!self.is_remote(to) || self.peers.knows(to.node()))
     }
 
-    /// Hands a transaction of one operation over.
+    /// Entrusts a transaction of one operation.
     pub(crate) fn entrust(&mut self, cx: &mut Cx<'_>, mut job: Job, to: ShardId) {
         let (id, _) = job.local();
         let message = self.errand_of(&mut job, to, false);
@@ -291,8 +291,7 @@ impl Leap {
         Some(errand)
     }
 
-    /// Nobody will learn any more how it ended: the client is told so, and the owner to give it up
-    /// if it has not begun.
+    /// The outcome of an errand stays unknown: tells the client, and the owner to give it up.
     pub(crate) fn lose_errand(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let number = self.coord.txns.get(&txn).and_then(|state| state.errand);
         let Some(errand) = number.and_then(|number| self.take_errand(number)) else {
@@ -304,7 +303,7 @@ impl Leap {
         cx.out.complete(txn, errand.id, reply);
     }
 
-    /// A node has a new life, or cannot be reached: what it was entrusted with is lost.
+    /// A node has a new life, or cannot be reached: the outcome of errands there is unknown.
     pub(crate) fn lose_errands(&mut self, cx: &mut Cx<'_>, node: NodeId, before: u32) {
         self.lose_ships(cx, node, before);
         if printed!(self, LeapErrandNextLife) {
@@ -319,7 +318,7 @@ impl Leap {
         }
     }
 
-    /// A transaction of another shard is to be run here.
+    /// Owner: runs an errand of another shard.
     pub(crate) fn on_entrust(&mut self, cx: &mut Cx<'_>, from: ShardId, entrust: Entrust) {
         let (txn, number) = (entrust.txn, entrust.number);
         if entrust.expected != cx.incarnation && !printed!(self, LeapErrandNextLife) {
@@ -372,7 +371,7 @@ impl Leap {
         }
     }
 
-    /// A formula of another shard's transaction is to be held here.
+    /// Owner: holds a formula of another shard's transaction.
     fn begin_hold(&mut self, cx: &mut Cx<'_>, from: ShardId, entrust: Entrust) {
         let number = entrust.number;
         let origin = Origin::Held { from, number };
@@ -388,7 +387,7 @@ impl Leap {
         }
     }
 
-    /// It was run here, or failed.
+    /// Owner: an errand was run here, or has failed.
     pub(crate) fn end_errand(
         &mut self,
         cx: &mut Cx<'_>,
@@ -426,7 +425,7 @@ impl Leap {
         self.answer_errand(cx, from, number, performance, Some(&key));
     }
 
-    /// The row is not here, and the number is used up: nothing was done.
+    /// The row of an errand is not here: nothing was done, and the number is used up.
     pub(crate) fn decline(&mut self, cx: &mut Cx<'_>, job: &Job, from: ShardId, number: u64) {
         let owner = job.op.as_ref().and_then(Op::key).and_then(|key| {
             let known = match self.is_home(key) {
@@ -449,7 +448,7 @@ impl Leap {
             .is_some_and(|state| state.guest.is_some())
     }
 
-    /// Forgets a transaction of another shard, and what it waits for.
+    /// Forgets a transaction of another shard, and its operations that wait here.
     fn dismiss(&mut self, txn: TxnId) {
         if self.has_guest(txn)
             && let Some(state) = self.coord.txns.remove(&txn)
@@ -597,7 +596,7 @@ impl Leap {
         }
     }
 
-    /// The next shard is asked, or the row is asked for.
+    /// Coordinator: tries the next shard, or requests the row.
     fn redirect_errand(&mut self, cx: &mut Cx<'_>, mut errand: Errand, owner: Option<ShardId>) {
         let key = errand.message.op.key().expect("an errand is about one row");
         self.errands.whereabouts.remove(key);
@@ -637,7 +636,7 @@ impl Leap {
         matches!(job.origin, Origin::Errand { .. }) && !self.is_mine(key)
     }
 
-    /// A cancelled transaction may be in other hands: then nobody knows how it ends.
+    /// Whether a transaction is entrusted to another shard: cancelled, its outcome is unknown.
     pub(crate) fn is_entrusted(&self, txn: TxnId) -> bool {
         self.coord
             .txns

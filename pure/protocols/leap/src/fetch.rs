@@ -1,4 +1,4 @@
-//! Rows of a scan that are with other owners: they are sent to the home, which merges them.
+//! Rows of a scan that are away: their owners send them to the home, which merges them.
 
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fetch, Fetched, FetchedRow};
@@ -12,9 +12,9 @@ use txn::bulk::Wanted;
 use txn::lock::Item;
 use txn::{AbortReason, Asked, LockMode, OpError, OpResult, Tie};
 
-/// Rows of one answer, at most.
+/// Largest number of rows in one answer.
 const ROWS_MAX: usize = 1_000;
-/// An answer ends with the row that takes it beyond so many bytes.
+/// Bytes from which on an answer takes no further row.
 const BYTES_MAX: usize = 1 << 20;
 
 /// A fetch at the owner.
@@ -24,10 +24,10 @@ pub(crate) struct FetchJob {
     guarded: bool,
     lock: Option<LockMode>,
     keys: Vec<Key>,
-    /// Keys that were dealt with.
+    /// Number of keys that are dealt with.
     done: usize,
     rows: Vec<(Key, FetchedRow)>,
-    /// Bytes of these.
+    /// Bytes of the rows read so far.
     bytes: usize,
     moved: Vec<Key>,
 }
@@ -47,7 +47,7 @@ impl Asked for Fetching {
 }
 
 impl Fetching {
-    /// Why the scan fails if the owner cannot be reached.
+    /// The reason with which the scan fails if the owner cannot be reached.
     pub(crate) fn reason(&self) -> AbortReason {
         match self.fetch.keys.first() {
             Some(key) => cut_off(key, self.to, Tie::Owner),
@@ -76,7 +76,7 @@ impl Leap {
                 self.open_visit(cx, txn);
             }
         } else if !self.coord.is_open(txn) {
-            // A late one: its transaction is over.
+            // A late fetch: its transaction is over.
             return;
         }
         let mut job = Box::new(Job::new(txn, fetch.options, u64::MAX, origin));
@@ -96,8 +96,8 @@ impl Leap {
         self.advance(cx, job);
     }
 
-    /// Reads one row after the other, as many as one message should carry: the scan asks for the
-    /// rest when it comes to it. A row that is not here is left to the home.
+    /// Reads row after row, up to [`ROWS_MAX`] and [`BYTES_MAX`]; the scan asks for the rest later.
+    /// A row that is not here is named as such, and the home looks for it again.
     pub(crate) fn run_fetch(
         &mut self,
         cx: &mut Cx<'_>,
@@ -136,7 +136,7 @@ impl Leap {
             }
             if let Some(mode) = fetch.lock {
                 self.lock(cx.now, job, &Item::of(key), mode)?;
-                // It may have left while the lock was waited for.
+                // The row may have left while the job waited for the lock.
                 if !self.is_mine(key) {
                     fetch.moved.push(key.clone());
                     fetch.done += 1;

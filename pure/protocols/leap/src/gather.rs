@@ -8,8 +8,8 @@ use base::{IndexId, Key};
 use txn::Op;
 
 impl Leap {
-    /// Whether every row of the index is at its home and nowhere else, as far as this shard is
-    /// concerned as home, owner or requester, and nothing is under way.
+    /// Whether this shard, as home, owner and requester, knows of no row of the index that is away
+    /// or under way.
     pub(crate) fn is_gathered(&self, index: IndexId) -> bool {
         let at_work = self.jobs.values().any(|job| {
             let key = job.op.as_ref().and_then(Op::key);
@@ -31,8 +31,8 @@ impl Leap {
 }
 
 impl Leap {
-    /// The rows of the index follow another protocol from here on, and are at home. A shard that
-    /// has restarted meanwhile may still have backups: nobody knows them any more.
+    /// The rows of the index are at home, and follow another protocol from here on. A shard that
+    /// has restarted meanwhile may have backups that no home knows: they go.
     pub(crate) fn leave_rows(&mut self, cx: &mut Cx<'_>, index: IndexId) {
         let left: Vec<Key> = keys_of(&self.owner.held, index).cloned().collect();
         for key in left {

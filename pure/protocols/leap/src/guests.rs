@@ -1,19 +1,19 @@
-//! Jobs whose answers go elsewhere than to a transaction of this shard, found by transaction.
+//! Guests: jobs of transactions that other shards coordinate, found by transaction.
 //!
-//! A repeated message is answered by what it finds here: is its job still at work? And when a
-//! transaction ends, its jobs go with it.
+//! A message that is repeated begins no second job while its first one is at work. When a
+//! transaction ends, its jobs end with it.
 
 use crate::job::Origin;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::TxnId;
 
-/// Parked jobs, all but those of operations that this shard coordinates.
+/// Parked jobs whose answers go to other shards, or to a seal, by transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Guests(BTreeMap<TxnId, Vec<(Origin, u64)>>);
 
 impl Guests {
-    /// A job is parked, perhaps not for the first time.
+    /// Notes a job that is parked, perhaps not for the first time.
     pub(crate) fn note(&mut self, txn: TxnId, origin: Origin, id: u64) {
         if matches!(origin, Origin::Local { .. }) {
             return;
@@ -50,7 +50,7 @@ impl Guests {
         jobs
     }
 
-    /// Those that are to hold formulas, oldest first.
+    /// The jobs of a transaction that are to hold formulas, oldest first.
     pub(crate) fn holding(&self, txn: TxnId) -> Vec<u64> {
         let held = |(origin, _): &&(Origin, u64)| matches!(origin, Origin::Held { .. });
         let held = self.of(txn).iter().filter(held);

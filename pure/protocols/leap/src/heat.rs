@@ -1,28 +1,29 @@
-//! Rows that go to and fro between shards (L10), as each shard sees its own part of it.
+//! Contended rows (L10): each shard counts the short stays of rows at that shard.
 //!
-//! A row that has left soon after it came, several times in succession, is *contended* here:
-//! transactions of one operation go to it instead of pulling it back (`entrust`).
+//! A stay is short if the row leaves within [`SHORT_US`] of its arrival. A row with
+//! `contended_from` consecutive short stays is *contended* here: transactions of one operation are
+//! entrusted to its owner instead of moving it (`entrust`).
 
 use alloc::collections::BTreeMap;
 use base::{Key, Time};
 
-/// A stay is short if it ends within so many microseconds.
+/// Length, in microseconds, up to which a stay is short.
 const SHORT_US: u64 = 20_000;
 
-/// A row is not contended any more when it has not left for so many microseconds.
+/// Time without a departure, in microseconds, after which a row is not contended any more.
 const COOLS_US: u64 = 1_000_000;
 
-/// Rows that are remembered.
+/// Largest number of rows whose stays a shard counts.
 const REMEMBERED_MAX: usize = 10_000;
 
 #[derive(Debug)]
 struct Stays {
     short: u32,
-    /// When it came or left last.
+    /// Time of the last arrival or departure.
     at: Time,
 }
 
-/// What a shard remembers of rows that came and left.
+/// Short stays of rows at one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Heat(BTreeMap<Key, Stays>);
 
@@ -51,14 +52,13 @@ impl Heat {
         }
     }
 
-    /// Whether the row, which is not here, would soon be gone again if it came.
-    /// `from`: [`crate::Settings::contended_from`].
+    /// Whether the row, which is not here, is contended ([`crate::Settings::contended_from`]).
     pub(crate) fn is_contended(&self, key: &Key, from: u32, now: Time) -> bool {
         let hot = |stays: &Stays| stays.short >= from && now.since(stays.at) <= COOLS_US;
         from == 0 || self.0.get(key).is_some_and(hot)
     }
 
-    /// A change has gone to the row, so it is as much wanted as before.
+    /// A change was sent to the owner: the row stays contended.
     pub(crate) fn note_shipped(&mut self, key: &Key, now: Time) {
         if let Some(stays) = self.0.get_mut(key) {
             stays.at = now;

@@ -1,4 +1,4 @@
-//! The home of a row: who owns it, and who gets it next.
+//! The home of a row: its owner table, its queue of requests, its grants.
 //!
 //! ```text
 //! OwnerRequest ──> queue of the row (one grant at a time, wait-die, youngest first)
@@ -6,7 +6,7 @@
 //!                    └─ it is elsewhere   TransferRequest to its owner
 //! Inform(acquired) ──> the table names the new owner, the next in the queue gets its turn
 //! Inform(durable)  ──> ReleaseAck to the old owner
-//! Inform(refused)  ──> everything stays as it was; the grant's number is used up
+//! Inform(refused)  ──> the owner stays; the otag is used up
 //! ```
 
 use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, ReleaseAck, TransferRequest};
@@ -20,25 +20,25 @@ use journal::Otag;
 use txn::lock::{Acquired, Conflict, Item, LockRequest, Settled};
 use txn::{AbortReason, Asked, LockMode, Priority, Tie};
 
-/// A row that is not at home. A row without an entry is.
+/// A row that is away. A row without an entry is at home.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
-    /// Who owns it; `None`: it has left home under `grant`, and the backup is here.
+    /// The owner. `None`: the row has left home under `grant`, and the backup is here.
     pub(crate) owner: Option<ShardId>,
     /// The grant by which the owner got it.
     pub(crate) otag: Otag,
-    /// The owner has not lost it as long as it claims it under this grant or a later one.
+    /// Oldest grant under which a claim of the owner counts.
     pub(crate) since: Otag,
-    /// The grant under which it is to move on.
+    /// The open grant, under which the row is to move on.
     pub(crate) grant: Option<Otag>,
-    /// The owner has lost it in a restart; whoever has the backup becomes the owner again.
+    /// The owner has lost the row in a restart; the shard with the backup becomes the owner again.
     pub(crate) lost: bool,
-    /// Moves since it left home.
+    /// Number of moves since the row left home.
     pub(crate) moves: u32,
 }
 
 impl Entry {
-    /// A row that `owner` got by a grant, in so many moves.
+    /// A row that `owner` got by a grant, after this number of moves.
     pub(crate) fn new(owner: Option<ShardId>, otag: Otag, moves: u32) -> Entry {
         Entry {
             owner,
@@ -51,24 +51,24 @@ impl Entry {
     }
 }
 
-/// How far a request is.
+/// Stage of a request: queued, locking, granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// It waits for its turn, under this number.
+    /// Waits for its turn, under this number of the queue.
     Queued(u64),
-    /// It is its turn; local transactions still have the row.
+    /// Has its turn, and waits until local transactions end that have the row locked.
     Locking,
-    /// It was granted.
+    /// Granted.
     Granted(Otag),
 }
 
-/// A request that was not yet answered.
+/// A request that is not answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming {
     pub(crate) key: Key,
     pub(crate) priority: Priority,
     pub(crate) incarnation: u32,
-    /// A copy will do.
+    /// A copy is enough for the requester.
     pub(crate) shared: bool,
     pub(crate) stage: Stage,
     /// Not a request: the shard that has the backup is to become the owner again.
@@ -89,18 +89,18 @@ impl Want {
     }
 }
 
-/// A grant whose requester has not yet said what became of it.
+/// An open grant: the requester has not said whether the row has arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) key: Key,
     pub(crate) from: ShardId,
     pub(crate) want: Want,
-    /// The request behind it.
+    /// The request that this grant answers.
     pub(crate) request: (ShardId, u64),
     pub(crate) priority: Priority,
     /// The owner has restarted: the requester is asked to refuse.
     pub(crate) cancel: bool,
-    /// Grants of the row that came to nothing before: the owner may know of them only.
+    /// Earlier grants of the row that came to nothing; the owner may know one in place of this.
     pub(crate) older: Vec<Otag>,
 }
 
@@ -130,7 +130,7 @@ impl Asked for Grant {
     }
 }
 
-/// A transfer that the new owner may lose in a crash.
+/// A transfer whose arrival is not known to be durable: the new owner may lose the row in a crash.
 #[derive(Clone, Debug)]
 pub(crate) struct Settling {
     pub(crate) key: Key,
@@ -138,8 +138,8 @@ pub(crate) struct Settling {
     pub(crate) backup: ShardId,
     /// The grant under which the backup was made.
     pub(crate) backup_otag: Otag,
-    /// The shard with the backup may know of no later grant than this, because its record of the
-    /// release was not durable when it crashed.
+    /// Oldest grant that the shard with the backup may claim: its record of the release may not
+    /// have been durable when the shard crashed.
     pub(crate) backup_since: Otag,
     /// See [`Grant::older`].
     pub(crate) older: Vec<Otag>,
@@ -155,11 +155,12 @@ impl Leap {
     ) {
         let OwnerRequest { seq, .. } = request;
         if self.is_down(from) {
-            // Nothing could be sent to it. It will ask again.
+            // No answer would reach the requester, which will ask again.
             return;
         }
         if !self.serves(from, incarnation) {
-            // It will ask again, but if this home must wait for somebody who is away.
+            // The requester asks again. It is refused if this home waits for the claims of a shard
+            // that is away.
             if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
                 let reason = Some(AbortReason::Unreachable(away));
                 self.refuse_request(cx, from, incarnation, seq, reason);
@@ -210,7 +211,7 @@ impl Leap {
             ..incoming.priority
         };
         let acquired = self.home.dispatch.acquire(LockRequest {
-            // What gives a row back to its former owner waits for anybody.
+            // A reclaim waits whatever its age.
             alone: incoming.reclaim.is_some(),
             ..LockRequest::new(place, item, mode, cx.now, id)
         });
@@ -253,7 +254,7 @@ impl Leap {
         self.end_request_of(cx, (from, seq), Some(reason));
     }
 
-    /// It is a request's turn.
+    /// Gives a request its turn.
     fn start_turn(&mut self, cx: &mut Cx<'_>, id: u64) {
         let Some((from, seq)) = self.home.queued.remove(&id) else {
             return;
@@ -266,7 +267,7 @@ impl Leap {
             if entry.is_some_and(|entry| entry.lost || entry.owner == Some(backup)) {
                 self.reclaim_now(cx, (from, seq), &incoming.key, backup, Vec::new());
             } else {
-                // It was given back before, and has moved on.
+                // The row was given back before, and has moved on.
                 self.home.finish_request(from, seq);
             }
             return;
@@ -276,7 +277,7 @@ impl Leap {
             return;
         }
         let lends = incoming.shared && from != self.shard && self.lends(&incoming.key);
-        // A read that moves the row counts as a read: else no row would ever have been read enough.
+        // A read that moves the row counts as a read: else no row would reach `share_after`.
         if !incoming.shared {
             self.sharing.note_write(&incoming.key);
         }
@@ -295,7 +296,7 @@ impl Leap {
                 let want = Want::new(from, incoming.incarnation, seq);
                 self.grant(cx, (from, seq), &incoming, owner, want);
             }
-            // It has come there in the meantime.
+            // The requester has the row by now.
             None | Some(Some(_)) => self.end_request_of(cx, (from, seq), None),
             Some(None) => unreachable!("a row on its way keeps its place in the queue"),
         }
@@ -325,7 +326,7 @@ impl Leap {
         self.home.open_grant(otag, grant, cx.now, repeats);
     }
 
-    /// Sends what a grant waits for, for the first time or again.
+    /// Sends the message on whose answer a grant waits, for the first time or again.
     pub(crate) fn send_transfer(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let Some(grant) = self.home.grants.get(otag) else {
             return;
@@ -342,7 +343,7 @@ impl Leap {
         }
         let owner = grant.from;
         if !self.has_joined(owner) {
-            // What it knows of this grant turns out when it claims.
+            // The claims of the owner will tell what it knows of this grant.
             return;
         }
         let request = TransferRequest {
@@ -377,7 +378,7 @@ impl Leap {
         }
     }
 
-    /// The owner waits for its own transactions.
+    /// The owner says that the row waits there for a lock.
     pub(crate) fn on_waiting(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         self.home.grants.hear(otag, cx.now);
     }
@@ -446,7 +447,7 @@ impl Leap {
         }
     }
 
-    /// The requester has the row.
+    /// The requester says that it has the row.
     pub(crate) fn transferred(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let grant = self.home.close_grant(otag);
         let key = grant.key;
@@ -455,7 +456,7 @@ impl Leap {
         let (mut backup, mut backup_otag, mut older) = (grant.from, otag, grant.older);
         if let Some(before) = self.home.settling_of.get(&key).copied() {
             if grant.from == grant.want.to {
-                // It has stayed where it was, and whoever had the backup still has it.
+                // The row has stayed where it was, so the backup has stayed too.
                 let settling = self.home.end_settling(before);
                 let settling = settling.expect("listed by its row");
                 (backup, backup_otag) = (settling.backup, settling.backup_otag);
@@ -463,7 +464,7 @@ impl Leap {
                 older.extend(settling.older);
                 older.push(before);
             } else {
-                // The owner gave it away, so it had it durably.
+                // The owner gave the row away, so its arrival was durable.
                 self.settle(cx, before, grant.want.to != self.shard);
             }
         }
@@ -497,20 +498,20 @@ impl Leap {
             .map(|i| (i.incarnation, i.reclaim));
         self.home.finish_request(from, seq);
         if let (true, Some((incarnation, None))) = (brought, life) {
-            // It was brought home to be lent.
+            // The row was brought home to be lent: the reader asks again.
             self.refuse_request(cx, from, incarnation, seq, None);
         }
         self.wake_movers();
     }
 
-    /// The new owner has it durably: the backup may go.
+    /// The new owner has the row durably: the backup may go.
     pub(crate) fn settle(&mut self, cx: &mut Cx<'_>, otag: Otag, evict: bool) {
         let Some(settling) = self.home.end_settling(otag) else {
             return;
         };
         let (key, backup) = (settling.key, settling.backup);
         if backup == settling.owner {
-            // It has stayed, and will claim nothing older any more.
+            // The row has stayed, and its owner will claim it under no older grant.
             let entry = self.home.table.get_mut(&key);
             if let Some(entry) = entry.filter(|entry| entry.otag == otag) {
                 entry.since = otag;
@@ -552,7 +553,7 @@ impl Leap {
                 return;
             }
             if grant.cancel {
-                // The owner may have released it meanwhile, or doubts that it owns it.
+                // The owner may have released the row meanwhile, or may doubt that it owns the row.
                 self.reclaim_now(cx, grant.request, &key, grant.from, older);
                 return;
             }
@@ -561,7 +562,7 @@ impl Leap {
         self.wake_movers();
     }
 
-    /// Makes the shard with the backup (or the undecided owner) the owner, when it is its turn.
+    /// Makes the shard with the backup (or the doubtful owner) the owner, in the queue of the row.
     pub(crate) fn reclaim(&mut self, cx: &mut Cx<'_>, key: Key, backup: ShardId) {
         let seq = self.requester.new_seq();
         let incoming = Incoming {
@@ -607,7 +608,7 @@ impl Leap {
         }
         let otag = self.home.next_otag(cx.incarnation);
         let incoming = self.home.request(request);
-        // Whatever was asked for in this place is over; the place goes to the owner.
+        // The request in this place is over; the reclaim takes the place.
         let priority = incoming.priority;
         let entry = self.home.away(key);
         entry.grant = Some(otag);
@@ -620,7 +621,7 @@ impl Leap {
         self.send_transfer(cx, otag);
     }
 
-    /// A former owner wants to know whether its backups are still needed.
+    /// A former owner asks whether its backups are still needed.
     pub(crate) fn on_unacked(&mut self, cx: &mut Cx<'_>, from: ShardId, keys: Vec<(Key, Otag)>) {
         if !self.rejoin.is_serving() {
             return;
@@ -634,7 +635,7 @@ impl Leap {
         }
     }
 
-    /// A node has restarted: what its former life asked for and was not granted is void.
+    /// A node has restarted: requests of its former life that were not granted are void.
     pub(crate) fn forget_requests(&mut self, node: NodeId, incarnation: u32) {
         let forgotten = self.home.forget_requests(|from, incoming| {
             from.node() == node && incoming.incarnation < incarnation
@@ -647,7 +648,7 @@ impl Leap {
     }
 }
 
-/// What stands for a request in the queue.
+/// The name of a request in the queue, which is a lock table.
 pub(crate) fn place(from: ShardId, incarnation: u32, seq: u64) -> TxnId {
     TxnId {
         shard: from,

@@ -9,8 +9,8 @@
 //!
 //! Versions of a row appear in the order of their timestamps, because nothing comes between drawing
 //! one and installing it, except for the confirmations of read locks, which the seal is for. A row
-//! with pending increments stays: whoever takes it, lends it, or reads what they add to needs a
-//! lock that they exclude.
+//! with pending increments stays: to take the row, to lend it, or to read the columns that they add
+//! to needs a lock that they exclude.
 
 use crate::job::{Job, Origin, Stop};
 use crate::txns::Phase;
@@ -44,7 +44,7 @@ impl Leap {
         claim_to_add(formula, own, self.escrow(txn, key), newest)
     }
 
-    /// What other transactions have pending on the row; `None`: nothing.
+    /// The sum of what other transactions have pending on the row. `None`: nothing is pending.
     fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
         Escrow::of_others(&self.locks, txn, key, |other| {
             let written = self.coord.txns.get(&other).map(|state| &state.written);
@@ -53,7 +53,7 @@ impl Leap {
         })
     }
 
-    /// A row is incremented where it is, and as long as nobody has a copy of it.
+    /// The lock of a formula: `claim`, or an exclusive lock if the row is away or lent.
     pub(crate) fn placed_claim(&self, key: &Key, claim: Claim) -> Claim {
         let adds = matches!(claim.mode(), LockMode::Increment | LockMode::Fold);
         if adds && (!self.is_mine(key) || self.sharing.is_lent(key)) {
@@ -70,8 +70,8 @@ impl Leap {
             && !self.locks.holds(txn, &Item::of(key), LockMode::Exclusive)
     }
 
-    /// Locks what `txn` increments exclusively, so that its commit may take its time; then the
-    /// commit goes on. `None`: there is nothing to seal.
+    /// Turns the increment locks of `txn` into exclusive ones, because its commit has to wait for
+    /// confirmations; then the commit goes on. `None`: there is nothing to seal.
     pub(crate) fn seal(
         &mut self,
         cx: &mut Cx<'_>,
@@ -127,7 +127,7 @@ impl Leap {
         Ok(OpResult::Done)
     }
 
-    /// A seal that had to wait has come, or will not.
+    /// A seal that had to wait has its locks, or has failed.
     pub(crate) fn end_seal(
         &mut self,
         cx: &mut Cx<'_>,
@@ -135,7 +135,7 @@ impl Leap {
         result: Result<OpResult, OpError>,
     ) {
         if let Err(error) = result {
-            // Its end answers the commit.
+            // The end of the transaction answers the commit.
             self.abort_txn(cx, txn, error.into_reason());
             return;
         }

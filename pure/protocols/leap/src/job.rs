@@ -1,4 +1,4 @@
-//! One operation on rows that are here (or are on their way here), from its arrival to its answer.
+//! Jobs: operations on rows that are here or on their way here, from arrival to answer.
 
 use crate::fetch::FetchJob;
 use crate::scan::ScanState;
@@ -14,37 +14,37 @@ use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Origin {
-    /// The coordinator is this shard. `last`: commit if all goes well.
+    /// To a transaction of this shard. `last`: the commit follows if the operation succeeds.
     Local { id: OpId, last: bool },
-    /// A read for a coordinator elsewhere.
+    /// To a coordinator on another shard: a read.
     Read { number: u64 },
-    /// A transaction of that shard, entrusted to this one.
+    /// To the shard that has entrusted this transaction to this one.
     Errand { from: ShardId, number: u64 },
-    /// A formula of that shard's transaction, to be held here.
+    /// To the shard whose transaction's formula is to be held here.
     Held { from: ShardId, number: u64 },
-    /// Rows for a scan on that shard.
+    /// To the home of a scan: rows of it that are here.
     Fetch { from: ShardId, number: u64 },
     /// The commit of a transaction of this shard, which needs exclusive locks first.
     #[default]
     Seal,
 }
 
-/// What a job waits for besides locks, its turn and the journal.
+/// The event for which a job waits, besides locks, its turn and the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
-    /// A row that was asked for.
+    /// A requested row arrives.
     Row,
     /// A restart is dealt with.
     Gate,
-    /// It reads a snapshot below which a transaction may commit that awaits confirmations.
+    /// The end of a transaction that awaits confirmations, and may commit below its snapshot.
     Commit,
-    /// A row arrives wherever it goes.
+    /// A row that is under way arrives at its new owner.
     Moving,
     /// Copies of its row are gone.
     Recall,
     /// An owner answers about a formula of its own transaction.
     Shipping,
-    /// Rows of other owners.
+    /// Owners send rows of a scan.
     Fetch,
     /// Nothing: the row of a snapshot is not here.
     Elsewhere,
@@ -60,31 +60,31 @@ pub(crate) struct Job {
     pub(crate) txn: TxnId,
     pub(crate) options: TxnOptions,
     pub(crate) alone: bool,
-    /// It ends in the step in which it begins, and nobody is in its way: it needs no lock.
+    /// The operation needs no lock: it ends in the step in which it begins, and meets none.
     pub(crate) free: bool,
     pub(crate) planned: u64,
     pub(crate) op: Option<Op>,
     pub(crate) origin: Origin,
-    /// The shard that it was submitted to.
+    /// The shard to which the operation was submitted.
     pub(crate) to: Option<ShardId>,
-    /// The moment that a read of the newest version stands for, once it has met pending formulas.
+    /// The timestamp of a read of the newest version, set when the read meets pending formulas.
     pub(crate) reads_at: Option<Ts>,
     pub(crate) scan: Option<Box<ScanState>>,
     pub(crate) fetch: Option<Box<FetchJob>>,
     pub(crate) loading: Loading,
-    /// Bytes of many new rows that were looked at, and asked for if they were away.
+    /// Bytes of a bulk insertion whose rows were looked at, and requested if they were away.
     pub(crate) asked_ahead: usize,
     /// The row with which a seal goes on.
     pub(crate) sealing: Option<Box<Key>>,
-    /// Since when it waits until a restart is dealt with.
+    /// Time from which on the job waits until a restart is dealt with.
     pub(crate) gated: Option<Time>,
-    /// Transactions that commit below the snapshot were looked at; later ones lie above it.
+    /// The job has waited for transactions below its snapshot; later ones commit above it.
     pub(crate) commits_seen: bool,
-    /// Largest position read.
+    /// Position of the newest record that the job has read; its answer waits for that.
     pub(crate) wait: Position,
     /// Other shards that have locked rows for it, with their incarnation.
     pub(crate) visited: Vec<(ShardId, u32)>,
-    /// Delays between nodes that it took beyond the request and the reply.
+    /// Number of delays between nodes beyond the request and the reply.
     pub(crate) delays: u32,
 }
 
@@ -272,7 +272,7 @@ impl Leap {
         }
     }
 
-    /// Puts a stopped job where it will be found again.
+    /// Keeps a stopped job under what it waits for.
     pub(crate) fn park(&mut self, cx: &mut Cx<'_>, job: Box<Job>, stop: &Stop) {
         let Some(mut job) = self.looks_out(cx, job, stop) else {
             return;
@@ -298,7 +298,7 @@ impl Leap {
         self.jobs.insert(job.id, job);
     }
 
-    /// Answers a job, wherever it came from.
+    /// Answers a job, to where its origin says.
     pub(crate) fn end_job(
         &mut self,
         cx: &mut Cx<'_>,

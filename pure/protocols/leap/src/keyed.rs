@@ -11,7 +11,7 @@ use txn::increment::{claim_to_modify, claim_to_read};
 use txn::lock::{Claim, Item};
 use txn::{AbortReason, LockMode, Op, OpResult, Program, Read, Snapshot};
 
-/// Commits up to this are waited for by a reader of the snapshot.
+/// A reader of the snapshot waits for commits up to the result.
 pub(crate) fn waits_until(snapshot: Snapshot) -> Ts {
     if snapshot.is_guarded() {
         Ts::MAX
@@ -89,7 +89,7 @@ impl Leap {
         }
     }
 
-    /// The rows of this shard in the hands of the job's transaction.
+    /// The rows of this shard as the job's transaction sees them.
     #[inline]
     pub(crate) fn access<'a>(&'a mut self, job: &'a mut Job) -> Access<'a> {
         let state = self.coord.txns.get_mut(&job.txn);

@@ -12,18 +12,7 @@
 //!     ──Inform(durable)───> home ──ReleaseAck──> old owner forgets its backup
 //! ```
 //!
-//! Modules: [`message`] what shards say; `roles` the state of coordinator, requester, owner, home
-//! and of a shard that rejoins, which the other modules play: `txns`, `commit`, `bulk_commit`
-//! transactions at their coordinator; `request`, `owner`, `home` moves; `recovery`, `resolve` what
-//! a restart leaves; `entrust` transactions that go to their row;
-//! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
-//! `job`, `keyed`, `load`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a
-//! scan that are away; `since` since when histories are here; `share` copies; `heat` rows that go
-//! to and fro;
-//! `outage` nodes that cannot be reached;
-//! `visit` locks that transactions of other shards hold here, `guests` their operations;
-//! `checkpoint` what one keeps;
-//! `timers` what time makes happen; `show` printing and checking.
+//! Which file does what: `docs/protocols/leap-code.md`.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
 //! * a row has at most one owner; the owner table of its home names it, or knows the one grant that
@@ -32,11 +21,12 @@
 //!   transaction of its owner has a lock on it;
 //! * a version leaves its node only when its record is durable, and a backup goes only when the
 //!   next owner's record is durable;
-//! * a grant is accepted at most once; whoever restarts serves nothing before every home (for rows
-//!   from elsewhere) or every shard (for its own slots) has said how things stand.
+//! * a grant is accepted at most once;
+//! * a restarted shard serves no row of another home before that home has confirmed the row, and no
+//!   row of its own slots before every shard has claimed.
 //!
 //! Ranges do not move: scans read in place, under shared locks at the home and at the owners of the
-//! rows that are away. It is not the place where statements run, and it knows no schema.
+//! rows that are away. The protocol does not run statements and knows no schema.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -98,20 +88,20 @@ use share::Sharing;
 use txn::{Asks, Bulks, Installed, LockTable, Moves, Pauses, Peers};
 use visit::Visit;
 
-/// What may be set before the protocol runs.
+/// Settings of the protocol on one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// What every protocol may be set to.
     pub limits: Limits,
-    /// Versions that travel with a row; snapshots older than the oldest of them are refused at the
-    /// new owner.
+    /// Largest number of versions that travel with a row. The new owner refuses snapshots below
+    /// the oldest of them.
     pub versions_max: usize,
-    /// Short stays in a row after which a row is contended (`heat`). 0: every row is.
+    /// Number of consecutive short stays after which a row is contended (`heat`). 0: every row is.
     pub contended_from: u32,
-    /// A row that was wanted for reading so often is lent to its readers instead of moving; writes
-    /// count against that. 0: never.
+    /// Number of reads, each write halving the count, from which a row is lent to its readers
+    /// instead of moving. 0: rows are never lent.
     pub share_after: u32,
-    /// Transactions of one operation may go to their row instead of moving it.
+    /// Whether a transaction of one operation may be entrusted to the owner of its row.
     pub entrusts: bool,
 }
 
@@ -154,11 +144,11 @@ pub struct Leap {
     moving_waits: Vec<u64>,
     /// Locks that transactions of other shards hold here.
     visits: Asks<TxnId, Visit>,
-    /// Transactions of one operation that go to their row.
+    /// Errands of this shard and for this shard.
     errands: Errands,
-    /// Formulas that this shard holds for transactions of others.
+    /// Formulas that this shard holds for transactions of other shards.
     pendings: Pendings,
-    /// Copies of rows, given and got.
+    /// Copies of rows: those that this shard has given, and those that it has got.
     sharing: Sharing,
     /// Fetches that scans of this shard wait for.
     fetches: Asks<u64, Fetching>,
@@ -170,15 +160,15 @@ pub struct Leap {
     home: Home,
     rejoin: Rejoin,
 
-    /// Where the last arrival or departure is journaled.
+    /// Position of the last record of an arrival or a departure.
     recorded: Position,
-    /// Of this node, known from [`txn::Protocol::recover`] on.
+    /// Incarnation of this node, known from [`txn::Protocol::recover`] on.
     incarnation: u32,
     peers: Peers,
     /// Messages of this shard to itself.
     loopback: VecDeque<message::Body>,
     moves: Moves,
-    /// Arrivals and departures.
+    /// Arrivals of rows in a second; `moves_out` counts departures.
     moves_in: Rate,
     moves_out: Rate,
     scratch: Vec<u8>,
@@ -238,18 +228,18 @@ impl Leap {
         shard.node() != self.shard.node()
     }
 
-    /// Whether a rule as the paper prints it is to be followed, to see a test fail.
+    /// Whether this world follows a rule as the paper prints it, so that a test must fail.
     #[cfg(test)]
     pub(crate) fn prints(&self, rule: base::Planted) -> bool {
         self.printed == Some(rule)
     }
 
-    /// A position that every record of this shard lies behind: what waits for it waits for nothing.
+    /// A position before every record of this shard: an effect that waits for it is not held back.
     pub(crate) const NOTHING: Position = Position(0);
 }
 
-/// Whether a rule is replaced by the one that the paper prints: in this crate's tests by a world of
-/// its own, elsewhere in builds with planted bugs.
+/// Whether a rule is replaced by the one that the paper prints. In this crate's tests each world
+/// has its own answer; elsewhere builds with planted bugs have one.
 macro_rules! printed {
     ($leap:expr, $rule:ident) => {{
         #[cfg(test)]

@@ -11,12 +11,12 @@ use base::{Key, SLOT_COUNT, ShardId, Slot};
 use core::ops::Bound;
 use txn::{AbortReason, Read, ScanOp, Slots};
 
-/// Rows that are asked for at once, at most: their keys and what comes back are one message per
-/// owner, and one step there.
+/// Largest number of rows in one fetch. Their keys are one message, the rows are another one, and
+/// reading them is one step of the owner.
 pub(crate) const WINDOW_MAX: usize = 1_000;
 
 impl Leap {
-    /// A program that wants the first rows may do with the first ones of those that are away.
+    /// Fetches the first rows that are away: a program that stops early may need no more.
     pub(crate) fn gather_first(
         &mut self,
         cx: &mut Cx<'_>,
@@ -31,7 +31,7 @@ impl Leap {
         {
             let before = state.missing.len();
             self.gather(cx, job, op, state)?;
-            // Those that are gone have come home; none of the others is wanted.
+            // Rows that are not missing any more have come home. None of the others is wanted.
             if state.missing.len() == before {
                 break;
             }
@@ -39,12 +39,12 @@ impl Leap {
         Ok(())
     }
 
-    /// Lists rows of the scan that are not here, in its order, a slice a turn; all of them only if
-    /// the first rows of each slot may do. `Err`: nothing can be visited yet.
+    /// Lists rows of the scan that are away, in the order of the scan, a slice a turn. `Err`: no
+    /// row can be visited yet.
     ///
     /// A row that leaves meanwhile stays visible here as it is in the snapshot, because no row is
-    /// removed while a scan is under way; a row that comes is here. Of those whose history has not
-    /// come along, the last turn of each part takes care.
+    /// removed while a scan is under way. A row that comes home is here. The last turn of each part
+    /// looks after rows that have come home without their history.
     pub(crate) fn list_away(
         &mut self,
         cx: &mut Cx<'_>,
@@ -87,7 +87,7 @@ impl Leap {
         Ok(())
     }
 
-    /// Gets the next rows that are away, or lists more of them.
+    /// Fetches the next rows that are away, or lists more of them.
     pub(crate) fn gather_next(
         &mut self,
         cx: &mut Cx<'_>,
@@ -103,7 +103,7 @@ impl Leap {
         self.list_away(cx, op, state)
     }
 
-    /// Gets the next rows that are away, from wherever they are by now.
+    /// Fetches the next rows that are away from their present owners.
     pub(crate) fn gather(
         &mut self,
         cx: &mut Cx<'_>,
@@ -123,7 +123,7 @@ impl Leap {
         for key in next {
             let asked = state.missing.get_mut(&key).expect("it is missing");
             let Some(entry) = self.home.table.get(&key) else {
-                // It has come home.
+                // The row has come home.
                 state.missing.remove(&key);
                 let since = self.home.since.get(&key);
                 let snapshot = op.read.snapshot();
@@ -156,7 +156,7 @@ impl Leap {
         }
     }
 
-    /// Asks an owner for rows of the scan.
+    /// Sends a fetch of rows of the scan to their owner.
     fn fetch(&mut self, cx: &mut Cx<'_>, job: &Job, op: &ScanOp, to: ShardId, keys: Vec<Key>) {
         let lock = match op.read {
             Read::Snapshot(_) => None,

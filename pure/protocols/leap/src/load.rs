@@ -1,8 +1,8 @@
 //! Many new rows in one operation.
 //!
-//! Rows whose home is here and none of which is away, lent or wanted by others are locked and
-//! written together. All others go one by one: a row that is away has to come first, and with it
-//! those behind it are asked for.
+//! Rows that are at home here, and of whose bucket none is away, lent or wanted by another shard,
+//! are locked and written together. All others are written one by one: a row that is away has to
+//! come first, and the job requests the next ones at the same time.
 
 use crate::job::{Job, Stop, Wait};
 use crate::message::Message;
@@ -15,9 +15,9 @@ use local::{Group, Load};
 use txn::lock::Item;
 use txn::{LockMode, NewRows, OpResult};
 
-/// Rows that a bulk insertion asks for beside the one that it waits for. Delays are so much rarer
-/// then that the messages cost more; each row that is asked for takes some hundred bytes here and
-/// at its home until it has come.
+/// Number of rows that a bulk insertion requests beside the one that it waits for. With 64 requests
+/// at once the messages cost more than the delay. A request takes some hundred bytes here and at
+/// the home until the row has come.
 const AHEAD_MAX: usize = 63;
 
 /// A job that inserts.
@@ -75,8 +75,8 @@ impl Leap {
         result
     }
 
-    /// Whether the rows of one bucket from `low` to `high` are at home here, and nothing is kept
-    /// of any of them that a write would have to mind.
+    /// Whether the rows of one bucket from `low` to `high` are at home here, and none of them is
+    /// lent or counted, or has formulas pending.
     fn is_quiet_between(&self, low: &Key, high: &Key) -> bool {
         self.is_home(low)
             && self.rejoin.is_serving()
@@ -86,10 +86,10 @@ impl Leap {
             && !self.errands.has_between(low, high)
     }
 
-    /// The job waits for its present row, at `at`: the next ones that are away are asked for, too,
-    /// so that a delay between nodes is paid once for many. Rows that somebody is in the way of are
-    /// left for later. Nobody waits for the answers: the job comes to the rows by itself, and what
-    /// was refused is asked for again then.
+    /// The job waits for its present row, at `at`. Requests the next rows that are away too, so
+    /// that one delay between nodes brings many. A row that another transaction has locked is left
+    /// for later. No job waits for the answers: the job comes to the rows later, and requests again
+    /// what was refused.
     fn ask_ahead(&mut self, cx: &mut Cx<'_>, job: &mut Job, rows: &NewRows, at: usize) {
         if at < job.asked_ahead || cx.journal.is_memory_full() {
             return;

@@ -1,21 +1,21 @@
-//! Nodes that cannot be reached, and what still can be done without them.
+//! Nodes that cannot be reached, and what works without them.
 //!
-//! A row that such a node has, or is about to get, is not to be had: whoever waits for it, or will
-//! ask for it, is told at once. Everything else goes on:
+//! A row that such a node has, or is about to get, cannot be used. Transactions that wait for the
+//! row, and all that ask for it later, fail at once. Everything else goes on:
 //!
 //! | part of the node that is away | what the others do |
 //! |---|---|
 //! | owner, or new owner under way | its home refuses requests for the row |
-//! | home | the owner uses the row, reads go to the owner, and nobody else gets the row |
-//! | requester | what it asked for does not leave; what has left and not arrived comes back |
+//! | home | the owner uses the row, reads go to the owner, and no other shard gets the row |
+//! | requester | rows do not leave for it; a row that has left and not arrived comes back |
 //! | reader with a copy | writers are refused |
-//! | coordinator with read locks here | they go after a while: it has to confirm them to commit |
-//! | coordinator of a formula here | the row is in doubt: nobody can tell whether it counts |
+//! | coordinator with read locks here | the locks go after a while: a commit has to confirm them |
+//! | coordinator of a formula here | the row is in doubt: no other shard knows the outcome |
 //!
-//! An owner that cannot reach a requester says so to the home, which may reach both: a row that is
-//! still there is refused under its grant for good (L2), and one that has left is called off: the
-//! requester refuses it unless it has it, and the backup becomes the row again. Both are what
-//! happens when an owner restarts, so no rule is new.
+//! An owner that cannot reach a requester says so to the home, which may reach both. A row that is
+//! still at the owner is refused under its grant for good (L2). A row that has left is called off:
+//! the requester refuses it unless it has arrived, and the backup becomes the row again. Both
+//! happen too when an owner restarts, so no rule is new.
 
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fate, Inform};
@@ -29,10 +29,10 @@ use journal::Otag;
 use txn::lock::Item;
 use txn::{AbortReason, Doubt, Op, OpError, Tie};
 
-/// Longest wait until a restart is dealt with, while a node is away. Microseconds.
+/// Longest wait, in microseconds, until a restart is dealt with, while a node is away.
 const GATED_US_MAX: u64 = 1_000_000;
 
-/// A row cannot be had because of a shard that cannot be reached.
+/// The reason that a row cannot be used because the shard `at` cannot be reached.
 pub(crate) fn cut_off(key: &Key, at: ShardId, tie: Tie) -> AbortReason {
     let key = key.clone();
     AbortReason::RowCutOff { key, at, tie }
@@ -43,8 +43,7 @@ impl Leap {
         self.peers.is_down(shard)
     }
 
-    /// Who keeps a row of this home from being had: it is there, or on its way there, or from
-    /// there.
+    /// The shard that is away and has a row of this home, or is about to get it or to give it.
     pub(crate) fn obstacle(&self, key: &Key) -> Option<ShardId> {
         if self.peers.all_up() {
             return None;
@@ -53,14 +52,13 @@ impl Leap {
         concerned.find(|shard| self.is_down(*shard))
     }
 
-    /// The same, as a reason to roll back.
+    /// As [`Leap::obstacle`]: the reason to roll back.
     pub(crate) fn hindrance(&self, key: &Key) -> Option<AbortReason> {
         let at = self.obstacle(key)?;
         Some(cut_off(key, at, Tie::Owner))
     }
 
-    /// The owner of a row that is to move, if it was not heard of for so long that nobody should
-    /// wait for it any more.
+    /// The owner of a row that is to move, if the owner has been silent for `request_timeout_us`.
     pub(crate) fn silent_owner(&self, cx: &Cx<'_>, key: &Key) -> Option<ShardId> {
         let (otag, grant) = self.home.grant_of(key)?;
         let timeout_us = self.settings.request_timeout_us;
@@ -68,8 +66,8 @@ impl Leap {
         (silent && self.is_remote(grant.from)).then_some(grant.from)
     }
 
-    /// Nothing can be sent to a node: whoever waits for it is told. Rows that were asked for may
-    /// still come when it is back.
+    /// A node cannot be reached: what waits for it fails. Requested rows may still come when the
+    /// node is back.
     pub(crate) fn peer_down(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let own = node == self.shard.node();
         if own || printed!(self, LeapOutageWaitedFor) || !self.peers.lose(node, cx.now) {
@@ -86,7 +84,7 @@ impl Leap {
         self.fail_fetches(cx, node);
         self.fail_confirming(cx, node);
         self.fail_doubters(cx, node);
-        // They look anew whether there is something to wait for.
+        // Jobs of these lists look anew whether they wait in vain.
         self.wake_gate();
         self.wake_snapshots();
         self.ask_again(cx);
@@ -131,8 +129,8 @@ impl Leap {
         }
     }
 
-    /// A node is away, and homes that can be reached may have to say so of rows that were asked
-    /// for: they are asked again, and soon if they do not know it yet.
+    /// A node is away. Asks homes that can be reached again for requested rows, which may be at
+    /// that node. A home that does not know of the outage yet is asked again soon.
     fn ask_again(&mut self, cx: &mut Cx<'_>) {
         let peers = &self.peers;
         for seq in self
@@ -153,8 +151,8 @@ impl Leap {
         }
     }
 
-    /// Home: refuses every request for a row that cannot be had any more. Grants that are under way
-    /// run to their end, whenever that is.
+    /// Home: refuses every request for a row that cannot be used now. Grants that are under way
+    /// run to their end.
     fn refuse_cut_off(&mut self, cx: &mut Cx<'_>) {
         let requests = self.home.incoming.iter().filter_map(|(at, incoming)| {
             let reason = self.hindrance(&incoming.key)?;
@@ -166,7 +164,7 @@ impl Leap {
         }
     }
 
-    /// Home: answers a request that waits in vain. It gives up its place, unless it was granted.
+    /// Home: refuses a request that waits in vain, which leaves the queue unless it was granted.
     pub(crate) fn refuse_waiting(
         &mut self,
         cx: &mut Cx<'_>,
@@ -184,14 +182,14 @@ impl Leap {
         self.refuse_request(cx, from, life, seq, Some(reason));
     }
 
-    /// Home: what a node that is away has asked for must not go there. It asks again when it is
-    /// back.
+    /// Home: forgets requests of a node that is away, because no row must go there. The node asks
+    /// again when it is back.
     fn drop_requests_of(&mut self, node: NodeId) {
         self.forget_requests(node, u32::MAX);
     }
 
-    /// Owner: rows that are to leave for a node that is away stay, and the backups of those that
-    /// have left are offered to their homes, which may reach that node.
+    /// Owner: rows that are to leave for a node that is away stay. Of rows that have left, tells
+    /// the homes, which may reach that node.
     fn keep_rows_from(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let leaving = self.owner.releasing.iter();
         let leaving = leaving.filter(|(_, r)| r.want.to.node() == node && !r.void);
@@ -216,7 +214,7 @@ impl Leap {
 
     /// Owner: refuses a release that has begun, and takes its lock request back.
     pub(crate) fn call_off_release(&mut self, cx: &mut Cx<'_>, id: u64, reason: AbortReason) {
-        // Copies of it may be being called back: then the wait goes on, and comes to nothing.
+        // Copies of the row may be being recalled: then the wait goes on, and nothing follows it.
         let Some(refused) = self.owner.void_release_of(id) else {
             return;
         };
@@ -229,7 +227,7 @@ impl Leap {
         self.refuse(cx, refused, reason);
     }
 
-    /// Frees a lock that a release may have been granted in this very step.
+    /// Frees a lock that may have been granted to a release in this step.
     fn let_go_if_idle(&mut self, txn: TxnId, key: &Key) {
         let visit = self.visits.get(txn);
         let used = visit.is_some_and(|visit| !visit.given_up) || self.pendings.formulas.knows(txn);
@@ -261,8 +259,8 @@ impl Leap {
         }
     }
 
-    /// Home: rows have left, and their former owner cannot reach the new one. If this home can, the
-    /// new one is to refuse them unless it has them.
+    /// Home: rows have left, and their owner cannot reach the requester. If this home can, it asks
+    /// the requester to refuse them unless it has them.
     pub(crate) fn on_stranded(&mut self, cx: &mut Cx<'_>, from: ShardId, otags: &[Otag]) {
         for otag in otags {
             let Some(grant) = self.home.grants.get_mut(*otag) else {
@@ -277,8 +275,8 @@ impl Leap {
         }
     }
 
-    /// Requester: those who wait for a home that is away are rolled back. The requests go on: if
-    /// they are granted, the rows come.
+    /// Requester: rolls back transactions that wait for a home that is away. The requests go on:
+    /// if the home grants them, the rows come.
     fn fail_homeless(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let asked = self.requester.requests.iter_mut();
         let asked = asked.filter(|(_, request)| request.home.node() == node);
@@ -293,15 +291,16 @@ impl Leap {
         }
     }
 
-    /// Coordinator: reads that were sent to a node that is away go to another place, or fail.
+    /// Coordinator: sends reads, which went to a node that is away, to another shard, or fails
+    /// them.
     fn redirect_readings(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         for number in self.coord.readings.at(node) {
             self.read_without(cx, number);
         }
     }
 
-    /// Coordinator: the shard that a read was sent to is away, or has not got the row while the
-    /// home is away. The next one is asked, or nobody is left.
+    /// Coordinator: the shard to which a read was sent is away, or does not have the row while the
+    /// home is away. Asks the next shard; if none is left, rolls the transaction back.
     pub(crate) fn read_without(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(reading) = self.coord.readings.get(number) else {
             return;
@@ -330,8 +329,8 @@ impl Leap {
         key.is_some_and(|key| self.is_down(self.home(key.slot)))
     }
 
-    /// Who is asked to read a row that is not here: its home, and without that everybody in turn,
-    /// the one first who had it last. Whoever owns a row answers for it.
+    /// The shard that is asked to read a row that is not here: its home. If the home is away, the
+    /// last known owner, then all shards in turn: the owner answers.
     pub(crate) fn reader_of(
         &self,
         key: &Key,
@@ -359,14 +358,15 @@ impl Leap {
         }
     }
 
-    /// Coordinator: a shard that is away cannot confirm locks, and nothing is committed yet.
+    /// Coordinator: rolls back transactions whose read locks a shard that is away cannot confirm.
+    /// Nothing of them is committed yet.
     fn fail_confirming(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         for (txn, shard) in self.coord.lost_confirms(node, u32::MAX) {
             self.abort_txn(cx, txn, AbortReason::Unreachable(shard));
         }
     }
 
-    /// Who alone knows whether a formula on this row counts, and is away.
+    /// The reason that a row is in doubt: a formula is pending on it whose coordinator is away.
     pub(crate) fn doubt_of(&self, key: &Key) -> Option<AbortReason> {
         if self.peers.all_up() {
             return None;
@@ -376,8 +376,7 @@ impl Leap {
         Some(cut_off(key, at, Tie::Doubt))
     }
 
-    /// Transactions with formulas here whose outcome is known at a node that is away, in their
-    /// order.
+    /// Transactions with formulas here whose coordinator is away, in their order.
     pub(crate) fn pending_doubts(&self, now: Time) -> Vec<Doubt> {
         if self.peers.all_up() {
             return Vec::new();
@@ -399,7 +398,7 @@ impl Leap {
         doubts.collect()
     }
 
-    /// The same for anything that is locked.
+    /// As [`Leap::doubt_of`], for all rows that a lock covers.
     pub(crate) fn doubt_in(&self, item: &Item<'_>) -> Option<AbortReason> {
         if self.peers.all_up() || self.pendings.is_idle() {
             return None;
@@ -411,7 +410,7 @@ impl Leap {
         })
     }
 
-    /// Owner: whoever waits for a row with a formula of a coordinator that is away waits in vain.
+    /// Owner: fails what waits for a row on which a formula is pending whose coordinator is away.
     fn fail_doubters(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let keys = self.pendings.keys_of_coordinator(node);
         for key in keys {
@@ -424,7 +423,7 @@ impl Leap {
         }
     }
 
-    /// Ends what waits for a lock under this number.
+    /// Ends the job, the release or the copy that waits for a lock under this number.
     pub(crate) fn give_up_lock(&mut self, cx: &mut Cx<'_>, id: u64, reason: &AbortReason) {
         if self.owner.releasing.contains_key(&id) {
             self.call_off_release(cx, id, reason.clone());
@@ -437,7 +436,8 @@ impl Leap {
         }
     }
 
-    /// A job waits until a restart is dealt with, for which a node is needed that is away.
+    /// The reason that a job, which waits until a restart is dealt with, waits for a node that is
+    /// away.
     pub(crate) fn gate_reason(&self, job: &Job) -> Option<AbortReason> {
         if self.peers.all_up() {
             return None;
@@ -450,8 +450,8 @@ impl Leap {
         self.is_down(home).then(|| cut_off(key, home, Tie::Home))
     }
 
-    /// Jobs that have waited for long until a restart is dealt with, while somebody is away: others
-    /// that must speak may wait for him.
+    /// Fails jobs that have waited for [`GATED_US_MAX`] until a restart is dealt with, while a node
+    /// is away: a shard that must claim may itself wait for that node.
     pub(crate) fn fail_gated(&mut self, cx: &mut Cx<'_>) {
         let Some(away) = self.peers.down().next().map(|node| ShardId::new(node, 0)) else {
             return;
@@ -468,7 +468,7 @@ impl Leap {
         }
     }
 
-    /// A job that would wait in vain is answered instead; `None`: it was.
+    /// Fails a job that would wait in vain. Returns the job if it may wait.
     pub(crate) fn looks_out(
         &mut self,
         cx: &mut Cx<'_>,

@@ -12,39 +12,40 @@ use journal::{Otag, Record};
 use txn::lock::{Acquired, Item, LockRequest, Settled};
 use txn::{AbortReason, LockMode, Priority};
 
-/// What a shard has of another home's row.
+/// What a shard has of a row of another home.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Tenure {
-    /// It is the owner. Not `confirmed`: it has restarted, and the home has not said so yet.
+    /// The shard is the owner. Not `confirmed`: the shard has restarted, and the home has not
+    /// confirmed its claim.
     Owned { confirmed: bool },
-    /// It was; this is the backup.
+    /// The shard has given the row away and keeps the backup.
     Released { to: ShardId },
 }
 
 /// See [`Tenure`].
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Held {
-    /// The grant by which it came, or under which it went.
+    /// The grant by which the row came, or under which it went.
     pub(crate) otag: Otag,
     /// The newest grant that was answered; at least `otag`.
     pub(crate) seen: Otag,
     pub(crate) tenure: Tenure,
-    /// Snapshots below this find too little history here.
+    /// Snapshots below this are refused: the history of the row here begins later.
     pub(crate) since: Ts,
-    /// Where its arrival is journaled.
+    /// Position of the record of its arrival.
     pub(crate) position: Position,
 }
 
-/// A row that is to leave when the local transactions are done with it.
+/// A row that leaves when no local transaction has it locked.
 #[derive(Clone, Debug)]
 pub(crate) struct Releasing {
     pub(crate) key: Key,
-    /// The grant; `None`: this is the home, which draws it when the row leaves.
+    /// The grant. `None`: this shard is the home, and draws the otag when the row leaves.
     pub(crate) otag: Option<Otag>,
     pub(crate) home: ShardId,
     pub(crate) want: Want,
     pub(crate) priority: Priority,
-    /// It is not wanted any more.
+    /// The row stays: when the lock is granted, nothing follows.
     pub(crate) void: bool,
 }
 
@@ -66,7 +67,7 @@ impl Releasing {
         }
     }
 
-    /// As a home asks for it.
+    /// The release that a home asks for.
     fn asked(home: ShardId, request: TransferRequest) -> Releasing {
         let want = request.want();
         Releasing::new(
@@ -121,15 +122,15 @@ impl Leap {
             && !*confirmed
             && otag > held.seen
         {
-            // The home asks nobody before it has dealt with the claims of this life: the verdict
-            // has got lost.
+            // A home asks for rows after it has judged the claims of this life. So it has confirmed
+            // this one, and the verdict was lost.
             *confirmed = true;
             self.apply_collected(cx);
             self.wake_gate();
         }
         if !self.has_collected() {
-            // Formulas on the row may be missing. If somebody is away who would know, it takes too
-            // long.
+            // Formulas on the row may be missing. If a shard that must tell them is away, the
+            // requester does not wait for that shard.
             if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
                 self.refuse_unready(cx, home, request, away);
             }
@@ -167,7 +168,7 @@ impl Leap {
         }
     }
 
-    /// A row that this shard cannot give away before it has heard from somebody who is away.
+    /// Refuses to give a row away that cannot be used before `away`, which is away, has claimed.
     fn refuse_unready(
         &mut self,
         cx: &mut Cx<'_>,
@@ -182,7 +183,7 @@ impl Leap {
         }
     }
 
-    /// The home says that this shard is the owner, whatever it thought.
+    /// The home says that this shard is the owner, whatever this shard has of the row.
     fn stay_owner(&mut self, cx: &mut Cx<'_>, home: ShardId, request: &TransferRequest) {
         let (key, otag) = (&request.key, request.otag);
         let known = self.owner.held.get(key).map(|held| held.otag);
@@ -193,7 +194,7 @@ impl Leap {
             return;
         }
         let Some(known) = known else {
-            // It came and went on since: a late copy.
+            // The row has come and gone since: the message is a late one.
             return;
         };
         assert!(known < otag, "looked at above");
@@ -228,7 +229,7 @@ impl Leap {
         found.map(|version| (version.commit_ts, version.value.to_vec()))
     }
 
-    /// Waits for the local transactions, in the name of the one that wants the row.
+    /// Begins to give a row away: waits for local transactions, in the requester's name.
     pub(crate) fn begin_release(&mut self, cx: &mut Cx<'_>, releasing: Releasing) {
         let id = self.jobs.next_number();
         self.withdraw(cx, releasing.priority.txn, &releasing.key);
@@ -250,15 +251,15 @@ impl Leap {
         }
     }
 
-    /// The wait for the local transactions is over.
+    /// The lock of a row that is to leave was granted or refused.
     pub(crate) fn on_release_lock(&mut self, cx: &mut Cx<'_>, id: u64, settled: Settled) {
         let Some(releasing) = self.owner.end_release(id) else {
             return;
         };
         let (txn, key) = (releasing.priority.txn, releasing.key.clone());
         match settled {
-            // Its rows are gone here, which whoever asks does not know yet: to it, an absent key
-            // would be one without a row.
+            // The index was dropped here, and the requester does not know that: it would take the
+            // absence for a key without a row.
             Settled::Granted if (cx.schema_changed)(key.index).is_none() => {
                 self.refuse(cx, releasing, AbortReason::SchemaChanged);
                 self.let_go(txn, &key);
@@ -287,7 +288,7 @@ impl Leap {
         }
     }
 
-    /// A row whose lock is held in the name of its requester stays after all.
+    /// A row stays whose lock is held already in the name of its requester.
     pub(crate) fn fail_release(&mut self, cx: &mut Cx<'_>, id: u64, reason: AbortReason) {
         let Some(releasing) = self.owner.end_release(id) else {
             return;
@@ -324,7 +325,7 @@ impl Leap {
         self.say(cx, releasing.want.to, Body::Refused(Box::new(refused)));
     }
 
-    /// Gives the row up: from here on it is a backup.
+    /// Gives the row away: from here on this shard keeps the backup.
     fn release(&mut self, cx: &mut Cx<'_>, releasing: Releasing) {
         let (key, home, want) = (releasing.key, releasing.home, releasing.want);
         let to = want.to;
@@ -364,7 +365,7 @@ impl Leap {
         self.respond(cx, home, otag, &key, want);
     }
 
-    /// Sends a released row; as often as it is asked for.
+    /// Sends a released row, each time the home asks for it.
     pub(crate) fn respond(
         &mut self,
         cx: &mut Cx<'_>,
@@ -415,31 +416,31 @@ impl Leap {
             since,
             position: self.in_node(want.to, position),
         };
-        // Shards of a node lose what is not durable together. So the row goes to the next one only
-        // when its arrival here is durable, or nobody would have a backup.
+        // Shards of a node lose together what is not durable. So the row leaves only when its
+        // arrival here is durable; else no shard would have a backup.
         let body = Body::Response(Box::new(response));
         self.post_after(cx, want.to, body, position, arrival);
     }
 
-    /// Where the arrival of a row that was owned here is journaled, and from which timestamp on its
-    /// history has come with it.
+    /// Position of the record of a row's arrival, and the timestamp from which on the history has
+    /// come with the row.
     pub(crate) fn arrival(&self, key: &Key) -> (Position, Ts) {
         if let Some(held) = self.owner.held.get(key) {
             return (held.position, held.since);
         }
-        // It came home a moment ago, perhaps not yet durably.
+        // The row came home a moment ago, perhaps not yet durably.
         let position = self.unsettled_arrival(key);
         (position, self.home.since.get(key).unwrap_or_default())
     }
 
-    /// Where the arrival of a row that has come home is journaled, if its transfer is not settled.
+    /// Position of the record by which a row has come home, if the transfer is not settled.
     pub(crate) fn unsettled_arrival(&self, key: &Key) -> Position {
         let otag = self.home.settling_of.get(key);
         let arrival = otag.and_then(|otag| self.requester.arrival(self.shard, *otag));
         arrival.unwrap_or(Self::NOTHING)
     }
 
-    /// The new owner has these durably.
+    /// The home says that the new owners have these rows durably: their backups go.
     pub(crate) fn on_release_ack(&mut self, cx: &mut Cx<'_>, home: ShardId, ack: ReleaseAck) {
         self.requester.seen(home).raise(ack.floor);
         for (key, otag) in ack.keys {
@@ -447,7 +448,7 @@ impl Leap {
         }
     }
 
-    /// Forgets a row that was released, or wrongly thought to be owned, under `otag`.
+    /// Forgets a backup, or a claim that the home has refused, under `otag`.
     pub(crate) fn drop_backup(&mut self, cx: &mut Cx<'_>, key: Key, otag: Otag) {
         let Some(held) = self.owner.held.get(&key) else {
             return;
@@ -479,7 +480,7 @@ impl Leap {
         cx.store.evict(&key);
     }
 
-    /// Removes what scans have held up, when none is left.
+    /// Removes rows that were kept for scans, when no scan is left.
     pub(crate) fn evict_left_over(&mut self, cx: &mut Cx<'_>) {
         if self.home.evictions.is_empty() || self.jobs.has_scans() {
             return;

@@ -99,7 +99,7 @@ impl Leap {
         }
     }
 
-    /// A node has a new incarnation: what its former life had in memory is gone.
+    /// A node has a new incarnation: what its former life had in memory is lost.
     pub(crate) fn peer_restarted(&mut self, cx: &mut Cx<'_>, node: NodeId, incarnation: u32) {
         if node == self.shard.node() {
             return;

@@ -7,15 +7,15 @@
 //!             ──StillOpen(at)───> owner     or it will commit above `at`
 //! ```
 //!
-//! Versions of a row appear in the order of their timestamps: one that is decided waits for those
-//! that may still commit below it. They are known by their *low*: a transaction draws its timestamp
-//! above the clocks of all who have answered it, and the owner's clock grows with each question. So
-//! a reader waits for one round trip, and not until the transaction ends.
+//! Versions of a row appear in the order of their timestamps: a version that is decided waits for
+//! formulas that may still commit below it. The owner knows them by their *low*: a transaction
+//! draws its timestamp above the clocks of all shards that have answered it, and the owner's clock
+//! grows with each question. So a reader waits for one round trip, not until the transaction ends.
 //!
-//! Nothing of this is durable at the owner before it is applied. A restarted owner collects what it
-//! must know: whoever claims says what it has committed on rows of the asker, and rolls back what
-//! it has pending there and not committed. As versions are in order, a formula is missing if and
-//! only if the newest version of its row is older than it.
+//! A formula is not durable at the owner before it is applied. A restarted owner collects formulas:
+//! each shard that claims first rolls back what it has pending on rows of the owner and not
+//! committed, and then says what it has committed on them. Because versions are in order, a formula
+//! is missing if and only if the newest version of its row is older than the formula.
 
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Owed, Performance, Resolve};
@@ -30,23 +30,23 @@ use txn::lock::{Claim, Item};
 use txn::pending::{Next, Pending};
 use txn::{AbortReason, Alarm, Event, LockMode, OpError, OpResult};
 
-/// Pause before those are asked for whom a version waits. Microseconds.
+/// Pause, in microseconds, before the coordinators of formulas are asked for which a version waits.
 const SOON_US: u64 = 2_000;
 
-/// The lock that keeps a row for a formula.
+/// The increment lock of a formula.
 pub(crate) fn claim_of(pending: &Pending) -> Claim {
     Claim::adds(columns_of(&pending.formula))
 }
 
-/// What is kept with a transaction that has formulas here.
+/// A transaction of another shard that has formulas pending here.
 #[derive(Debug)]
 pub(crate) struct Lodger {
-    /// Who decides, and hears when it is applied.
+    /// The shard that decides the transaction, and is told when its formulas are applied.
     coordinator: ShardId,
-    /// It was asked whether it has committed at or below this; zero: there is no question open.
+    /// The coordinator was asked whether it has committed at or below this. Zero: it was not asked.
     asked: Ts,
     heard: Time,
-    /// Its records so far end here.
+    /// Position of the last record of its formulas.
     position: Position,
 }
 
@@ -61,16 +61,15 @@ impl Lodger {
     }
 }
 
-/// What is pending on rows of this shard.
+/// Formulas pending on rows of this shard.
 #[derive(Debug, Default)]
 pub(crate) struct Pendings {
     pub(crate) formulas: txn::Pendings<Key, Lodger>,
-    /// Committed formulas that were collected after a restart, on rows of which it is not known yet
-    /// whether they are here.
+    /// Committed formulas that were collected after a restart, on rows that may be here or not.
     collected: BTreeMap<Key, Vec<(Ts, TxnId, Formula)>>,
-    /// When transactions are asked about again.
+    /// Timer of questions to coordinators.
     pub(crate) ask_again: Alarm,
-    /// Where the last formula was applied.
+    /// Position of the record of the formula that was applied last.
     applied: Position,
 }
 
@@ -85,7 +84,7 @@ impl Pendings {
         pending || self.collected.range(low..=high).next().is_some()
     }
 
-    /// Who decides about formulas on the row that are not decided.
+    /// The coordinators of formulas on the row that are not decided.
     pub(crate) fn undecided_on(&self, key: &Key) -> impl Iterator<Item = ShardId> {
         let formulas = &self.formulas;
         let on_row = formulas.on(key).iter();
@@ -93,7 +92,7 @@ impl Pendings {
         open.filter_map(|pending| Some(formulas.note(pending.txn)?.coordinator))
     }
 
-    /// Transactions that are not decided, who knows it first, and the rows of their formulas.
+    /// Transactions that are not decided, their coordinators, and the rows of their formulas.
     pub(crate) fn undecided(&self) -> impl Iterator<Item = (TxnId, ShardId, &[Key])> {
         let open = self.formulas.undecided();
         open.map(|(txn, lodger)| (txn, lodger.coordinator, self.formulas.rows_of(txn)))
@@ -126,8 +125,8 @@ impl Pendings {
 }
 
 impl Leap {
-    /// Holds a formula for a transaction of another shard. [`OpResult::Exists`]: the row had better
-    /// go to its transaction, because it is absent, lent, or near the end of its range.
+    /// Holds a formula for a transaction of another shard. [`OpResult::Exists`]: the row is to go
+    /// to the transaction, because it is absent or lent, or a column may leave its range.
     pub(crate) fn hold(
         &mut self,
         cx: &mut Cx<'_>,
@@ -153,7 +152,7 @@ impl Leap {
         let Some(newest) = cx.store.get(key, Ts::MAX) else {
             return Ok(OpResult::Exists);
         };
-        // The transaction relies on the row: it must be here, and as it is, after a restart too.
+        // The transaction relies on the row: after a restart it must be here, with this version.
         let version = self.installed.of(newest.commit_ts);
         job.wait = job.wait.max(version).max(self.arrival(key).0);
         self.lodge(cx, job, key, formula);
@@ -178,8 +177,8 @@ impl Leap {
         self.arm_pendings(cx.now, self.settings.resend_us);
     }
 
-    /// Formulas that a transaction commits here while others have some pending on the same rows:
-    /// they take their places among those.
+    /// Formulas that a transaction of this shard commits, on rows on which other transactions have
+    /// formulas pending: gives them their places among those.
     pub(crate) fn lodge_decided(
         &mut self,
         cx: &mut Cx<'_>,
@@ -196,7 +195,7 @@ impl Leap {
         self.decide(cx, txn, commit_ts);
     }
 
-    /// The formula is held, or not.
+    /// A job that was to hold a formula has ended: the formula is held, or not.
     pub(crate) fn end_held(
         &mut self,
         cx: &mut Cx<'_>,
@@ -218,7 +217,7 @@ impl Leap {
                 take: false,
             },
             Err(error) => {
-                // It may have got its lock before it failed.
+                // The job may have got its lock before it failed.
                 self.give_up_place(job.txn, key);
                 Performance::failed(error, job.wait)
             }
@@ -226,7 +225,7 @@ impl Leap {
         self.answer_errand(cx, from, number, performance, Some(key));
     }
 
-    /// A formula that was not held after all needs no lock, unless there is one before it.
+    /// A formula is not held: frees its lock, unless there is another formula on the row.
     pub(crate) fn give_up_place(&mut self, txn: TxnId, key: &Key) {
         if self.pendings.formulas.of(txn, key).is_none() && txn.shard != self.shard {
             self.locks.release_item(txn, &Item::of(key));
@@ -246,7 +245,7 @@ impl Leap {
         }
         let mut collected = self.pendings.collected.values().flatten();
         if self.rejoin.is_serving() && !collected.any(|(_, known, _)| *known == txn) {
-            // It was applied before, or the row has gone on with it.
+            // The formula was applied before, or has left with its row.
             let position = self.pendings.applied;
             self.post(cx, from, Body::Applied(txn), position);
         }
@@ -262,7 +261,7 @@ impl Leap {
         self.wake_snapshots();
     }
 
-    /// Applies what is decided on a row and may not be preceded by anything any more.
+    /// Applies formulas on a row that are decided and below which no other can commit any more.
     fn apply_due(&mut self, cx: &mut Cx<'_>, key: &Key) {
         loop {
             match self.pendings.formulas.next(key) {
@@ -281,7 +280,7 @@ impl Leap {
         let formula = formula.expect("it is the next one");
         let position = self.apply_formula(cx, txn, key, formula, commit_ts);
         let lodger = self.pendings.formulas.note_mut(txn);
-        let lodger = lodger.expect("whoever has a formula here lodges");
+        let lodger = lodger.expect("a transaction with a formula here is noted");
         lodger.position = lodger.position.max(position);
         if let Some(lodger) = self.pendings.formulas.end(txn) {
             let wait = lodger.position;
@@ -295,7 +294,7 @@ impl Leap {
         self.locks.release_item(txn, &Item::of(key));
     }
 
-    /// A version of a formula, with its record. Nothing if the index is gone.
+    /// Installs the version of a formula, with its record. Nothing if the index was dropped.
     fn apply_formula(
         &mut self,
         cx: &mut Cx<'_>,
@@ -314,7 +313,7 @@ impl Leap {
         position
     }
 
-    /// Rolls back what a transaction has here, and gives up all its locks.
+    /// Rolls back the formulas of a transaction, and frees all its locks.
     fn drop_lodger(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let jobs = self.guests.holding(txn);
         let formulas = &self.pendings.formulas;
@@ -334,14 +333,15 @@ impl Leap {
         self.wake_snapshots();
     }
 
-    /// Gives up what a transaction has locked here, but for the rows that have formulas of it.
+    /// Frees the locks of a transaction, except on rows on which it has formulas.
     pub(crate) fn release_reads(&mut self, txn: TxnId) {
         let kept = self.pendings.formulas.rows_of(txn);
         self.locks.release_but(txn, &|key| kept.contains(key));
     }
 
-    /// A transaction asks for a row on which it has a formula here: that goes with the row. The row
-    /// leaves with a clock below its commit, so nothing waits for it any more.
+    /// A transaction requests a row on which it has a formula here: the formula leaves with the
+    /// row. The row leaves with a clock below the commit of the transaction, so nothing here waits
+    /// for the formula any more.
     pub(crate) fn withdraw(&mut self, cx: &mut Cx<'_>, txn: TxnId, key: &Key) {
         if self.pendings.formulas.withdraw(txn, key) {
             self.apply_due(cx, key);
@@ -349,7 +349,7 @@ impl Leap {
         }
     }
 
-    /// Gives up what a transaction has locked on one row, and a formula that went with it.
+    /// Frees the lock of a transaction on a row that has left, and forgets the formula on it.
     pub(crate) fn let_go(&mut self, txn: TxnId, key: &Key) {
         if self.pendings.formulas.take(txn, key).is_some() {
             self.pendings.formulas.end(txn);
@@ -357,8 +357,8 @@ impl Leap {
         self.locks.release_item(txn, &Item::of(key));
     }
 
-    /// Whether a reader of `reads` at `ts` has to wait for the outcome of formulas; those who know
-    /// it are asked.
+    /// Whether a reader of `reads` at `ts` has to wait for the outcome of formulas. Asks the
+    /// coordinators of those.
     pub(crate) fn awaits_outcomes(
         &mut self,
         cx: &mut Cx<'_>,
@@ -387,7 +387,7 @@ impl Leap {
                 }
                 open.push(pending.txn);
             }
-            // Who began before the reader of a newest version may have been answered already.
+            // A transaction that began before a reader of the newest version may be answered.
             let until = match newest && formulas.low(pending.txn) < Some(ts) {
                 true => Ts::MAX,
                 false => ts,
@@ -413,7 +413,7 @@ impl Leap {
         }
     }
 
-    /// A transaction is not decided, and commits above `at`.
+    /// The coordinator says that a transaction is not decided, and commits above `at` if at all.
     pub(crate) fn on_still_open(&mut self, cx: &mut Cx<'_>, txn: TxnId, at: Ts) {
         let Some(lodger) = self.pendings.formulas.note_mut(txn) else {
             return;
@@ -427,7 +427,7 @@ impl Leap {
         self.wake_snapshots();
     }
 
-    /// A node has a new life: those of its transactions that are not decided are asked about.
+    /// A node has a new life: asks about its transactions that are not decided.
     pub(crate) fn ask_lost_lodgers(&mut self, cx: &mut Cx<'_>, node: NodeId, life: u32) {
         let lost = self.pendings.formulas.undecided();
         let lost = lost
@@ -436,7 +436,7 @@ impl Leap {
         for (txn, coordinator) in lost {
             self.say(cx, coordinator, Body::Undecided(txn));
         }
-        // Those that wait for a lock have nothing that could be decided.
+        // Formulas that wait for a lock are not held: there is nothing to decide.
         let dead = self.guests.txns();
         let dead = dead.filter(|txn| txn.shard.node() == node && txn.incarnation < life);
         let dead: Vec<TxnId> = dead.collect();
@@ -451,7 +451,7 @@ impl Leap {
         self.pendings.ask_again.set_by(now.after(in_us));
     }
 
-    /// Asks about transactions that others wait for, and those that were not heard of for long.
+    /// Asks about transactions for which a version waits, and about those of silent coordinators.
     pub(crate) fn on_pendings_timer(&mut self, cx: &mut Cx<'_>) {
         self.pendings.ask_again.stop();
         if self.pendings.formulas.is_empty() {
@@ -476,15 +476,15 @@ impl Leap {
         self.arm_pendings(cx.now, in_us);
     }
 
-    /// Whether everybody has said which formulas it has committed on rows of this shard.
+    /// Whether every shard has said which formulas it has committed on rows of this shard.
     pub(crate) fn has_collected(&self) -> bool {
         self.rejoin.is_serving()
             || printed!(self, LeapOwnerServesAtOnce)
             || printed!(self, LeapFormulaLost)
     }
 
-    /// Applies what was collected after a restart, on rows of which it is known by now that they
-    /// are here. Of those that are not, the next owner has got them with the row.
+    /// Applies formulas that were collected after a restart, on rows that are known to be here by
+    /// now. Forgets those on rows that are elsewhere: the next owner has got them with the row.
     pub(crate) fn apply_collected(&mut self, cx: &mut Cx<'_>) {
         if self.pendings.collected.is_empty() {
             return;

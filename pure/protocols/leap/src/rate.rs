@@ -13,7 +13,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// It has happened.
+    /// Counts one event.
     pub(crate) fn note(&mut self, now: Time) {
         self.turn(now);
         self.count += 1;

@@ -1,8 +1,8 @@
 //! What a restart leaves, and how the shards agree again on who owns what.
 //!
 //! ```text
-//! restarted home    Ask ──> everybody            serves nothing of its slots
-//!                   <── Claims                    (and whoever claims accepts no older grant)
+//! restarted home    Ask ──> all shards           serves nothing of its slots
+//!                   <── Claims                    (a shard that claims accepts no older grant)
 //!                   the largest grant wins        then it serves
 //! restarted owner   Claims(restarted) ──> homes   serves nothing of theirs
 //!                   <── Verdicts                  then it serves what stands

@@ -1,8 +1,8 @@
 //! The requester: asking for rows, taking them in, and telling their homes.
 //!
-//! A transaction locks a row in its own shard's lock table before the row is asked for. So there is
-//! one request per row and shard, those behind it wait in the lock queue, and when the row arrives
-//! it is locked already (the paper's "request lock", section 4.1.3).
+//! A transaction locks a row in its own shard's lock table before it requests the row. So there is
+//! one request per row and shard, later transactions wait in the lock queue, and the row is locked
+//! already when it arrives (the paper's "request lock", section 4.1.3).
 
 use crate::job::{Stop, Wait};
 use crate::message::{Body, Fate, Inform, Refused, Response};
@@ -15,24 +15,24 @@ use base::{Key, Position, ShardId, Time, Ts};
 use journal::{Otag, Record};
 use txn::{AbortReason, Asked, LockMode, OpError, Priority, Tie};
 
-/// A row that was asked for.
+/// A row that this shard has requested.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) key: Key,
     pub(crate) home: ShardId,
-    /// In whose name.
+    /// The transaction in whose name the row is requested.
     pub(crate) priority: Priority,
-    /// To read it only.
+    /// The row is wanted for reading.
     pub(crate) shared: bool,
-    /// The copy by which its transaction has read the row was given up for it.
+    /// The transaction has read the row in a copy, which was given up for this request.
     pub(crate) gave_copy_up: bool,
-    /// The owner that was asked for it, if the home has said so.
+    /// The owner, if the home has named it.
     pub(crate) at: Option<ShardId>,
-    /// Jobs that go on when it has come.
+    /// Jobs that go on when the row has come.
     pub(crate) waiters: Vec<u64>,
-    /// Delays between nodes before it was sent.
+    /// Number of delays between nodes before the request was sent ([`txn::TxnCost`]).
     pub(crate) depth: u32,
-    /// When it was asked for.
+    /// Time of the first request.
     pub(crate) asked: Time,
 }
 
@@ -42,7 +42,7 @@ impl Asked for Request {
     }
 }
 
-/// What a home must still be told for certain.
+/// The fate of a grant, of which the home has not said that it knows.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingInform {
     pub(crate) fate: Fate,
@@ -50,14 +50,14 @@ pub(crate) struct PendingInform {
     pub(crate) position: Position,
 }
 
-/// Where this shard stands with a row.
+/// Whether this shard is the owner of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
-    /// It is the owner.
+    /// The shard is the owner.
     Mine,
-    /// It is not.
+    /// Another shard is the owner.
     Elsewhere,
-    /// Not known until a restart is dealt with.
+    /// A restart is not dealt with, and the owner is not known here.
     Doubtful,
 }
 
@@ -69,7 +69,7 @@ impl Leap {
         self.standing_of_claim(key)
     }
 
-    /// The same, whatever is to be applied to the row before it may be used.
+    /// As [`Leap::standing`], but formulas that are to be applied to the row do not count.
     pub(crate) fn standing_of_claim(&self, key: &Key) -> Standing {
         if self.is_home(key) {
             if !self.rejoin.is_serving() {
@@ -81,15 +81,14 @@ impl Leap {
             return Standing::Elsewhere;
         }
         match self.owner.held.get(key).map(|held| &held.tenure) {
-            // Formulas on it may be missing as long as not everybody has said what it has.
+            // Formulas on the row may be missing until every shard has claimed.
             Some(Tenure::Owned { confirmed: true }) if self.has_collected() => Standing::Mine,
             Some(Tenure::Owned { .. }) => Standing::Doubtful,
             Some(Tenure::Released { .. }) | None => Standing::Elsewhere,
         }
     }
 
-    /// Makes sure that this shard owns the row, or asks for it on behalf of a job that has locked
-    /// it here.
+    /// Makes sure that this shard owns the row, or requests it for a job that has locked it here.
     pub(crate) fn own(
         &mut self,
         cx: &mut Cx<'_>,
@@ -117,7 +116,7 @@ impl Leap {
         }
         if let Some(request) = self.requester.wanted(key) {
             let other = request.priority;
-            // Whoever waits for a request waits for all that it waits for.
+            // A job that waits for a request waits for all that the request waits for.
             if other.txn != priority.txn && other > priority {
                 let (key, holder) = (key.clone(), other.txn);
                 return Err(Stop::aborted(AbortReason::Die { key, holder }));
@@ -129,7 +128,7 @@ impl Leap {
         Err(Stop::Wait(Wait::Row))
     }
 
-    /// Asks for a row that is locked here, in the name of the transaction that has locked it.
+    /// Requests a row that is locked here, in the name of the transaction that has locked it.
     pub(crate) fn ask(
         &mut self,
         cx: &mut Cx<'_>,
@@ -207,7 +206,7 @@ impl Leap {
         seen.end(otag, ());
         let known = self.owner.held.get(&response.key).map(|held| held.otag);
         if known.is_some_and(|known| known >= otag) && filtered {
-            // A former life has it durably.
+            // A former life of this shard has the row durably.
             self.inform(cx, home, otag, Fate::Durable, Self::NOTHING);
             return;
         }
@@ -274,7 +273,7 @@ impl Leap {
         self.owner.heat.note_arrival(&key, cx.now);
         self.moves_in.note(cx.now);
         self.count_arrival(cx, from, home, seq, &versions);
-        // The table of a home that is the requester itself is brought up to date at once.
+        // A requester that is the home itself changes its owner table at once.
         self.inform(cx, home, otag, Fate::Acquired, arrival);
         self.end_request(seq);
     }
@@ -322,7 +321,7 @@ impl Leap {
         }
     }
 
-    /// A request has been answered: whoever waited goes on.
+    /// A request is answered: the jobs that wait for it go on.
     pub(crate) fn end_request(&mut self, seq: u64) {
         if let Some(request) = self.requester.end(seq) {
             self.jobs.wake_all(request.waiters);
@@ -346,11 +345,11 @@ impl Leap {
         self.fail_request(cx, refused.seq, refused.reason);
     }
 
-    /// A request came to nothing. Its transaction is rolled back if there is a reason to; the
-    /// others that waited for it ask again in their own name.
+    /// A request has failed. With a `reason`, its transaction is rolled back. The other jobs that
+    /// waited for the request ask again in their own name.
     ///
-    /// A transaction that has read a copy of the row and asked to write it cannot ask again: the
-    /// copy may be gone, and the row has been another's to write since.
+    /// A transaction that has read a copy of the row and has asked to write the row cannot ask
+    /// again: the copy may be gone, and another transaction may have written since.
     pub(crate) fn fail_request(&mut self, cx: &mut Cx<'_>, seq: u64, reason: Option<AbortReason>) {
         let Some(request) = self.requester.end(seq) else {
             return;
@@ -377,13 +376,13 @@ impl Leap {
                 self.jobs.wake(id);
             }
         }
-        // It may have asked ahead and wait for something else.
+        // The transaction may have asked ahead, and no job of it waits here.
         if has_read && self.coord.txns.contains_key(&txn) {
             self.abort_txn(cx, txn, reason);
         }
     }
 
-    /// Tells a home what became of a grant, and remembers to say so again.
+    /// Tells a home the fate of a grant, and notes that until the home says that it knows.
     pub(crate) fn inform(
         &mut self,
         cx: &mut Cx<'_>,
@@ -407,7 +406,7 @@ impl Leap {
         }
     }
 
-    /// Says it again, because the home seems not to know.
+    /// Tells the fate of a grant again, because the home seems not to know it.
     pub(crate) fn inform_again(&mut self, cx: &mut Cx<'_>, home: ShardId, otag: Otag) {
         let Some(pending) = self.requester.informs.resend(&(home, otag), cx.now) else {
             return;
@@ -427,7 +426,8 @@ impl Leap {
         }
     }
 
-    /// The owner behind a grant has restarted: it is either here already or never will be.
+    /// The home calls a grant off, because its owner has restarted or cannot reach this shard. The
+    /// row is here already, or is refused for good.
     pub(crate) fn on_cancel(&mut self, cx: &mut Cx<'_>, home: ShardId, key: &Key, otag: Otag) {
         let held = self
             .owner
@@ -437,7 +437,7 @@ impl Leap {
         if self.requester.informs.contains(&(home, otag)) {
             self.inform_again(cx, home, otag);
         } else if held {
-            // A former life has it durably.
+            // A former life of this shard has the row durably.
             self.inform(cx, home, otag, Fate::Durable, Self::NOTHING);
         } else if !self.requester.seen(home).is_over(otag) {
             self.requester.seen(home).end(otag, ());
@@ -445,7 +445,7 @@ impl Leap {
         }
     }
 
-    /// The version that a snapshot at `ts` needs may be missing here.
+    /// Whether the version that a snapshot at `ts` needs may be missing here.
     pub(crate) fn lacks_history(&self, key: &Key, ts: Ts) -> bool {
         let since = if self.is_home(key) {
             self.home.since.get(key)

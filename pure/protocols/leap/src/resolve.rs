@@ -1,5 +1,5 @@
-//! A restarted home decides who has its rows: everybody has claimed, and the largest grant of each
-//! row wins. A slice of the claims a turn; the home serves nothing before the end.
+//! A restarted home decides who has its rows: every shard has claimed, and the largest grant of
+//! each row wins. A slice of the claims a turn; the home serves nothing before the end.
 
 use crate::checkpoint::Former;
 use crate::home::Entry;

@@ -37,7 +37,7 @@ pub(crate) struct ScanState {
     pub(crate) is_visiting: bool,
     /// Rows that were away when the scan began, as their owners sent them.
     pub(crate) fetched: BTreeMap<Key, FetchedRow>,
-    /// Those that nobody has sent yet, with the owner that was asked last.
+    /// Rows that are not sent yet, with the owner that was asked last.
     pub(crate) missing: BTreeMap<Key, Option<ShardId>>,
     /// Where the listing of rows that are away goes on, in the order of the scan; none: it is
     /// complete. Rows from there on cannot be visited yet.
@@ -96,7 +96,7 @@ impl ScanState {
         }
     }
 
-    /// The first row of a slot that nobody has sent, or that may be one: it was not listed.
+    /// The first row of a slot that is not sent yet, or that may be one: it was not listed.
     fn first_missing(&self, op: &ScanOp, slot: Slot) -> Option<Key> {
         let (low, high) = key_bounds(op, slot, &self.run.rest(op));
         let unlisted = self
@@ -385,7 +385,7 @@ impl Leap {
     }
 
     /// What replaces the next rows of the store in a range of a slot: those of other owners, and
-    /// own writes. At most so many: more than a turn visits.
+    /// own writes. Bounded: more than a turn visits.
     fn extras_of(
         &self,
         cx: &Cx<'_>,

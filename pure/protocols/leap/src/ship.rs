@@ -1,12 +1,12 @@
-//! Formulas of larger transactions that go to their row (L10), at the coordinator.
+//! Formulas of larger transactions, shipped to the owner of their row (L15), at the coordinator.
 //!
 //! A formula on a row that would not stay here is shipped to the owner, which holds it pending
-//! (`pending`). The commit is one record here, with the formulas; from there on they are owed to
-//! the owners until each has said that it has applied them durably.
+//! (`pending`). The commit is one record here, with the formulas. From there on this shard owes the
+//! formulas to the owners, until each has said that it has applied them durably.
 //!
-//! * A transaction that touches such a row in another way takes the row after all: the owner gives
-//!   up the formula with it, and it becomes a write like others ([`Leap::fold_back`]).
-//! * A new life of an owner knows nothing of what was pending. So a transaction that has not
+//! * A transaction that uses such a row in another way takes the row: the owner gives the formula
+//!   up with the row, and the formula becomes a write like others ([`Leap::fold_back`]).
+//! * A new life of an owner does not know the pending formulas. So a transaction that has not
 //!   committed by then is rolled back, before the owner is told what was committed.
 
 use crate::entrust::Errand;
@@ -35,18 +35,18 @@ pub(crate) struct Ship {
     pub(crate) pulled: bool,
 }
 
-/// A committed transaction whose formulas are owed to owners.
+/// A committed transaction whose formulas this shard owes to owners.
 #[derive(Debug)]
 pub(crate) struct Owing {
     commit_ts: Ts,
-    /// Its commit is journaled here: what an owner is told waits for that.
+    /// Position of its commit record; messages to owners wait for it.
     position: Position,
     formulas: Vec<Shipment>,
-    /// Owners that have not said that they are done.
+    /// Owners that have not said that they have applied the formulas.
     to: BTreeSet<ShardId>,
 }
 
-/// What is owed, by transaction.
+/// Formulas that this shard owes to owners, by transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Owings {
     /// Jobs that wait until an owner has answered about a formula.
@@ -55,7 +55,7 @@ pub(crate) struct Owings {
 }
 
 impl Leap {
-    /// Whom to ship a formula of a larger transaction to; `None`: it runs here.
+    /// The shard to which a formula of a larger transaction is shipped. `None`: it runs here.
     pub(crate) fn shippee(&mut self, cx: &Cx<'_>, txn: TxnId, op: &Op) -> Option<ShardId> {
         let Op::Formula { key, formula } = op else {
             return None;
@@ -84,7 +84,7 @@ impl Leap {
         self.begin_errand(cx, errand);
     }
 
-    /// An owner holds a formula.
+    /// An owner says that it holds a formula.
     pub(crate) fn note_shipped(&mut self, now: Time, errand: &Errand) {
         let Op::Formula { key, formula } = &errand.message.op else {
             unreachable!("formulas are shipped")
@@ -118,7 +118,7 @@ impl Leap {
         shipped.any(|key| touches(op, key)) || self.touches_open_ships(txn, op)
     }
 
-    /// The same for formulas whose owner has not answered.
+    /// As [`Leap::touches_ships`], for formulas whose owner has not answered.
     fn touches_open_ships(&self, txn: TxnId, op: &Op) -> bool {
         let Some(state) = self.coord.txns.get(&txn) else {
             return false;
@@ -153,7 +153,7 @@ impl Leap {
             let Ship { owner, formula, .. } = state.shipped.remove(at.expect("looked up above"));
             let newest = cx.store.get(&key, Ts::MAX);
             let mut folded = Vec::new();
-            // The row may have changed if the owner could not keep it until it left.
+            // The row may have changed, if the owner could not keep its version until it left.
             if newest.is_none_or(|newest| formula.fold(newest.value, &mut folded).is_err()) {
                 return Err(Stop::aborted(AbortReason::ParticipantLost(owner)));
             }
@@ -162,8 +162,8 @@ impl Leap {
         }
     }
 
-    /// Parts what a transaction that commits owes to owners from what it writes here. Increments of
-    /// rows on which others have formulas pending take their places among those.
+    /// Parts the formulas that a committing transaction owes to owners from its writes here. Gives
+    /// increments of rows, on which other transactions have formulas pending, their places there.
     pub(crate) fn shipments(&mut self, txn: TxnId) -> Vec<Shipment> {
         let state = self.coord.txns.of(txn);
         let shipped = core::mem::take(&mut state.shipped);
@@ -196,7 +196,7 @@ impl Leap {
         cx.append(&mut self.scratch, |out| record.encode(out));
     }
 
-    /// The commit is journaled: the owners are told.
+    /// The commit is journaled: tells the owners.
     pub(crate) fn send_off(
         &mut self,
         cx: &mut Cx<'_>,
@@ -228,7 +228,7 @@ impl Leap {
         self.tell_owners(cx, txn);
     }
 
-    /// Tells owners, for the first time or again, what they have not said that they are done with.
+    /// Tells owners of the commit, for the first time or again, until they have applied it.
     pub(crate) fn tell_owners(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(owing) = self.coord.owings.all.resend(&txn, cx.now) else {
             return;
@@ -258,7 +258,7 @@ impl Leap {
         cx.append(&mut self.scratch, |out| record.encode(out));
     }
 
-    /// The owner of a formula waits for its outcome.
+    /// An owner asks for the outcome of a formula.
     pub(crate) fn on_undecided(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         if let Some(owing) = self.coord.owings.all.get(&txn) {
             let (commit_ts, position) = (Some(owing.commit_ts), owing.position);
@@ -268,7 +268,7 @@ impl Leap {
         }
         let state = self.coord.open(txn);
         let body = match state.map(|state| &state.phase) {
-            // Its timestamp is drawn; it says itself how it ends.
+            // The timestamp is drawn: the end of the transaction will tell the owner.
             Some(Phase::Confirming { .. }) => return,
             Some(Phase::Running | Phase::Sealing { .. } | Phase::Entrusted | Phase::Ended) => {
                 Body::StillOpen(txn, cx.clock.reached())
@@ -281,7 +281,7 @@ impl Leap {
         self.say(cx, from, body);
     }
 
-    /// Gives up the formulas of a transaction that is rolled back, and answers those on their way.
+    /// Gives up the formulas of a transaction that is rolled back, and fails those on their way.
     pub(crate) fn give_up_ships(&mut self, cx: &mut Cx<'_>, txn: TxnId, outcome: &Outcome) {
         let Outcome::Aborted(reason) = outcome else {
             return;
@@ -304,13 +304,13 @@ impl Leap {
         }
     }
 
-    /// A transaction that has taken a row back and not got it does not know its formula's place.
+    /// The owner of a shipped formula whose row was requested and has not come, if there is one.
     pub(crate) fn is_stranded(&self, txn: TxnId) -> Option<ShardId> {
         let mut shipped = self.coord.txns[&txn].shipped.iter();
         shipped.find(|ship| ship.pulled).map(|ship| ship.owner)
     }
 
-    /// Goes on with what a former life owed.
+    /// Takes over the formulas that a former life owed.
     pub(crate) fn recover_owings(&mut self, cx: &mut Cx<'_>, shipped: Vec<Shipped>) {
         for Shipped {
             txn,
@@ -331,7 +331,7 @@ impl Leap {
         }
     }
 
-    /// What a restarted owner must know before it serves, and the position behind which it is true.
+    /// The committed formulas that a restarted owner must know, and the position of their records.
     pub(crate) fn owed_to(&self, owner: ShardId) -> (Vec<Owed>, Position) {
         let (mut owed, mut position) = (Vec::new(), Self::NOTHING);
         for (txn, owing) in self.coord.owings.all.iter() {
@@ -347,7 +347,7 @@ impl Leap {
         (owed, position)
     }
 
-    /// Whether formulas on rows of an index are owed to somebody.
+    /// Whether this shard owes formulas on rows of an index.
     pub(crate) fn owes(&self, index: IndexId) -> bool {
         let mut owed = self
             .coord
@@ -358,7 +358,7 @@ impl Leap {
         owed.any(|shipment| shipment.key.index == index)
     }
 
-    /// What a checkpoint keeps of it.
+    /// The owed formulas, for a checkpoint.
     pub(crate) fn owed(&self) -> Vec<Shipped> {
         let shipped = |(txn, owing): (&TxnId, &Owing)| Shipped {
             txn: *txn,
@@ -368,7 +368,7 @@ impl Leap {
         self.coord.owings.all.iter().map(shipped).collect()
     }
 
-    /// Ends a shipped formula's operation, which the owner has refused.
+    /// Ends the operation of a formula that the owner has refused.
     pub(crate) fn end_ship(
         &mut self,
         cx: &mut Cx<'_>,
@@ -382,8 +382,8 @@ impl Leap {
         self.jobs.wake_all(self.coord.owings.waits.drain(..));
     }
 
-    /// A node has a new life, or cannot be reached: transactions that wait for its answers to
-    /// shipped formulas are rolled back.
+    /// A node has a new life, or cannot be reached: rolls back transactions that wait for its
+    /// answers to shipped formulas.
     pub(crate) fn lose_ships(&mut self, cx: &mut Cx<'_>, node: NodeId, before: u32) {
         let lost = self.errands.out.lost(node, before).into_iter();
         let lost = lost.map(|number| &self.errands.out[number]);

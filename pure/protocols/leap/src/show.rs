@@ -90,7 +90,7 @@ impl MovingRows for Leap {
 }
 
 impl Leap {
-    /// Whether nobody holds, waits for or owes anything here.
+    /// Whether no transaction, lock, request, grant or formula is open here.
     pub(crate) fn owes_nothing(&self) -> bool {
         self.locks.is_empty()
             && self.home.dispatch.is_empty()
@@ -125,7 +125,7 @@ impl Leap {
         self.owner.validate();
     }
 
-    /// The part of it that takes no longer than what is open here.
+    /// The part of [`Leap::check`] whose cost is bounded by what is open here.
     pub(crate) fn check_open(&self) {
         self.locks.validate();
         self.home.dispatch.validate();

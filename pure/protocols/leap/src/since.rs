@@ -1,15 +1,15 @@
-//! Since when the history of rows is here.
+//! The timestamp from which on a home has the history of a row that has come home.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, Ts};
 use core::ops::{Bound, Range};
 
-/// Rows whose versions before a time were not sent along when they came.
+/// Rows that came home without their versions below a timestamp.
 #[derive(Debug, Default)]
 pub(crate) struct Since {
     times: BTreeMap<Key, Ts>,
-    /// How far the slices that clear it have come.
+    /// The last row of the last slice of [`Since::sweep`].
     swept: Option<Key>,
 }
 
@@ -26,8 +26,8 @@ impl Since {
         self.times.range(keys).map(|(key, since)| (key, *since))
     }
 
-    /// Forgets times that all snapshots lie above: all of them, or of `most` rows a call; how many
-    /// were looked at. One that is left over tells nothing.
+    /// Forgets timestamps up to `horizon`, which refuse no snapshot, looking at `most` rows a call.
+    /// Returns how many were looked at. A timestamp that is left over does no harm.
     pub(crate) fn sweep(&mut self, horizon: Ts, most: usize) -> usize {
         if self.times.len() <= most {
             self.times.retain(|_, since| *since > horizon);

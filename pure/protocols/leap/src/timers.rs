@@ -1,4 +1,4 @@
-//! What time makes happen: messages sent again, shards asked, silent ones given up.
+//! Timers: messages sent again, shards asked, silent shards given up.
 
 use crate::message::{Body, Fate, Inform};
 use crate::outage::cut_off;
@@ -9,32 +9,32 @@ use base::{Key, ShardId, Time};
 use journal::Otag;
 use txn::{AbortReason, OpError, Tie};
 
-/// Whose time has come. Of those that are due at the same time, the first one here goes first.
+/// A timer. Of timers that are due at the same time, the first one here goes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Timer {
-    /// A row that was asked for has not come.
+    /// A requested row has not come.
     Request,
-    /// A grant has not been heard of.
+    /// The requester of a grant has not said whether the row has come.
     Grant,
-    /// A read elsewhere was not answered.
+    /// Another shard has not answered a read.
     Reading,
-    /// A fetch was not answered.
+    /// An owner has not answered a fetch.
     Fetching,
-    /// Copies that are called back.
+    /// A reader has not answered a recall.
     Recalls,
-    /// An entrusted transaction was not answered.
+    /// An owner has not answered an errand.
     Errand,
-    /// Formulas that are held here are not resolved.
+    /// A coordinator has not resolved a formula that is held here.
     Pendings,
-    /// Owners have not said that they have applied formulas.
+    /// An owner has not said that it has applied formulas.
     Owings,
     /// A confirmation is missing.
     Confirm,
-    /// A coordinator is to be asked what has become of its transaction.
+    /// A coordinator is to be asked whether its transaction goes on.
     Visit,
-    /// Homes that may not know the fate of their grants.
+    /// A home has not said that it knows the fate of a grant.
     Informs,
-    /// Backups that nobody has acknowledged.
+    /// A home has not acknowledged a backup.
     Backups,
     /// Claims and questions after a restart.
     Rejoin,
@@ -129,7 +129,8 @@ impl Leap {
         if self.requester.requests.is_silent(seq, cx.now, timeout_us)
             && let Some(request) = self.requester.requests.get_mut(seq)
         {
-            // The request goes on: if it is granted, the row comes. But nobody waits for ever.
+            // The jobs that wait for the row fail. The request goes on: if it is granted, the row
+            // comes.
             let reason = match request.at {
                 Some(owner) => cut_off(&request.key, owner, Tie::Owner),
                 None => cut_off(&request.key, request.home, Tie::Home),
@@ -175,7 +176,7 @@ impl Leap {
         }
     }
 
-    /// Tells homes once more what has become of their grants, until they say that they know.
+    /// Tells homes the fate of grants again.
     pub(crate) fn tell_again(&mut self, cx: &mut Cx<'_>, told: Vec<(ShardId, Otag)>) {
         let mut due: BTreeMap<ShardId, Vec<(Otag, Fate)>> = BTreeMap::new();
         for (home, otag) in told {
@@ -189,7 +190,7 @@ impl Leap {
         }
     }
 
-    /// Asks homes about backups that should have been acknowledged by now.
+    /// Asks homes about backups, and claims left open, that they have not acknowledged.
     fn on_backups_timer(&mut self, cx: &mut Cx<'_>) {
         self.fail_gated(cx);
         let mut due: BTreeMap<ShardId, Vec<(Key, Otag)>> = BTreeMap::new();

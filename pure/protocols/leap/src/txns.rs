@@ -238,7 +238,7 @@ impl Leap {
     }
 
     /// Whether a transaction of this one operation can begin and end in this step without a lock:
-    /// its row is here, and nobody is in its way.
+    /// its row is here, and no lock is in its way.
     pub(crate) fn is_free(&self, cx: &Cx<'_>, txn: TxnId, op: &Op) -> bool {
         let mode = match op.read() {
             Some(Read::Lock(mode)) => mode,
@@ -527,7 +527,7 @@ impl Leap {
 }
 
 /// Makes a snapshot one that misses nothing which was answered before its reader began. The only
-/// read of a statement finds the newest version where its row is: whoever has a row has what was
+/// read of a statement finds the newest version where its row is: the owner of a row has what was
 /// committed on it, and its clock is past that. Other readers do not know which shards have their
 /// rows; they read at a timestamp that no clock is past, or are refused.
 fn settle_snapshot(op: &mut Op) -> Option<OpError> {

@@ -1,4 +1,4 @@
-//! Reads for transactions of other shards, and the locks that they leave here.
+//! Visits: reads for transactions of other shards, and the locks that they leave here.
 
 use crate::job::{Job, Origin, Stop, Wait, acquire_row};
 use crate::message::{Body, Confirm, ReadReply, ReadRequest};
@@ -15,10 +15,10 @@ pub(crate) struct Visit {
     coordinator: ShardId,
     /// Jobs that have not ended.
     pub(crate) jobs: Vec<u64>,
-    /// Owners whose rows a scan here has fetched for it, with locks.
+    /// Owners from which a scan here has fetched rows for the transaction, with locks.
     pub(crate) fetched_from: Vec<ShardId>,
-    /// Its locks went once because the coordinator could not be asked: whatever it reads here
-    /// afterwards, it cannot commit.
+    /// The locks of the transaction went once, because its coordinator could not be asked. The
+    /// transaction cannot commit, whatever it reads here afterwards.
     pub(crate) given_up: bool,
 }
 
@@ -57,7 +57,7 @@ impl Leap {
         self.visits.defer(txn, cx.now);
     }
 
-    /// What a transaction has here; nothing at first.
+    /// The visit of a transaction, begun if there is none.
     pub(crate) fn visit(&mut self, now: Time, txn: TxnId) -> &mut Visit {
         if !self.visits.contains(txn) {
             let visit = Visit {
@@ -107,7 +107,7 @@ impl Leap {
         self.post(cx, to, Body::Reply(Box::new(reply)), job.wait);
     }
 
-    /// The row is not here: its owner is asked, if this is its home.
+    /// The row of a read is not here: forwards the read to the owner, if this shard is the home.
     pub(crate) fn forward_read(&mut self, cx: &mut Cx<'_>, job: &Job, number: u64) {
         let op = job.op.clone().expect("it did not run");
         let key = op.key().expect("a scan runs at the home");
@@ -127,7 +127,7 @@ impl Leap {
                 job.op = Some(op);
                 self.park(cx, job, &Stop::Wait(Wait::Moving));
             }
-            // Its own shard has it, or the home must be asked once more.
+            // The coordinator itself has the row, or must ask the home once more.
             Some(owner) if owner == job.txn.shard => self.reply(cx, job, number, None, Vec::new()),
             Some(owner) => {
                 if let Some(visit) = self.visits.get_mut(job.txn) {
@@ -153,8 +153,8 @@ impl Leap {
 
     pub(crate) fn on_confirm(&mut self, cx: &mut Cx<'_>, from: ShardId, confirm: Confirm) {
         let Confirm { txn, expected } = confirm;
-        // The clock has taken in the commit timestamp, and a next life must not draw below it: the
-        // answer leaves when a bound above it is durable, as everything does.
+        // The clock has passed the commit timestamp. The next life of this node must not draw
+        // below it: the answer leaves when a bound above it is durable, as every answer does.
         let held = self.visits.get(txn).is_some_and(|visit| !visit.given_up);
         let holds = expected == cx.incarnation && held;
         self.visits.defer(txn, cx.now);
@@ -173,7 +173,8 @@ impl Leap {
             self.say(cx, shard, Body::Release(txn));
         }
         if self.pendings.formulas.knows(txn) {
-            // They go when its formulas are resolved; those of reads, if that may take long.
+            // Its locks go when its formulas are resolved. Locks of reads go now, if the
+            // coordinator is away.
             if self.is_down(txn.shard) {
                 self.release_reads(txn);
             }
@@ -185,8 +186,8 @@ impl Leap {
         self.ask_again_for_recalls(cx, txn);
     }
 
-    /// Formulas of a transaction that wait for locks here are not held any more: the locks are
-    /// about to go, and the word of its coordinator may have been lost.
+    /// Refuses formulas of a transaction that wait for locks here: its locks are about to go, and
+    /// the message of its coordinator may have been lost.
     fn decline_held(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         for id in self.guests.holding(txn) {
             let Some(job) = self.drop_job(id) else {
@@ -207,8 +208,8 @@ impl Leap {
         Some(job)
     }
 
-    /// Rows that are to leave in the name of a transaction whose locks were just freed go on
-    /// waiting: the grant runs to its end, whatever becomes of the transaction.
+    /// A transaction has freed its locks. Rows that are to leave in its name request their locks
+    /// again: the grant runs to its end, however the transaction ends.
     fn ask_again_for_releases(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let waiting: Vec<u64> = self
             .owner
@@ -218,7 +219,7 @@ impl Leap {
             .map(|(id, _)| *id)
             .collect();
         for before in waiting {
-            // Under a new number: what the old one was granted meanwhile is freed with the rest.
+            // A new number: a lock that was granted to the old one has been freed with the rest.
             let id = self.jobs.next_number();
             let Some(releasing) = self.owner.renumber_release(before, id) else {
                 continue;
@@ -231,10 +232,10 @@ impl Leap {
         }
     }
 
-    /// Asks the coordinator whether its transaction still needs its locks. If it cannot be asked
-    /// they go: it must have confirmed them before it commits, and what is written here afterwards
-    /// lies above all that it has confirmed. That they went is kept until the transaction is over,
-    /// for it may read here again and confirm that.
+    /// Asks the coordinator whether its transaction still needs its locks. If the coordinator is
+    /// away, the locks go: a commit has to confirm them first, and writes here from now on lie
+    /// above all that was confirmed. The visit remembers that until the transaction is over,
+    /// because the transaction may read here again and confirm these reads.
     pub(crate) fn inquire(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         if self.is_down(txn.shard) {
             self.end_visit(cx, txn);
@@ -245,7 +246,7 @@ impl Leap {
         self.visits.defer(txn, cx.now);
     }
 
-    /// A shard wants to know whether it still has to keep the locks of a transaction.
+    /// Coordinator: a shard asks whether to keep the locks of a transaction.
     pub(crate) fn on_inquire(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         let outcome = self.coord.txns.get(&txn).map(|state| &state.outcome);
         let body = match outcome {

@@ -14,14 +14,14 @@ use txn::lock::{Item, Settled};
 use txn::{AbortReason, LockMode, OpError, Priority, Tie};
 
 impl Leap {
-    /// Somebody wants to read a row of this home: whether it should be lent rather than moved.
-    /// Absence is lent like a row.
+    /// Counts a read of a row of this home. Returns whether the row is to be lent rather than
+    /// moved. Absence is lent like a row.
     pub(crate) fn lends(&mut self, key: &Key) -> bool {
         let least = self.settings.share_after;
         least > 0 && self.sharing.note_read(key) >= least
     }
 
-    /// It is the turn of a reader, and the row is at home.
+    /// Begins to lend a row, which is at home, to the reader whose turn it is.
     pub(crate) fn begin_lend(
         &mut self,
         cx: &mut Cx<'_>,
@@ -68,7 +68,7 @@ impl Leap {
         }
     }
 
-    /// A copy that waits for a lock in vain: its reader is told.
+    /// Refuses a reader whose copy waits for a lock in vain.
     pub(crate) fn give_up_lending(&mut self, cx: &mut Cx<'_>, id: u64, reason: &AbortReason) {
         let Some(lending) = self.sharing.lending.remove(&id) else {
             return;
@@ -77,7 +77,7 @@ impl Leap {
         self.end_request_of(cx, (lending.to, lending.seq), Some(reason.clone()));
     }
 
-    /// Gives a copy away; nobody writes the row at the moment.
+    /// Gives a copy away. The home has a shared lock, so no transaction writes the row now.
     fn lend(&mut self, cx: &mut Cx<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
         let gone = (cx.schema_changed)(key.index).is_none();
         if gone || self.home.table.contains_key(key) {
@@ -94,7 +94,7 @@ impl Leap {
                 )
             }
             None => {
-                // Whatever removed it lies below.
+                // The removal of the row lies below this timestamp.
                 let (commit_ts, row) = (cx.clock.reached(), None);
                 (MovedVersion { commit_ts, row }, self.installed.all())
             }
@@ -117,8 +117,8 @@ impl Leap {
         self.post(cx, to, Body::Share(Box::new(share)), position);
     }
 
-    /// A row that is to be lent is away: home takes it itself, in the reader's turn. The reader
-    /// asks again when it is there.
+    /// A row that is to be lent is away: the home takes the row itself, in the reader's turn. The
+    /// reader asks again when the row is at home.
     pub(crate) fn bring_home(
         &mut self,
         cx: &mut Cx<'_>,
@@ -130,9 +130,9 @@ impl Leap {
         self.grant(cx, request, incoming, owner, want);
     }
 
-    /// The owner does not give a row to its home, which wanted it for a reader: the reader must
-    /// hear why. If it only asked again it would wait for an older transaction, which may wait for
-    /// it.
+    /// The owner does not give a row to its home, which wanted the row for a reader: tells the
+    /// reader why. A reader that only asked again would wait for an older transaction, which may
+    /// wait for the reader.
     pub(crate) fn refuse_reader(&mut self, cx: &mut Cx<'_>, otag: Otag, refused: &Refused) {
         let grant = self
             .home
@@ -151,8 +151,8 @@ impl Leap {
         }
     }
 
-    /// Whether a writer, which has the row's exclusive lock here at its home, may go on; otherwise
-    /// the copies are called back in its name, and it will hear.
+    /// Whether a writer, which has the row's exclusive lock here at its home, may go on. If not,
+    /// recalls the copies in its name; the writer goes on when they are gone.
     pub(crate) fn recalled(
         &mut self,
         cx: &mut Cx<'_>,
@@ -173,7 +173,7 @@ impl Leap {
                     writers.push(writer);
                 }
             }
-            // Whoever began it has given up.
+            // The writer that began the recall has given up.
             recall => {
                 *recall = Some((priority, Vec::from([writer])));
                 self.send_recalls(cx, key);
@@ -267,7 +267,7 @@ impl Leap {
         }
     }
 
-    /// The writers must be rolled back.
+    /// Rolls the writers back.
     fn fail_recall(&mut self, cx: &mut Cx<'_>, key: &Key, reason: &AbortReason) {
         let lent = self.sharing.lent.get_mut(key);
         let recall = lent.and_then(|lent| lent.recall.take());
@@ -298,7 +298,7 @@ impl Leap {
         }
     }
 
-    /// Nothing can be sent to a node: writers that wait for its copies give up.
+    /// A node cannot be reached: writers that wait for its copies fail.
     pub(crate) fn fail_recalls(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let lent = self.sharing.lent.iter().filter_map(|(key, lent)| {
             let mut readers = lent.readers.keys();

@@ -1,21 +1,21 @@
 //! Copies of rows that are read much and seldom written (L8).
 //!
-//! A row at home may be *lent*: other shards get copies, under which their transactions take shared
-//! locks of their own. Copies are no owners, and a restarted shard has none. Whoever wants to write
-//! the row, or to take it away, waits until every copy is gone:
+//! A row at home may be *lent*: other shards get copies, and their transactions take shared locks
+//! on the copy in their own tables. Copies are no owners, and a restarted shard has none. A
+//! transaction that writes the row, or takes it away, waits until every copy is gone:
 //!
 //! ```text
 //! reader ──OwnerRequest(shared)──> home          shared lock for a moment
 //!        <──Share(tag, version)───               leaves when the version is durable
 //! home   ──Recall(tag)──> every reader           in the name of the writer, which has its lock
-//!        <──Recalled─────                        nobody there holds the row, the copy is gone
-//!        <──Recalled(refused)──                  an older one holds it: the writer dies
+//!        <──Recalled─────                        no transaction there holds the row: the copy went
+//!        <──Recalled(refused)──                  an older one holds the row: the writer dies
 //! ```
 //!
-//! There are no leases: a reader whose node is away keeps the writer waiting until it is back, or
-//! has restarted. A restarted home has lent nothing: each shard drops its copies, and ends the
-//! transactions that rely on them, before it answers the home's question what it owns. A row that
-//! is away when it is to be lent is brought home first.
+//! There are no leases: while the node of a reader is away, writers are refused, until the node is
+//! back or has restarted. A restarted home has lent nothing: each shard drops its copies, and rolls
+//! back the transactions that rely on them, before it answers the home's question what it owns. A
+//! row that is away when it is to be lent is brought home first.
 
 mod home;
 mod reader;
@@ -29,10 +29,10 @@ use journal::Otag;
 use txn::lock::Settled;
 use txn::{Alarm, Priority};
 
-/// Reads count up to here; a write takes half of them away.
+/// Largest count of reads of a row; each write halves the count.
 const READS_MAX: u32 = 64;
 
-/// Rows whose reads are counted.
+/// Largest number of rows whose reads are counted.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// A shard with a copy.
@@ -42,20 +42,20 @@ struct Reader {
     incarnation: u32,
 }
 
-/// Who waits until a row is not lent any more.
+/// What waits until a row is not lent any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Writer {
     /// A job that wants to write.
     Job(u64),
-    /// The row is to leave.
+    /// A release: the row is to leave.
     Release(u64),
 }
 
-/// A row of this home that others have copies of.
+/// A row of this home of which other shards have copies.
 #[derive(Debug, Default)]
 struct Lent {
     readers: BTreeMap<ShardId, Reader>,
-    /// In whose name the copies are called back, and who waits for that.
+    /// The transaction in whose name the copies are recalled, and what waits for that.
     recall: Option<(Priority, Vec<Writer>)>,
 }
 
@@ -63,15 +63,15 @@ struct Lent {
 #[derive(Debug)]
 struct Copied {
     tag: Otag,
-    /// Snapshots below this find no history here.
+    /// Snapshots below this are refused: a copy has one version.
     since: Ts,
-    /// Transactions of this shard that rely on it; some have ended.
+    /// Transactions of this shard that rely on the copy. Some have ended.
     users: Vec<TxnId>,
-    /// The lock request by which it is called back.
+    /// The lock request of its recall.
     recall: Option<u64>,
 }
 
-/// A recall that waits for transactions of this shard.
+/// A recall that waits for transactions of this shard with locks on the copy.
 #[derive(Debug)]
 struct Recalling {
     home: ShardId,
@@ -92,18 +92,18 @@ struct Lending {
 /// Copies that a shard has given and got.
 #[derive(Debug, Default)]
 pub(crate) struct Sharing {
-    /// How often rows of this home were wanted for reading, less the writes.
+    /// Counts of reads of rows of this home; each write halves one.
     reads: BTreeMap<Key, u32>,
     lent: BTreeMap<Key, Lent>,
     lending: BTreeMap<u64, Lending>,
     copies: BTreeMap<Key, Copied>,
     recalling: BTreeMap<u64, Recalling>,
-    /// When copies that are called back are asked for again.
+    /// Timer of recalls that are not answered.
     pub(crate) recalls_again: Alarm,
 }
 
 impl Sharing {
-    /// A transaction is about to write the row, or another shard takes it away to write it.
+    /// Counts a write: of a transaction here, or of a shard that takes the row to write it.
     #[inline]
     pub(crate) fn note_write(&mut self, key: &Key) {
         if !self.reads.is_empty()
@@ -143,7 +143,7 @@ impl Sharing {
         self.copies.remove(key);
     }
 
-    /// Snapshots below the result find too little history in the copy of a row, if there is one.
+    /// The timestamp below which the copy of a row refuses snapshots, if there is a copy.
     pub(crate) fn copied_since(&self, key: &Key) -> Option<Ts> {
         self.copies.get(key).map(|copy| copy.since)
     }
@@ -196,7 +196,7 @@ impl Sharing {
 }
 
 impl Leap {
-    /// Whether a lock request belongs to this module; then its end is dealt with.
+    /// Deals with the end of a lock request of a recall or of lending. Returns whether it is one.
     pub(crate) fn settle_share(&mut self, cx: &mut Cx<'_>, id: u64, settled: &Settled) -> bool {
         let (lends, recalls) = (&self.sharing.lending, &self.sharing.recalling);
         match (lends.contains_key(&id), recalls.contains_key(&id)) {
@@ -207,13 +207,13 @@ impl Leap {
         true
     }
 
-    /// Recalls in the name of a transaction whose locks here were just freed go on waiting.
+    /// A transaction has freed its locks here. Recalls in its name request theirs again.
     pub(crate) fn ask_again_for_recalls(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let recalling = self.sharing.recalling.iter();
         let waiting = recalling.filter(|(_, recalling)| recalling.priority.txn == txn);
         let mut waiting: Vec<u64> = waiting.map(|(id, _)| *id).collect();
         for before in waiting.drain(..) {
-            // Under a new number: what the old one was granted meanwhile is freed with the rest.
+            // A new number: a lock that was granted to the old one has been freed with the rest.
             let Some(recalling) = self.sharing.recalling.remove(&before) else {
                 continue;
             };
@@ -229,7 +229,7 @@ impl Leap {
         let lending = lending.filter(|(_, lending)| lending.priority.txn == txn);
         let lending: Vec<u64> = lending.map(|(id, _)| *id).collect();
         for id in lending {
-            // Its reader asks again.
+            // The reader asks again.
             let Some(lending) = self.sharing.lending.remove(&id) else {
                 continue;
             };

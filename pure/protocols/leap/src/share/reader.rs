@@ -12,7 +12,7 @@ use txn::lock::{Item, Settled};
 use txn::{AbortReason, LockMode};
 
 impl Leap {
-    /// Whether a transaction that has the row's shared lock here may read it: there is a copy.
+    /// Whether there is a copy. Notes a transaction, which has the row's shared lock, as its user.
     pub(crate) fn uses_copy(&mut self, txn: TxnId, key: &Key) -> bool {
         if self.sharing.copies.is_empty() {
             return false;
@@ -76,12 +76,12 @@ impl Leap {
         self.end_request(seq);
     }
 
-    /// The home wants a copy back.
+    /// The home recalls a copy.
     pub(crate) fn on_recall(&mut self, cx: &mut Cx<'_>, home: ShardId, recall: Recall) {
         let Recall { key, tag, priority } = recall;
         let pending = match self.sharing.copies.get(&key) {
             Some(copy) if copy.tag <= tag => copy.recall,
-            // It has not come, or is gone; a late one does not count any more.
+            // The copy has not come, or is gone. One that comes later does not count.
             Some(_) | None => {
                 self.requester.seen(home).end(tag, ());
                 self.answer_recall(cx, home, key, tag, priority.txn, None);
@@ -97,7 +97,7 @@ impl Leap {
         copy.recall = Some(id);
         let item = Item::of(&key);
         if self.locks.holds(priority.txn, &item, LockMode::Exclusive) {
-            // The writer runs here and has asked for the row itself.
+            // The writer runs here and has requested the row.
             if let Some(request) = self.requester.wanted(&key)
                 && request.priority.txn == priority.txn
             {
@@ -170,7 +170,7 @@ impl Leap {
             writer,
             refused,
         };
-        // It tells the clock: the writer commits above all that was read here.
+        // The message tells this shard's clock: the writer commits above all reads here.
         self.say(cx, home, Body::Recalled(Box::new(recalled)));
     }
 
@@ -180,7 +180,7 @@ impl Leap {
         Some(copy)
     }
 
-    /// A home has restarted and knows of no copies: they go, and those who rely on them end.
+    /// A home has restarted and knows of no copies: drops them, and rolls their users back.
     pub(crate) fn drop_copies_of(&mut self, cx: &mut Cx<'_>, home: ShardId) {
         let copies = self.sharing.copies.iter();
         let copies = copies.filter(|(key, _)| self.home(key.slot) == home);
