@@ -12,7 +12,8 @@
 //! * a read of 4 comes before a read of 7: something was added in between;
 //! * an increment that is larger than all that was added when a reader looked came after it; one
 //!   that is larger than all that was still missing came before;
-//! * who reads 4 and adds 3 comes behind every other reader of 4 or less, and nobody sees 5 or 6.
+//! * a transaction that reads 4 and adds 3 comes behind every other reader of 4 or less, and no
+//!   reader sees 5 or 6.
 
 use crate::found::{Found, Name};
 use crate::graph::{Dependency, GraphBuilder};
@@ -364,7 +365,7 @@ struct Timed {
     endless: Vec<(u64, Add)>,
 }
 
-/// Every set of so many increments is tried.
+/// Largest number of open increments of which every subset is tried.
 const OPEN_MAX: usize = 10;
 /// So far back increments are looked for that overlap with a reader.
 const BACK_MAX: usize = 200;

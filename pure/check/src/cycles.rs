@@ -8,7 +8,7 @@
 //! |---|---|
 //! | writes | G0 |
 //! | writes and reads-from | G1c |
-//! | everything, no two anti-dependencies in a row | that it is not snapshot isolation |
+//! | everything, no two adjacent anti-dependencies | that it is not snapshot isolation |
 //! | everything, anti-dependencies behind time alone | that statements miss what was acknowledged |
 //! | everything but ranges | that it is not PL-2.99 |
 //! | everything | that it is not serializable |

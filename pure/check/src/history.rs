@@ -1,7 +1,7 @@
 //! What clients saw: transactions with their operations, outcomes and times.
 //!
-//! A history holds nothing that the database knows and a client does not. Whoever records one keeps
-//! three promises, on which every conclusion rests:
+//! A history holds nothing that the database knows and a client does not. The recorder of a history
+//! keeps three promises, on which every conclusion rests:
 //!
 //! 1. *Written values are unique per key*: no two `Append` or `Write` of one key carry the same
 //!    value, in aborted and repeated transactions too. A retry is a new transaction with new

@@ -22,7 +22,7 @@ pub(crate) struct Ledger<'h> {
     pub(crate) committed: Vec<bool>,
     /// The longest state of each list that a committed transaction saw, and who.
     pub(crate) lists: Vec<Longest<'h>>,
-    /// Keys that somebody deletes, or may have.
+    /// Whether a transaction deletes the key, or may have deleted it.
     deleted: Vec<bool>,
     /// What makes keys useless.
     pub(crate) doubts: Vec<Doubt>,
@@ -186,7 +186,8 @@ impl<'h> Ledger<'h> {
         self.writes.get(&(key, value)).copied()
     }
 
-    /// Whether somebody deletes `key`: absent may then be before the first write or behind a later.
+    /// Whether a transaction deletes `key`, or may have: absent is then the state before the first
+    /// write or behind a deletion.
     pub(crate) fn deleted(&self, key: u32) -> bool {
         self.deleted[key as usize]
     }

@@ -82,9 +82,9 @@ pub enum Kind {
     LostUpdate,
     /// A cycle with one anti-dependency: read skew, reads that do not repeat, a stale snapshot.
     GSingle,
-    /// A cycle with several anti-dependencies, no two in a row: a long fork.
+    /// A cycle with several anti-dependencies, no two of them adjacent: a long fork.
     GNonadjacent,
-    /// A cycle with anti-dependencies in a row, all on single keys: write skew.
+    /// A cycle with adjacent anti-dependencies, all on single keys: write skew.
     G2Item,
     /// The same with at least one on a range: a phantom.
     G2,
@@ -93,7 +93,7 @@ pub enum Kind {
     StaleRead,
     /// A transaction did not see its own writes as it made them.
     Internal,
-    /// A value was read that nobody wrote.
+    /// A value was read that no transaction wrote.
     Unwritten,
     /// A list held an element twice.
     Duplicate,

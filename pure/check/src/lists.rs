@@ -139,7 +139,7 @@ impl<'h> Judge<'_, 'h> {
         }
     }
 
-    /// Finds the committed appends that nobody saw, and whose reads contradict the order.
+    /// Finds the committed appends that no read saw, and the reads that contradict the order.
     fn find_unseen(&mut self) {
         let ledger = self.ledger;
         let mut appended = Appended::new();
@@ -175,7 +175,7 @@ impl<'h> Judge<'_, 'h> {
         }
     }
 
-    /// Edges from each writer of a list to the next, and from the last to those that nobody saw.
+    /// Edges from each writer of a list to the next, and from the last to appends that no read saw.
     fn link_writes(&mut self) {
         for (key, order) in self.orders.iter_mut().enumerate() {
             let key = key as u32;

@@ -2,9 +2,9 @@
 //!
 //! A register shows only its last write, so the order of its versions is known in part. Certain is:
 //!
-//! * the initial state comes before every write, if nobody deletes the register;
-//! * who reads a version and writes the register comes behind that version, and nobody else may
-//!   have read the same version and written too;
+//! * the initial state comes before every write, if no transaction deletes the register;
+//! * a transaction that reads a version and writes the register comes behind that version, and no
+//!   other transaction may have read the same version and written too;
 //! * where real time or the order of a session is to be kept: the order that they give to writes.
 //!
 //! Everything else is left open, so what is reported did happen.

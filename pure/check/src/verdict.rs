@@ -64,7 +64,7 @@ pub struct Exercised {
     pub committed: u64,
     /// Transactions that did not.
     pub aborted: u64,
-    /// Transactions of which nobody knows.
+    /// Transactions whose outcome the client does not know.
     pub unknown: u64,
     /// Operations that wrote, in all transactions.
     pub writes: u64,

@@ -7,7 +7,7 @@
 //! | G1b | a row that its transaction has overwritten later | forbids | forbids | forbids |
 //! | G1c | two transactions see each other's writes | forbids | forbids | forbids |
 //! | OTV | a write that was seen is gone again | forbids | forbids | forbids |
-//! | constraint | broken constraint; nobody can go on | forbids | forbids | forbids |
+//! | constraint | broken constraint; no transaction can go on | forbids | forbids | forbids |
 //! | PMP | a predicate matches other rows later | | forbids | forbids |
 //! | P4 | an update is lost | | forbids | forbids |
 //! | G-single | one transaction seen in part | | forbids | forbids |
@@ -128,7 +128,7 @@ impl Anomaly {
             Anomaly::G1b => "a row that its own transaction overwrites later is read",
             Anomaly::G1c => "two transactions read each other's writes",
             Anomaly::Otv => "a write that was seen is gone again",
-            Anomaly::Constraint => "rows contradict a constraint, or nobody can go on",
+            Anomaly::Constraint => "rows contradict a constraint, or no transaction can go on",
             Anomaly::Pmp => "a predicate matches other rows later in the transaction",
             Anomaly::P4 => "an update is lost",
             Anomaly::GSingle => "a transaction is seen in part",

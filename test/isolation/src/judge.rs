@@ -163,7 +163,7 @@ fn permute(chosen: &mut Vec<Unit>, units: &[Unit], f: &mut dyn FnMut(&[Unit])) {
 }
 
 /// Whether `a` was certainly over before the first step of `b` was begun. A unit that had to wait
-/// for its last answer, or that the runner commits, ended nobody knows when.
+/// for its last answer, or that the runner commits, has no certain end.
 fn ended_before(spec: &Spec, outcome: &Outcome, order: &[usize], a: Unit, b: Unit) -> bool {
     // The place in the word where a session's step is begun.
     let place = |session: usize, step: usize| {

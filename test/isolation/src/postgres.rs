@@ -10,12 +10,13 @@ use isolation::{Answer, Level, Spec, System};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Whoever may close a circle looks for it when it has waited so long.
+/// `deadlock_timeout` of a session whose step may close a circle of waits.
 const SOON: &str = "3ms";
-/// Everybody else; not for ever, because a statement that waits twice may close one as well.
+/// `deadlock_timeout` of all other sessions. Not endless: a statement that waits twice may close a
+/// circle too.
 const LATE: &str = "1s";
-/// A session that looks soon has looked by then, even on a busy machine; whoever joins later finds
-/// what it closes by itself.
+/// Time after which a session with the short timeout has looked for a circle, even on a busy
+/// machine. A session that waits later looks for the circle that it closes itself.
 const LOOKED: Duration = Duration::from_millis(20);
 /// Pause between looks.
 const LOOK: Duration = Duration::from_micros(100);
@@ -120,12 +121,12 @@ impl Postgres {
     }
 }
 
-/// Whether somebody waits for itself by way of others.
+/// Whether a session waits for itself by way of others.
 fn has_circle(waits: &[(i32, i32)]) -> bool {
     let mut left = waits.to_vec();
     loop {
         let before = left.len();
-        // Who waits for nobody that waits is in no circle.
+        // A session that waits for one that does not wait is in no circle.
         let waiters: Vec<i32> = left.iter().map(|(pid, _)| *pid).collect();
         left.retain(|(_, blocker)| waiters.contains(blocker));
         if left.len() == before {

@@ -35,7 +35,7 @@ use crate::interleave;
 use crate::record::Records;
 use std::collections::BTreeSet;
 
-/// More interleavings than this are a mistake: nobody waits for them.
+/// Largest number of interleavings of a script. More would take too long to run.
 pub const ORDERS_MAX: u64 = 2_000;
 
 /// A step of a session.

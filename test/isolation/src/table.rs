@@ -26,20 +26,20 @@ on one shard (`two_phase-1x1`, `leap-1x1`) and on three nodes with two shards ea
 
 ## Anomalies
 
-A cell says in how many of the interleavings that could show the anomaly it was visible; **-** says:
-in none of so many, and none would be accepted, because the level forbids it.
+A cell `A of B`: the anomaly was visible in A of the B interleavings that could show it. A cell
+**-** B: the level forbids the anomaly, and none of B interleavings showed it.
 
 ";
 
 const TAIL: &str = "
-An interleaving in which a session would have to take a step while it waits for an earlier one is
-impossible and not counted; so a system that waits more has fewer of them.
+An interleaving in which a session would have to take a step while it waits is impossible and not
+counted; a system that waits more has fewer.
 
 ## Clocks
 
-In the scripts the clocks of the three nodes agree. If they differ, nobody sees an earlier state
-than PostgreSQL would show: a READ COMMITTED statement and a READ ONLY transaction, too, see all
-that any node has answered to any client before they began
+In the scripts the clocks of the three nodes agree. If they differ, no statement sees an earlier
+state than PostgreSQL would show: a READ COMMITTED statement and a READ ONLY transaction, too, see
+all that any node has answered to any client before they began
 ([two_phase](protocols/two_phase.md#snapshots), `test/isolation/tests/clocks_apart.rs`). A statement
 that meets a commit above its snapshot begins again by itself; if the client has seen rows of it
 already, it fails with 40001. Of commits that happen while such a snapshot of several nodes is

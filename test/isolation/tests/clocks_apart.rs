@@ -86,7 +86,7 @@ async fn stale(cx: SimCx, protocol: &str) -> Found {
     for round in 1..=40 {
         for (number, (name, statements, reader)) in readers.iter_mut().enumerate() {
             let value = round * 1_000 + number as i64;
-            // Everybody forgets what others have told about their clocks.
+            // All nodes forget what others have told about their clocks.
             cx.sleep(200_000).await;
             let writer = (round as usize + number) % writers.len();
             let sql = format!("update t set v = {value} where id = 1");
@@ -128,7 +128,7 @@ fn misses_nothing(skew_us: u64) {
             stale.values().all(|count| *count == 0),
             "{protocol}: {stale:?}"
         );
-        // Far longer than a message is under way: whoever is slow must begin again.
+        // Far longer than a message is under way: statements at slow clocks must begin again.
         assert!(skew_us < 20_000 || restarts > 0, "{protocol}");
     }
 }

@@ -130,7 +130,7 @@ impl<'a, S: System> Runner<'a, S> {
         self.collect(Some(session))
     }
 
-    /// Begins a block; its answer is nobody's business.
+    /// Begins a block. Its answer is no part of the outcome.
     async fn open_block(&mut self, session: usize) -> Result<(), Broken> {
         self.step(session, "begin").await?;
         match self.seen[session].pop() {
@@ -139,7 +139,7 @@ impl<'a, S: System> Runner<'a, S> {
         }
     }
 
-    /// Commits what the script leaves open, and lets everybody come to an end.
+    /// Commits what the script leaves open, and ends every session that waits.
     async fn end(&mut self) -> Result<(), Broken> {
         let sessions = 0..self.waiting.len();
         loop {
@@ -164,7 +164,7 @@ impl<'a, S: System> Runner<'a, S> {
         }
     }
 
-    /// Leaves everybody idle after an interleaving that turned out to be impossible.
+    /// Leaves all sessions idle after an interleaving that turned out to be impossible.
     async fn abandon(&mut self) -> Result<(), Broken> {
         for session in 0..self.waiting.len() {
             if !self.waiting[session] {

@@ -7,12 +7,13 @@ use sim::plan::Wanted;
 use sim::{Ask, Plan, SimConn, SimCx, SimError};
 use wire::Tag;
 
-/// A session that has no answer after so much time of a world in which nobody else acts is
-/// blocked: all pauses between attempts of one transaction together are shorter.
+/// Virtual time, in microseconds, after which a session without an answer is blocked, while no
+/// other session acts. All pauses between attempts of one transaction together are shorter.
 const PATIENCE_US: u64 = 500_000;
 
-/// Longest wait for silence. Shards of several nodes may go on sending for ever under leap: a
-/// message is repeated until it is answered. Whatever an answer leaves to do takes far less.
+/// Longest wait for silence, in microseconds of virtual time. Shards of several nodes may go on
+/// sending for ever under leap: a message is repeated until it is answered. Work that follows an
+/// answer takes far less.
 const SILENCE_US: u64 = 200_000;
 
 /// Of a cluster.
