@@ -6,7 +6,7 @@
 //! feel a long line with a bounded window.
 //!
 //! The thread sleeps in `ppoll` until the next byte is due. A machine whose cores are busy wakes
-//! it late, so it counts by how much ([`DelayCounts`]): whoever reports a delay reports that too.
+//! it late, so it counts by how much ([`DelayCounts`]): a report of a delay has that count too.
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl::set_timerslack;
@@ -113,7 +113,7 @@ impl Drop for DelayProxy {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic in the thread has been printed; there is nobody to tell here.
+            // A panic in the thread has been printed, and here is no caller to tell.
             let _ = thread.join();
         }
     }

@@ -5,7 +5,7 @@ use crate::url::UrlError;
 use std::fmt;
 use std::io::ErrorKind;
 
-/// What to do where nobody listens.
+/// What to do where there is no reader.
 const NO_SERVER: &str = "; no server listens there (`trellis start --nodes 3 --data DIR` starts a \
     cluster)";
 

@@ -1,7 +1,7 @@
 //! Which node of a Trellis cluster is home of a warehouse.
 //!
 //! A load that writes each warehouse by way of its home sends no row between nodes, and under a
-//! protocol that moves rows to who writes them none is left away from home. Whoever guesses wrong
+//! protocol that moves rows to their writer none is left away from home. A load that guesses wrong
 //! loses time and nothing else.
 
 use crate::answers::Answers;

@@ -199,7 +199,7 @@ impl Link {
         self.read_answers(answers)
     }
 
-    /// Runs statements as one simple query whose rows nobody needs.
+    /// Runs statements as one simple query whose rows are not needed.
     pub fn command(&mut self, sql: &str) -> Result<(), LinkError> {
         self.query(sql, &mut Answers::new())
     }

@@ -68,7 +68,7 @@ impl Cluster {
             .with_context(|| format!("cannot create {}", dir.display()))?;
         let interrupt = Interrupt::watch(&dir, true)?;
         let file = cluster_file(&free_addresses(NODES)?, Some(1));
-        // The whole cluster in one file, for whoever looks after it.
+        // The whole cluster in one file, for its operator.
         file.write(&dir.join(CLUSTER_FILE))?;
         let peers: Vec<SocketAddr> = file.nodes.iter().map(|node| node.peer).collect();
         let proxy = match delay.is_zero() {
@@ -191,7 +191,7 @@ const MOVED_COLUMNS: std::ops::Range<usize> = 9..12;
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.nodes.take();
-        // Best effort: a temporary directory that stays behind harms nobody.
+        // Best effort: a temporary directory that stays behind does no harm.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }

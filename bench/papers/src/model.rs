@@ -162,7 +162,7 @@ impl Model {
                         table.link_ns = wanted.link_us * 1_000;
                         let began = Instant::now();
                         let measured = measure(&wanted.options, &table, None);
-                        // Nobody listens any more: the terminal is gone.
+                        // The terminal is gone.
                         if sender.send((wanted, measured, began.elapsed())).is_err() {
                             return;
                         }

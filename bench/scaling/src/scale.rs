@@ -1,4 +1,4 @@
-//! `trellis sim scale`: throughput and latency of clusters that nobody has at hand, by the model of
+//! `trellis sim scale`: throughput and latency of clusters that are not at hand, by the model of
 //! `sim::scale`, as a table, JSON and one HTML page.
 
 use crate::CostFile;

@@ -205,7 +205,7 @@ impl RunReport {
             .sum()
     }
 
-    /// Transactions whose outcome nobody knows.
+    /// Transactions whose outcome is unknown.
     pub fn unknown(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.tally.unknown).sum()
     }

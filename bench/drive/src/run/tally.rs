@@ -36,7 +36,7 @@ pub enum Outcome {
     RolledBack,
     /// Given up, or an error that no retry cures; with SQLSTATE or reason.
     Failed(String),
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 

@@ -331,7 +331,7 @@ fn load_some<'c>(
             none => none.insert(Link::connect(&target.endpoints[at], target, None)?),
         };
         load_chunk(link, chunk, &bytes, rows)?;
-        // Nobody listens when the load was given up; the chunk is in the book all the same.
+        // There is no receiver when the load was given up; the chunk is in the book all the same.
         let _ = report.send(Ok(rows));
     }
     links.into_iter().flatten().for_each(Link::close);

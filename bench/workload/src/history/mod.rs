@@ -53,7 +53,7 @@ pub enum Kind {
     Ring,
     /// Sums of increments.
     Counter,
-    /// One counter that everybody adds to.
+    /// One counter to which all clients add.
     HotCounter,
 }
 

@@ -74,7 +74,7 @@ pub struct Plan {
     pub locks_reads: bool,
 }
 
-/// One in so many blocks rolls back.
+/// Number of blocks of which one rolls back.
 const ROLLBACK_ONE_IN: u64 = 25;
 
 impl Plan {

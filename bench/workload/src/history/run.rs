@@ -42,7 +42,7 @@ impl<E> Attempt<E> {
             Ok(_) | Err(Failure::Aborted(_) | Failure::Conflict(_) | Failure::Lost(_)) => {
                 txn.end(Outcome::Aborted, completed);
             }
-            // Nobody knows when, or whether, it took place.
+            // When, or whether, it took place is unknown.
             Err(Failure::Unknown(_) | Failure::Wrong(_)) => {}
         }
         txn
@@ -419,7 +419,7 @@ impl<C: Connection> Client<C> {
         self.set(plan, key, (value, value + delta), noted).await
     }
 
-    /// With a, b, c, d in a row: makes it a, c, b, d. Four places are needed, so a ring has five.
+    /// Makes consecutive rows a, b, c, d to a, c, b, d. Four places are needed, so a ring has five.
     async fn relink(
         &mut self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Counters: one that everybody adds to, and one of each home beside it.
+//! Counters: one to which all clients add, and one of each home beside it.
 //!
 //! A transaction that adds to its own counter first runs where its client is; the common counter is
 //! remote to all but one node.

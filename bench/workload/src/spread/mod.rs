@@ -303,7 +303,7 @@ impl Job {
     /// is open.
     ///
     /// # Errors
-    /// [`Failure`]: who ended it, and whether anybody knows.
+    /// [`Failure`]: what ended it, and whether the outcome is known.
     pub async fn execute<C: Connection>(
         &self,
         session: &mut Session<C>,

@@ -1,6 +1,6 @@
 //! How much of the work is elsewhere, and where.
 //!
-//! *Locality*: the share of remote accesses whose rows nobody but the asking node uses. So that
+//! *Locality*: the share of remote accesses whose rows no other node uses. So that
 //! there are such rows, all rows are dealt into slices when a locality is set: odd items (and
 //! customers) are common, even ones belong to one node each, by turns, wherever they are stored.
 //! A home uses the common rows alone, and so does a remote access without locality.

@@ -21,7 +21,7 @@ type Outcome<C> = Result<Done, Failure<<C as Connection>::Error>>;
 /// is open.
 ///
 /// # Errors
-/// [`Failure`]: who ended it, and whether anybody knows.
+/// [`Failure`]: what ended it, and whether the outcome is known.
 pub async fn execute<C: Connection>(session: &mut Session<C>, input: &Input) -> Outcome<C> {
     match input {
         Input::NewOrder(order) => new_order(session, order).await,

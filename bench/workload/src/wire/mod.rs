@@ -120,7 +120,7 @@ pub trait Connection {
     /// Sends a round with one Sync and waits for all of its answers. Leaves `round` empty.
     ///
     /// # Errors
-    /// The connection broke; nobody knows how far the server came.
+    /// The connection broke; how far the server came is unknown.
     fn round(
         &mut self,
         round: &mut Round,
@@ -154,7 +154,7 @@ pub trait Connection {
     fn now_unix_us(&self) -> u64;
 }
 
-/// Runs statements as one simple query whose rows nobody needs.
+/// Runs statements as one simple query whose rows are not needed.
 ///
 /// # Errors
 /// The connection broke, or a statement was refused.

@@ -251,7 +251,7 @@ impl State {
         }
     }
 
-    /// Forgets entries, so many at most.
+    /// Forgets a limited number of entries.
     fn shrink(&mut self, most: usize) {
         match self {
             State::Plain(state) => state.forget(most),

@@ -146,7 +146,7 @@ impl Lines<'_> {
     fn cost(&mut self, tag: &Tag, cost: &TxnCost) {
         self.out.push(format!("Result: {tag}"));
         let messages = cost.messages_on_path + cost.messages_off_path;
-        // In a transaction that began with another statement nobody has measured them.
+        // In a transaction that began with another statement they were not measured.
         let bytes = match cost.message_bytes {
             0 if messages > 0 => String::new(),
             bytes => format!(" bytes={bytes}"),

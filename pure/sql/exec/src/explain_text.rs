@@ -66,12 +66,12 @@ const TERMS_MAX: usize = 200;
 /// Characters of a literal that are shown at most.
 const CHARS_MAX: usize = 1_000;
 
-/// A list, cut off where nobody reads on.
+/// A list, cut off at a length that is still read.
 pub(super) fn some_of<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
     joined(values, SHOWN_MAX, ", ", text)
 }
 
-/// At most so many values, with a separator between them.
+/// The first values, up to a limit, with a separator between them.
 fn joined<T>(values: &[T], most: usize, separator: &str, text: impl Fn(&T) -> String) -> String {
     let shown: Vec<String> = values.iter().take(most).map(text).collect();
     let shown = shown.join(separator);
@@ -81,7 +81,7 @@ fn joined<T>(values: &[T], most: usize, separator: &str, text: impl Fn(&T) -> St
     }
 }
 
-/// The text of a literal, cut off where nobody reads on.
+/// The text of a literal, cut off at a length that is still read.
 fn cut(mut text: String) -> String {
     if let Some((at, _)) = text.char_indices().nth(CHARS_MAX) {
         let more = format!("... {} bytes more", text.len() - at);

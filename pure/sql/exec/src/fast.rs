@@ -101,7 +101,7 @@ fn start(cx: &Cx<'_>, run: &Run, plan: &PointPlan, params: &[Datum]) -> Result<F
     };
     match cx.port.submit(prepared.to, run.planned, prepared.op, true) {
         Started::Ready(answer) | Started::Late(answer, _) => {
-            let answer = answer.expect("an answer that nobody has taken yet");
+            let answer = answer.expect("an answer that was not taken yet");
             let (batch, tag) = point::finish(cx, plan, params, answer?)?;
             Ok(Fast::Done(batch, Completed { tag }))
         }

@@ -45,7 +45,7 @@ pub async fn index(
 }
 
 /// Copies rows of a table without primary key into the key space `primary`, whose key columns are
-/// set, as rows of `columns`. Nobody may write the table meanwhile.
+/// set, as rows of `columns`. No transaction may write the table meanwhile.
 ///
 /// # Errors
 /// 23502 for a NULL in a key column, 23505 for a key that occurs twice.

@@ -211,7 +211,7 @@ impl<'a> Charge<'a> {
         Ok(())
     }
 
-    /// Gives so many bytes back.
+    /// Gives this number of bytes back.
     fn sub(&mut self, bytes: usize) {
         let bytes = bytes as i64;
         assert!(bytes <= self.bytes, "what is given back was charged");
@@ -229,7 +229,7 @@ impl<'a> Charge<'a> {
         Ok(())
     }
 
-    /// Whether so many bytes could be charged: before something is made that takes them.
+    /// Whether this number of bytes could be charged, asked before they are taken.
     fn room(&self, bytes: usize) -> Result<(), SqlError> {
         self.port.charge(bytes as i64)?;
         self.port.charge(-(bytes as i64))

@@ -6,13 +6,13 @@ use base::Pieces;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
-/// A collection of up to so many entries is freed at once.
+/// Largest number of entries of a collection that is freed at once.
 const ENTRIES_MAX: usize = 1_000;
 
 /// What can be freed bit by bit.
 pub(super) trait Shrink: Default + 'static {
     fn entries(&self) -> usize;
-    /// Frees at most so many entries.
+    /// Frees a limited number of entries.
     fn shrink(&mut self, most: usize);
 }
 

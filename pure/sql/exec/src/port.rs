@@ -32,7 +32,7 @@ impl From<SqlError> for ExecError {
     }
 }
 
-/// Frees so many rows of what a statement has left behind; whether that was all.
+/// Frees a limited number of rows that a statement has left behind. Returns whether that was all.
 pub type Waste = Box<dyn FnMut(usize) -> bool>;
 
 /// One transaction's view of the node, given to the executor for one statement.

@@ -25,7 +25,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The values that were made are gone, or somebody else accounts for them.
+    /// The values that were made are gone, or are charged elsewhere.
     #[inline]
     pub(super) fn release(&self) {
         let made = self.made_bytes.get();

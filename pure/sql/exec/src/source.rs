@@ -19,7 +19,7 @@ use pg_catalog::VirtualTable;
 use plan::step::{Step, StepOp};
 use std::collections::BTreeSet;
 
-/// Rows with values of so many bytes are charged while a batch is made of them.
+/// Bytes of values from which on rows are charged while a batch is made of them.
 const LONG_BYTES: usize = 64 << 10;
 
 /// Gives batches of rows until it answers `None`. A batch may be small, but not empty.
