@@ -21,7 +21,7 @@ const SEEDS: &str = "pure/sim/planted.txt";
 const PAGE: &str = "docs/planted.md";
 const BEGIN: &str = "<!-- table -->";
 /// Longest account of a failure in the table, in characters.
-const ACCOUNT_CHARS: usize = 90;
+const ACCOUNT_CHARS: usize = 60;
 
 /// Arguments of `trellis sim planted`.
 #[derive(Args)]
@@ -242,7 +242,7 @@ fn account(text: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let line = words.join(" ").replace('|', "/").replace('`', "'");
     match line.char_indices().nth(ACCOUNT_CHARS) {
-        Some((end, _)) => format!("{} ...", &line[..end]),
+        Some((end, _)) => format!("{} ...", line[..end].trim_end()),
         None => line,
     }
 }

@@ -64,6 +64,10 @@ planted! {
     InsertPastRanges = "insert-past-ranges",
     /// Locks: a reader in the way of a writer loses its lock and goes on as if it had it.
     GivenWayGoesOn = "given-way-goes-on",
+    /// Writes: a later write of a row takes the place of an earlier one of its transaction.
+    OwnWriteReplaced = "own-write-replaced",
+    /// Writes: prepare or commit rides on a statement that has failed, or has more rows to send.
+    FinishRidesAnyway = "finish-rides-anyway",
     /// Wait-die: a younger transaction waits for an older one.
     YoungerWaits = "younger-waits",
     /// Two-phase commit: a writer frees its locks when it has promised.
@@ -82,7 +86,7 @@ planted! {
     LostPartGoesOn = "lost-part-goes-on",
     /// Durability: a commit is answered before its record is durable.
     AnswerNotDurable = "answer-not-durable",
-    /// Durability: a version is read whose record is not durable, and nobody waits for it.
+    /// Durability: a version is read whose record is not durable, and no answer waits for it.
     ReadNotDurable = "read-not-durable",
     /// Snapshots: they do not wait for promises that may commit below them.
     SnapshotSkipsPromise = "snapshot-skips-promise",
@@ -138,11 +142,13 @@ planted! {
     LeapAbsentNotOwned = "leap-absent-not-owned",
     /// Leap: a scan locks the rows that it finds, and no range.
     LeapGapsNotLocked = "leap-gaps-not-locked",
+    /// Leap: a row of another home is not locked where it is used: its shard owns it.
+    LeapOwnerWithoutLock = "leap-owner-without-lock",
     /// Leap: what arrived is not logged by the receiver: its value is in another node's log.
     LeapArrivalNotLogged = "leap-arrival-not-logged",
     /// Leap: versions leave before their record is durable.
     LeapVersionNotDurable = "leap-version-not-durable",
-    /// Leap: the next owner's queue is not judged again: whoever waits goes on waiting.
+    /// Leap: the next owner's queue is not judged again: all in it go on waiting.
     LeapYoungerWaits = "leap-younger-waits",
     /// Leap: a copy that was called back is used on.
     LeapCopyKept = "leap-copy-kept",
@@ -170,7 +176,7 @@ planted! {
     ReaderBetweenSlices = "reader-between-slices",
     /// Large transactions: locks go when a commit is decided, before all of it is installed.
     LocksBetweenSlices = "locks-between-slices",
-    /// Schema changes: node 1 goes on with a change that has closed something, and asks nobody.
+    /// Schema changes: node 1 goes on with a change that has closed something, and asks no other.
     CatalogWithoutMajority = "catalog-without-majority",
     /// Schema changes: what a change has closed stays closed until node 1 is back.
     ClosedWithoutNodeOne = "closed-without-node-one",

@@ -10,7 +10,7 @@ use crate::stop::Stop;
 use crate::write_set::{Drain, WriteSet};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{IndexId, Key, Position, Slot, SqlError, SqlState, Ts, TxnId};
+use base::{IndexId, Key, Planted, Position, Slot, SqlError, SqlState, Ts, TxnId, is_planted};
 use store::{Formula, Store, Write};
 use txn::bulk::{Chunks, Frozen, Wanted};
 use txn::rows::NewRow;
@@ -129,9 +129,12 @@ impl Written {
             return Ok(());
         };
         let was_put = matches!(before, Write::Put(_));
-        let both = before
-            .then(write)
-            .expect("a formula was folded before it is added");
+        let both = match is_planted(Planted::OwnWriteReplaced) {
+            true => Some(write),
+            false => before
+                .then(write)
+                .expect("a formula was folded before it is added"),
+        };
         match both {
             // A blind put of a new row and its removal leave nothing.
             Some(Write::Delete) if was_put && store.get(&key, Ts::MAX).is_none() => {}

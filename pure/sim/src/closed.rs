@@ -1,5 +1,5 @@
-//! What is closed by schema changes: all agree on it, it is opened again although node 1 is dead,
-//! and node 1 dies while it is closed.
+//! What is closed by schema changes: all agree on it, it is opened again although node 1 is dead or
+//! cut off, and node 1 dies, or is cut off, while it is closed.
 //!
 //! * No two catalogs have one version. Not judged is the first shard of node 1, which may use one
 //!   that its journal then loses.
@@ -7,6 +7,7 @@
 //!   closed for long by the same change, whoever else is dead.
 //! * The fault `InChange` waits until something is closed at node 1.
 
+use crate::plan::Kind;
 use crate::queue::Event;
 use crate::world::World;
 use catalog::{Catalog, ChangeId};
@@ -20,10 +21,11 @@ const CLOSED_NS: u64 = 2_500_000_000;
 /// A fault that waits for a change does not wait longer.
 const WAIT_NS: u64 = 1_500_000_000;
 
-/// An end of node 1 that waits for a change.
+/// An end of node 1, or a cut around it, that waits for a change.
 struct InChange {
     steps: u64,
     down_us: u64,
+    lives: bool,
     until_ns: u64,
 }
 
@@ -40,11 +42,12 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    pub(crate) fn end_in_change(&mut self, steps: u64, down_us: u64, now_ns: u64) {
+    pub(crate) fn end_in_change(&mut self, steps: u64, down_us: u64, lives: bool, now_ns: u64) {
         let until_ns = now_ns + WAIT_NS.min(down_us * 500);
         self.in_change = Some(InChange {
             steps,
             down_us,
+            lives,
             until_ns,
         });
     }
@@ -95,8 +98,12 @@ impl World {
                 wait.steps -= 1;
                 return;
             }
-            let down_us = wait.down_us;
+            let (down_us, lives) = (wait.down_us, wait.lives);
             self.closed.in_change = None;
+            if lives {
+                *self.happened.entry(Kind::Cut).or_default() += 1;
+                return self.cut_off(node, down_us);
+            }
             self.push(
                 0,
                 Event::PowerCut {

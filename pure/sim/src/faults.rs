@@ -35,8 +35,13 @@ impl World {
             What::Blackout { down_us } => {
                 (1..=self.plan.nodes).fold(false, |any, node| self.end(node, down_us, true) | any)
             }
-            What::InChange { steps, down_us } => {
-                self.closed.end_in_change(steps, down_us, self.now_ns);
+            What::InChange {
+                steps,
+                down_us,
+                lives,
+            } => {
+                self.closed
+                    .end_in_change(steps, down_us, lives, self.now_ns);
                 false
             }
             What::Flip { node, down_us } => {

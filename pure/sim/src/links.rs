@@ -158,6 +158,14 @@ impl World {
         }
     }
 
+    /// Cuts all links of a node, in both directions.
+    pub(crate) fn cut_off(&mut self, node: usize, for_us: u64) {
+        for other in (0..self.nodes.len()).filter(|other| *other != node) {
+            self.cut(node, other, for_us);
+            self.cut(other, node, for_us);
+        }
+    }
+
     /// A cut has ended: what it held back arrives now.
     pub(crate) fn release_stalled(&mut self, from: usize, to: usize) {
         let Some(running) = &mut self.nodes[from].running else {

@@ -135,11 +135,13 @@ pub enum What {
     Blackout {
         down_us: u64,
     },
-    /// Node 1 ends inside a schema change that has closed something, so many steps of its first
-    /// shard after that. Nothing happens if there is none soon.
+    /// Node 1 ends inside a schema change that has closed something, `steps` steps of its first
+    /// shard after that; or it is cut off from all others for as long and goes on. Nothing happens
+    /// if no change closes something soon.
     InChange {
         steps: u64,
         down_us: u64,
+        lives: bool,
     },
     Pause {
         node: u16,
@@ -196,6 +198,7 @@ impl What {
     pub fn kind(&self) -> Kind {
         match self {
             What::Kill { .. } => Kind::Kill,
+            What::InChange { lives: true, .. } => Kind::Cut,
             What::Power { .. } | What::Blackout { .. } | What::InChange { .. } => Kind::Power,
             What::Pause { .. } => Kind::Pause,
             What::Cut { .. } | What::Part { .. } => Kind::Cut,
@@ -346,6 +349,9 @@ impl Plan {
             faults: Vec::new(),
             stop_at: None,
         };
+        if plan.crosses_shards() {
+            plan.become_crossed(ask.run_us);
+        }
         if plan.has_outages() {
             plan.become_calm(ask.run_us);
             plan.faults = outages(&mut prng, &plan, &on, &ask.wanted);
@@ -367,6 +373,21 @@ impl Plan {
         matches!(self.workload, "ddl" | "switch" | "waits-switch")
     }
 
+    /// Whether its transactions are to write on several shards of one node.
+    fn crosses_shards(&self) -> bool {
+        self.workload == "groups"
+    }
+
+    /// Most transactions write on several shards of one node, and messages between those take
+    /// longer than a piece of a checkpoint: many commits are under way when one begins.
+    fn become_crossed(&mut self, asked_us: Option<u64>) {
+        self.nodes = self.nodes.min(2);
+        self.shards = self.shards.max(2);
+        self.clients = self.clients.max(6);
+        self.local_us = CROSSED_LOCAL_US;
+        self.run_us = asked_us.unwrap_or(self.run_us.min(CROSSED_RUN_US));
+    }
+
     /// Nothing takes long but what waits for an outage.
     fn become_calm(&mut self, asked_us: Option<u64>) {
         self.nodes = self.nodes.max(3);
@@ -382,6 +403,10 @@ impl Plan {
 
 /// Steps of node 1's first shard, at most, inside a change before it ends.
 const IN_CHANGE_STEPS: u64 = 64;
+/// Longest delay between shards of a node, and length of the safety phase, where most transactions
+/// cross shards.
+const CROSSED_LOCAL_US: u64 = 8_192;
+const CROSSED_RUN_US: u64 = 2_000_000;
 /// Length of the safety phase of a run with outages.
 const OUTAGES_RUN_US: u64 = 9_000_000;
 
@@ -400,10 +425,9 @@ fn outages(prng: &mut Prng, plan: &Plan, on: &[Kind], wanted: &Wanted) -> Vec<Fa
         let node = 1 + prng.below(u64::from(plan.nodes)) as u16;
         let to = 1 + (node - 1 + 1 + prng.below(u64::from(plan.nodes) - 1) as u16) % plan.nodes;
         let what = match kinds[prng.below(kinds.len() as u64) as usize] {
-            Kind::Kill if plan.closes() && !for_us.is_multiple_of(3) => vec![What::InChange {
-                steps: for_us / 3 % IN_CHANGE_STEPS,
-                down_us: for_us,
-            }],
+            Kind::Kill if plan.closes() && !for_us.is_multiple_of(3) => {
+                vec![in_change(for_us / 3, for_us)]
+            }
             Kind::Kill => vec![What::Kill {
                 node,
                 down_us: for_us,
@@ -488,10 +512,7 @@ fn what(prng: &mut Prng, plan: &Plan, kind: Kind) -> Option<What> {
     let from = node;
     Some(match kind {
         // Not drawn, so that other faults stay what they were.
-        Kind::Kill if plan.closes() && for_us % 2 == 1 => What::InChange {
-            steps: for_us / 2 % IN_CHANGE_STEPS,
-            down_us,
-        },
+        Kind::Kill if plan.closes() && for_us % 2 == 1 => in_change(for_us / 2, down_us),
         Kind::Kill => What::Kill { node, down_us },
         Kind::Power => power(prng, node, down_us),
         Kind::Pause => What::Pause { node, for_us },
@@ -537,6 +558,15 @@ fn what(prng: &mut Prng, plan: &Plan, kind: Kind) -> Option<What> {
         },
         Kind::Loss | Kind::Duplicate | Kind::Reorder => return None,
     })
+}
+
+/// The fault inside a schema change that a number chooses.
+fn in_change(choice: u64, down_us: u64) -> What {
+    What::InChange {
+        steps: choice % IN_CHANGE_STEPS,
+        down_us,
+        lives: (choice / IN_CHANGE_STEPS).is_multiple_of(2),
+    }
 }
 
 fn power(prng: &mut Prng, node: u16, down_us: u64) -> What {

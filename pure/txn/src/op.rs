@@ -6,7 +6,7 @@ use crate::contract::{
 use crate::lock::Priority;
 use crate::program::Program;
 use crate::snapshot::Snapshot;
-use base::{IndexId, Key, Position, Slot, Ts, TxnId};
+use base::{IndexId, Key, Planted, Position, Slot, Ts, TxnId, is_planted};
 use store::Formula;
 
 impl Op {
@@ -219,7 +219,7 @@ impl OpResult {
     #[inline]
     #[must_use]
     pub fn allows_finish(&self) -> bool {
-        !matches!(
+        let is_open = matches!(
             self,
             OpResult::Exists
                 | OpResult::SomeExist(_)
@@ -227,7 +227,8 @@ impl OpResult {
                     resume: Some(_),
                     ..
                 }
-        )
+        );
+        !is_open || is_planted(Planted::FinishRidesAnyway)
     }
 }
 

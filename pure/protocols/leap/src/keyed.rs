@@ -117,7 +117,9 @@ impl Leap {
             self.errands.note_use(key);
         }
         cx.check_memory(1)?;
-        self.lock(cx.now, job, &Item::of(key), claim)?;
+        if self.is_home(key) || !printed!(self, LeapOwnerWithoutLock) {
+            self.lock(cx.now, job, &Item::of(key), claim)?;
+        }
         if self.stays_away(job, key) {
             return Err(Stop::Wait(Wait::Elsewhere));
         }

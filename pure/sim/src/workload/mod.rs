@@ -2,6 +2,7 @@
 
 mod constraints;
 mod ddl;
+mod groups;
 mod histories;
 mod switch;
 mod tpcc;
@@ -76,6 +77,7 @@ pub const ALL: &[Entry] = &[
     histories::RING,
     histories::COUNTER,
     histories::HOT_COUNTER,
+    groups::ENTRY,
     ddl::ENTRY,
     switch::ENTRY,
     tpcc::ENTRY,
