@@ -131,7 +131,10 @@ impl<J> Jobs<J> {
                 key: conflict.key,
                 holder: conflict.holder,
             }),
-            Settled::TimedOut(key) => Some(AbortReason::LockTimeout(key)),
+            Settled::TimedOut(conflict) => Some(AbortReason::LockTimeout {
+                key: conflict.key,
+                holder: conflict.holder,
+            }),
         }
     }
 }

@@ -343,7 +343,7 @@ impl Shard {
             WireMessage::DiskFull(full) => self.note_disk(from, full),
             WireMessage::Quiesce { version, tables } => self.on_quiesce(version, tables),
             WireMessage::Quiesced { version } => self.on_quiesced(from, version),
-            WireMessage::InTheWay(txn) => self.txns.give_way(txn),
+            WireMessage::InTheWay(named) => self.txns.give_way(named),
             WireMessage::OldestRead { ts, wanted } => {
                 let mut core = self.core.borrow_mut();
                 core.clock.merge(ts);

@@ -90,7 +90,7 @@ pub enum WireMessage {
         stop: DdlStop,
     },
     /// To the coordinator of a transaction: a writer at the sender has waited for its shared locks.
-    InTheWay(base::TxnId),
+    InTheWay(txn::InTheWay),
     /// To node 1's first shard: the sender is not through with a catalog under which a database is
     /// closed, and has no connection to a node.
     CatalogStuck {

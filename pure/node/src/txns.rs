@@ -69,6 +69,8 @@ struct Txn {
     commit: Commit,
     /// The protocol has ended it unasked (closed database, way given); the session hears of it.
     ended: Option<Ended>,
+    /// Why it gives way, or gave way and was committed.
+    gave_way: Option<Box<AbortReason>>,
     /// When its client or an answer was last heard.
     heard: Time,
     /// Its client wants nothing of it any more, while the protocol still ends it.
@@ -161,7 +163,7 @@ impl Txns {
         let (begins, whole) = (request.begin.is_some(), !request.autocommit);
         if let Some(begin) = request.begin {
             if !self.admits(&request.database) {
-                let reason = AbortReason::SchemaChanged;
+                let reason = AbortReason::SchemaChanged(None);
                 self.refuse(handle, request.statement, begin.priority_ts, reason);
                 return;
             }
@@ -202,7 +204,7 @@ impl Txns {
         self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
         let future = if !begins && txn.shared.used.has_lost_table(&port.database) {
-            Start::Over(Err(ExecError::Aborted(AbortReason::SchemaChanged)))
+            Start::Over(Err(ExecError::Aborted(AbortReason::SchemaChanged(None))))
         } else if begins && port.asks_for_clocks() {
             Start::Running(start_exact(plan.clone(), params.clone(), port.clone()))
         } else {
@@ -287,6 +289,7 @@ impl Txns {
             statements: BTreeMap::new(),
             commit: Commit::NotYet,
             ended: None,
+            gave_way: None,
             heard: now,
             gone: false,
         };
@@ -509,7 +512,7 @@ impl Txns {
             }
             Err(ExecError::Raised(at)) => {
                 if !self.start_again(handle, statement, at) {
-                    let failure = Failure::Aborted(AbortReason::SnapshotMisses);
+                    let failure = Failure::Aborted(AbortReason::SnapshotMisses(None));
                     self.end_statement(handle, statement, Err(failure));
                 }
             }

@@ -1,6 +1,7 @@
 //! The errors that the session itself raises, and what the protocol's reasons become.
 
-use base::{Datum, Key, NodeId, Planted, ShardId, SqlError, SqlState, Type, is_planted};
+use base::is_planted;
+use base::{Datum, IndexId, Key, NodeId, Planted, ShardId, SqlError, SqlState, TxnId, Type};
 use catalog::{Database, Index, Table};
 use std::fmt::Write;
 use txn::{AbortReason, DoubtfulWait, Tie};
@@ -131,71 +132,101 @@ pub fn memory_full(node: NodeId) -> SqlError {
 pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
     const RETRY: &str = "Run the whole transaction again.";
     let conflict = |message: &str| SqlError::new(SqlState::SERIALIZATION, message).hint(RETRY);
-    match reason {
-        AbortReason::Die { key, holder } => {
-            let (table, place) = place(key, database);
-            let detail = format!("Transaction {holder} holds a lock on {place}.");
-            conflict("could not serialize access due to concurrent update")
-                .detail(detail)
-                .table(table)
-        }
-        AbortReason::LockTimeout(key) => {
-            let (table, place) = place(key, database);
-            let detail = format!("Waited for {place}.");
-            lock_timeout().detail(detail).table(table)
-        }
+    let of_row = |error: SqlError, key: &Key, detail: &dyn Fn(&str) -> String| {
+        let (table, place) = place(key, database);
+        error.detail(detail(&place)).table(table)
+    };
+    let error = match reason {
+        AbortReason::Die { key, holder } => of_row(
+            conflict("could not serialize access due to concurrent update"),
+            key,
+            &|place| format!("Transaction {holder} holds a lock on {place}."),
+        ),
+        AbortReason::LockTimeout { key, holder } => of_row(lock_timeout(), key, &|place| {
+            format!("Waited for {place}, on which transaction {holder} has a lock.")
+        }),
         AbortReason::InDoubt(wait) => in_doubt(place(&wait.key, database), wait),
-        AbortReason::ParticipantLost(shard) => {
-            let node = shard.node().0;
-            let text = format!("transaction was rolled back because node {node} restarted");
-            conflict(&text).detail("The node lost its part of the transaction.")
-        }
-        AbortReason::CutOff(shard) => {
-            let node = shard.node().0;
-            let text = format!("transaction was rolled back because node {node} was cut off");
-            conflict(&text).detail(
-                "The node could not reach the one that runs the transaction, and gave its part up.",
-            )
-        }
+        AbortReason::ParticipantLost(shard) => conflict(&undone(*shard, "restarted"))
+            .detail("The node lost its part of the transaction."),
+        AbortReason::CutOff(shard) => conflict(&undone(*shard, "was cut off")).detail(
+            "The node could not reach the one that runs the transaction, and gave its part up.",
+        ),
         AbortReason::Unreachable(shard) => {
-            let node = shard.node().0;
-            let text = format!("transaction was rolled back because node {node} cannot be reached");
-            conflict(&text).detail("Nothing was committed.")
+            conflict(&undone(*shard, AWAY)).detail("Nothing was committed.")
         }
         AbortReason::RowCutOff { key, at, tie } => {
-            let (table, place) = place(key, database);
-            conflict(&cut_off(*at))
-                .detail(tied(&place, *at, *tie))
-                .table(table)
+            of_row(conflict(&undone(*at, AWAY)), key, &|place| {
+                tied(place, *at, tie)
+            })
         }
-        AbortReason::SchemaChanged => {
-            conflict("could not serialize access due to a concurrent schema change")
+        AbortReason::SchemaChanged(index) => {
+            let error = conflict("could not serialize access due to a concurrent schema change");
+            let found = index.and_then(|index| table_of(index, database));
+            match found {
+                Some((table, _)) => error.detail(changed(table)).table(table.name.clone()),
+                None => error,
+            }
         }
-        AbortReason::SnapshotTooOld => conflict("snapshot too old")
-            .detail("Row versions that the snapshot needs are no longer kept."),
-        AbortReason::SnapshotMisses => conflict("could not serialize access due to clock skew")
-            .detail("A commit of another node lies above the transaction's snapshot."),
-        AbortReason::GaveWay => conflict("could not serialize access due to concurrent update")
-            .detail(
-                "The transaction was idle, and another one changed what it had read: its locks \
-                 gave way.",
-            ),
+        AbortReason::SnapshotTooOld(key) => of_row(conflict("snapshot too old"), key, &|place| {
+            format!("Versions of {place} that the snapshot needs are no longer kept.")
+        }),
+        AbortReason::SnapshotMisses(key) => {
+            let error = conflict("could not serialize access due to clock skew");
+            match key {
+                Some(key) => of_row(error, key, &|place| missed(&format!(" on {place}"))),
+                None => error.detail(missed("")),
+            }
+        }
+        AbortReason::GaveWay { key, writer } => of_row(
+            conflict("could not serialize access due to concurrent update"),
+            key,
+            &|place| gave_way(place, *writer),
+        ),
         AbortReason::DiskFull(shard) => disk_full(shard.node()),
         AbortReason::MemoryFull(shard) => memory_full(shard.node()),
         AbortReason::Requested => {
             SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)
         }
+    };
+    match reason.rule() {
+        Some(rule) => cite(error, rule),
+        None => error,
     }
 }
 
-/// The message of [`AbortReason::RowCutOff`].
-fn cut_off(at: ShardId) -> String {
+/// Names the rule of docs/rules at the end of the detail.
+fn cite(error: SqlError, rule: &str) -> SqlError {
+    let cited = format!("{} (Rule {rule}.)", error.fields().detail);
+    error.detail(cited)
+}
+
+/// What has happened to a node that is taken for dead.
+const AWAY: &str = "cannot be reached";
+
+/// A message that names a node.
+fn undone(at: ShardId, why: &str) -> String {
     let node = at.node().0;
-    format!("transaction was rolled back because node {node} cannot be reached")
+    format!("transaction was rolled back because node {node} {why}")
+}
+
+fn changed(table: &Table) -> String {
+    let name = &table.name;
+    format!("Table \"{name}\" was changed after the statement was planned.")
+}
+
+fn missed(place: &str) -> String {
+    format!("A commit of another node{place} lies above the transaction's snapshot.")
+}
+
+fn gave_way(place: &str, writer: TxnId) -> String {
+    format!(
+        "The transaction was idle, and transaction {writer} waited to change {place}, which it had \
+         read: its locks gave way."
+    )
 }
 
 /// What a node that cannot be reached has to do with a row.
-fn tied(place: &str, at: ShardId, tie: Tie) -> String {
+fn tied(place: &str, at: ShardId, tie: &Tie) -> String {
     let node = at.node().0;
     match tie {
         Tie::Owner => format!("Node {node} has {place}. Nothing was committed."),
@@ -204,9 +235,9 @@ fn tied(place: &str, at: ShardId, tie: Tie) -> String {
             "Node {node} has a copy of {place}, which it must give up before the row is written. \
              Nothing was committed."
         ),
-        Tie::Doubt => format!(
-            "A transaction of node {node} has changed {place}, and only node {node} knows whether \
-             it has committed. Your transaction has committed nothing."
+        Tie::Doubt(txn) => format!(
+            "Transaction {txn} has changed {place}, and only node {node} knows whether it has \
+             committed. Your transaction has committed nothing."
         ),
     }
 }
@@ -226,22 +257,25 @@ fn in_doubt((table, place): (String, String), wait: &DoubtfulWait) -> SqlError {
 
 /// Table name, and `key (id)=(7) of table "t"` in words.
 fn place(key: &Key, database: Option<&Database>) -> (String, String) {
-    let tables = database
-        .into_iter()
-        .flat_map(|database| database.tables.values());
-    for table in tables {
-        let indexes = std::iter::once(&table.primary).chain(&table.secondary);
-        if let Some(index) = indexes.into_iter().find(|index| index.id == key.index) {
-            let text = match key_text(key, table, index) {
-                Some((columns, values)) => {
-                    format!("key ({columns})=({values}) of table \"{}\"", table.name)
-                }
-                None => format!("a row or range of table \"{}\"", table.name),
-            };
-            return (table.name.clone(), text);
+    let Some((table, index)) = table_of(key.index, database) else {
+        return (String::new(), format!("key {key:?}"));
+    };
+    let text = match key_text(key, table, index) {
+        Some((columns, values)) => {
+            format!("key ({columns})=({values}) of table \"{}\"", table.name)
         }
-    }
-    (String::new(), format!("key {key:?}"))
+        None => format!("a row or range of table \"{}\"", table.name),
+    };
+    (table.name.clone(), text)
+}
+
+/// The index with this number, and its table.
+fn table_of(id: IndexId, database: Option<&Database>) -> Option<(&Table, &Index)> {
+    let mut tables = database?.tables.values();
+    tables.find_map(|table| {
+        let mut indexes = std::iter::once(&table.primary).chain(&table.secondary);
+        Some((&**table, indexes.find(|index| index.id == id)?))
+    })
 }
 
 /// Column names and values of a key; `None` if it is not a whole key (a range, a shard).
@@ -272,13 +306,19 @@ fn format_value(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{IndexId, Slot};
+    use base::Slot;
 
     /// Users know nodes and keys, and no shards.
     #[test]
     fn a_row_that_cannot_be_had_names_its_node() {
         let at = ShardId::new(NodeId(2), 1);
-        for tie in [Tie::Owner, Tie::Home, Tie::Copy, Tie::Doubt] {
+        let txn = TxnId {
+            shard: at,
+            incarnation: 1,
+            counter: 7,
+        };
+        let doubt = Tie::Doubt(Box::new(txn));
+        for tie in [Tie::Owner, Tie::Home, Tie::Copy, doubt] {
             let key = Key::new(IndexId(7), Slot(3), vec![1]);
             let error = aborted(&AbortReason::RowCutOff { key, at, tie }, None);
             assert_eq!(error.state(), SqlState::SERIALIZATION);

@@ -81,7 +81,7 @@ impl Session {
     fn pause(&self, cx: &SessionCx<'_>, reason: &AbortReason, tries: u32) -> Option<Pause> {
         let attempts_max = match reason {
             AbortReason::Requested
-            | AbortReason::LockTimeout(_)
+            | AbortReason::LockTimeout { .. }
             | AbortReason::InDoubt(_)
             | AbortReason::DiskFull(_)
             | AbortReason::MemoryFull(_) => return None,
@@ -92,7 +92,7 @@ impl Session {
                     cx.now.since(since) < AWAY_US_MAX && cx.away.may_return(shard.node(), cx.now);
                 return again.then_some(Pause::Away(since));
             }
-            AbortReason::SchemaChanged => {
+            AbortReason::SchemaChanged(_) => {
                 let known = self.retry.as_ref().and_then(|retry| retry.schema_since);
                 let since = known.unwrap_or(cx.now);
                 let again = cx.now.since(since) < SCHEMA_US_MAX;
@@ -101,9 +101,9 @@ impl Session {
             AbortReason::Die { .. }
             | AbortReason::ParticipantLost(_)
             | AbortReason::CutOff(_)
-            | AbortReason::SnapshotTooOld
-            | AbortReason::SnapshotMisses
-            | AbortReason::GaveWay => ATTEMPTS_MAX,
+            | AbortReason::SnapshotTooOld(_)
+            | AbortReason::SnapshotMisses(_)
+            | AbortReason::GaveWay { .. } => ATTEMPTS_MAX,
         };
         (tries < attempts_max).then_some(Pause::Conflict)
     }

@@ -11,7 +11,7 @@
 //! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`, `long MESSAGE` (whose
 //! statements have 16 KiB more of text, after their first words).
 //! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
-//! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.
+//! `fail N STATE TEXT`, `die N`, `lost N REASON`, `ended committed|unknown|die`.
 //! Of the shard: `peer down|heard|up` (node 2), `ddl ok|fail`,
 //! `prepared` (the oldest long text has been parsed or planned),
 //! `quiesce TABLE...` (they are about to be changed), `quiesce end`,
@@ -38,7 +38,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use txn::{AbortReason, Counters, Outcome};
+use txn::{AbortReason, Counters, DoubtfulWait, Outcome, Tie};
 use wire::{ClientMessage, Format, Tag};
 
 const HERE: ShardId = ShardId(0);
@@ -444,15 +444,7 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
             done(Err(Failure::Sql(SqlError::new(state, text))), None, 80)
         }
         "die" => done(Err(Failure::Aborted(die())), None, 0),
-        "lost" => {
-            let reason = match rest {
-                "55P03" => AbortReason::LockTimeout(key_of_7()),
-                "schema" => AbortReason::SchemaChanged,
-                "away" => AbortReason::Unreachable(ShardId(16)),
-                _ => AbortReason::ParticipantLost(ShardId(16)),
-            };
-            done(Err(Failure::Aborted(reason)), None, 0)
-        }
+        "lost" => done(Err(Failure::Aborted(reason(rest))), None, 0),
         "ended" => {
             let outcome = match number {
                 "committed" => Outcome::Committed {
@@ -475,6 +467,45 @@ fn txn_id() -> TxnId {
         shard: ShardId(17),
         incarnation: 1,
         counter: 9,
+    }
+}
+
+/// The reason of `lost`.
+fn reason(word: &str) -> AbortReason {
+    let (key, holder, at) = (key_of_7(), txn_id(), ShardId(16));
+    let cut_off = |tie| {
+        let key = key_of_7();
+        AbortReason::RowCutOff { key, at, tie }
+    };
+    match word {
+        "55P03" => AbortReason::LockTimeout { key, holder },
+        "in-doubt" => AbortReason::InDoubt(Box::new(DoubtfulWait {
+            key,
+            holder,
+            node: NodeId(2),
+            age_us: 1_500_000,
+        })),
+        "cut-off" => AbortReason::CutOff(at),
+        "away" => AbortReason::Unreachable(at),
+        "owner" => cut_off(Tie::Owner),
+        "home" => cut_off(Tie::Home),
+        "copy" => cut_off(Tie::Copy),
+        "doubt" => cut_off(Tie::Doubt(Box::new(holder))),
+        "schema" => AbortReason::SchemaChanged(Some(key.index)),
+        "closed" => AbortReason::SchemaChanged(None),
+        "old" => AbortReason::SnapshotTooOld(key),
+        "old-range" => {
+            let range = Key::new(key.index, Slot(0), Vec::new());
+            AbortReason::SnapshotTooOld(range)
+        }
+        "misses" => AbortReason::SnapshotMisses(None),
+        "misses-row" => AbortReason::SnapshotMisses(Some(key)),
+        "gave-way" => {
+            let writer = holder;
+            AbortReason::GaveWay { key, writer }
+        }
+        "restarted" | "" => AbortReason::ParticipantLost(at),
+        other => panic!("no reason {other:?}"),
     }
 }
 

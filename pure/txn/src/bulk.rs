@@ -199,6 +199,17 @@ pub enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// A key that stands for the rows in messages to the user.
+    #[must_use]
+    pub fn example(&self) -> Key {
+        match *self {
+            Wanted::Row(key) => key.clone(),
+            Wanted::Rows(index, slot, range) => {
+                Key::new(index, slot.unwrap_or_default(), range.low.clone())
+            }
+        }
+    }
+
     /// Whether a row is among them.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {

@@ -5,6 +5,7 @@ use crate::history::Event;
 use crate::lock::LockMode;
 use crate::moving::MovingRows;
 use crate::program::{DecodeProgram, Program};
+use crate::reason::{AbortReason, InTheWay};
 use crate::rows::NewRows;
 use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
@@ -162,69 +163,6 @@ pub enum OpResult {
     Done,
 }
 
-/// Why a transaction was rolled back by the protocol. Every one of them may be retried except
-/// `Requested`, `DiskFull` and `MemoryFull`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum AbortReason {
-    /// Wait-die: it met a lock of an older transaction.
-    Die {
-        /// The lock that was wanted.
-        key: Key,
-        /// Who holds it.
-        holder: TxnId,
-    },
-    /// A lock was not granted before the deadline (55P03).
-    LockTimeout(Key),
-    /// A row was waited for whose transaction is in doubt: who knows its outcome cannot be
-    /// reached. (In a box: it is rare, and every answer has room for the largest reason.)
-    InDoubt(Box<DoubtfulWait>),
-    /// A participant lost its state (it restarted) before it had prepared.
-    ParticipantLost(ShardId),
-    /// A participant could not reach the coordinator before it had prepared, and gave its part up.
-    CutOff(ShardId),
-    /// No answer from this shard before the deadline; nothing was decided.
-    Unreachable(ShardId),
-    /// A row cannot be had as long as this shard's node cannot be reached.
-    RowCutOff {
-        /// Which row.
-        key: Key,
-        /// The shard.
-        at: ShardId,
-        /// What the shard has to do with it.
-        tie: Tie,
-    },
-    /// The schema of a table changed between planning and commit.
-    SchemaChanged,
-    /// The snapshot is older than the versions that are still kept.
-    SnapshotTooOld,
-    /// A commit that may have been answered before the reader began lies above its snapshot, and
-    /// it has read or written too much to begin again by itself.
-    SnapshotMisses,
-    /// The disk of this shard's node is full, and it was to write. Trying again at once does not
-    /// help.
-    DiskFull(ShardId),
-    /// It was idle, and a writer waited for what it had read: its locks gave way.
-    GaveWay,
-    /// ROLLBACK, cancel or an error in a statement.
-    Requested,
-    /// The memory of this shard's node is full, and it was to write more than a delete. Trying
-    /// again at once does not help.
-    MemoryFull(ShardId),
-}
-
-/// A wait for a row that a transaction in doubt holds.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct DoubtfulWait {
-    /// The lock that was wanted.
-    pub key: Key,
-    /// Who holds it.
-    pub holder: TxnId,
-    /// Who knows its outcome.
-    pub node: base::NodeId,
-    /// For how long that has not been reached. Microseconds.
-    pub age_us: u64,
-}
-
 /// A transaction in doubt as SHOW IN DOUBT prints it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Doubt {
@@ -241,19 +179,6 @@ pub struct Doubt {
     pub rows: u64,
     /// Operations that wait for it.
     pub waiters: u64,
-}
-
-/// What a shard that cannot be reached has to do with a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Tie {
-    /// It has the row, or is about to get it.
-    Owner,
-    /// It knows who has the row.
-    Home,
-    /// It has a copy of the row, under which its transactions may read.
-    Copy,
-    /// A transaction of it has changed the row, and whether that has committed is known there.
-    Doubt,
 }
 
 /// How a transaction ended.
@@ -429,7 +354,7 @@ pub struct Outbox<M> {
     /// Transactions whose shared locks keep a writer waiting here
     /// ([`crate::lock::LockTable::take_in_the_way`]). Their coordinators end them if they are idle:
     /// those that have only read as COMMIT does, others as ROLLBACK does.
-    pub in_the_way: Vec<TxnId>,
+    pub in_the_way: Vec<InTheWay>,
 }
 
 impl<M> Default for Outbox<M> {

@@ -1,10 +1,9 @@
 //! What operations, their results and the answers to them say about themselves.
 
-use crate::contract::{
-    AbortReason, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots, TxnOptions,
-};
+use crate::contract::{Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots, TxnOptions};
 use crate::lock::Priority;
 use crate::program::Program;
+use crate::reason::AbortReason;
 use crate::snapshot::Snapshot;
 use base::{IndexId, Key, Planted, Position, Slot, Ts, TxnId, is_planted};
 use store::Formula;

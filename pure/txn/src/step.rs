@@ -1,8 +1,10 @@
 //! What every protocol does with the context of a step: records, checks and history.
 
-use crate::contract::{AbortReason, Cx, Outcome, TxnCost};
+use crate::bulk::Wanted;
+use crate::contract::{Cx, Outcome, TxnCost};
 use crate::counters::Counters;
 use crate::history::Event;
+use crate::reason::AbortReason;
 use alloc::vec::Vec;
 use base::{IndexId, Key, Position, Ts, TxnId};
 
@@ -25,7 +27,20 @@ impl<M> Cx<'_, M> {
     pub fn check_schema(&self, index: IndexId, planned: u64) -> Result<(), AbortReason> {
         match (self.schema_changed)(index) {
             Some(changed) if changed <= planned => Ok(()),
-            Some(_) | None => Err(AbortReason::SchemaChanged),
+            Some(_) | None => Err(AbortReason::SchemaChanged(Some(index))),
+        }
+    }
+
+    /// Refuses a snapshot at `at` if versions of what is `wanted` that it may need are gone
+    /// (rule R13).
+    ///
+    /// # Errors
+    /// [`AbortReason::SnapshotTooOld`].
+    #[inline]
+    pub fn admit_snapshot(&self, wanted: Wanted<'_>, at: Ts) -> Result<(), AbortReason> {
+        match at < self.horizon {
+            true => Err(AbortReason::SnapshotTooOld(wanted.example())),
+            false => Ok(()),
         }
     }
 
@@ -114,15 +129,17 @@ fn count_abort(counters: &mut Counters, reason: &AbortReason) {
     counters.txn_aborted += 1;
     match reason {
         AbortReason::Die { .. } => counters.txn_died += 1,
-        AbortReason::LockTimeout(_) | AbortReason::InDoubt(_) => counters.txn_lock_timeout += 1,
+        AbortReason::LockTimeout { .. } | AbortReason::InDoubt(_) => {
+            counters.txn_lock_timeout += 1;
+        }
         AbortReason::ParticipantLost(_)
         | AbortReason::CutOff(_)
         | AbortReason::Unreachable(_)
         | AbortReason::RowCutOff { .. } => counters.txn_participant_lost += 1,
-        AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
-        AbortReason::SnapshotTooOld
-        | AbortReason::SnapshotMisses
-        | AbortReason::GaveWay
+        AbortReason::SchemaChanged(_) => counters.txn_schema_changed += 1,
+        AbortReason::SnapshotTooOld(_)
+        | AbortReason::SnapshotMisses(_)
+        | AbortReason::GaveWay { .. }
         | AbortReason::DiskFull(_)
         | AbortReason::MemoryFull(_)
         | AbortReason::Requested => {}

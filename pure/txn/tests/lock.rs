@@ -117,7 +117,11 @@ impl World {
                     name(&conflict.key)
                 )
             }
-            Settled::TimedOut(key) => format!("timed out at {}", name(key)),
+            Settled::TimedOut(conflict) => format!(
+                "timed out at {} behind {}",
+                name(&conflict.key),
+                conflict.holder
+            ),
         };
         writeln!(trace, "  t{who} {asked}: {how}").expect("strings take everything");
     }

@@ -5,7 +5,8 @@ use base::{Key, RowBatch, Slot, Ts};
 use journal::Writes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use txn::{AbortReason, Modified, Op, OpError, OpResult, Program, Read, ScanOp, Slots, Write};
+use txn::bulk::Wanted;
+use txn::{Modified, Op, OpError, OpResult, Program, Read, ScanOp, Slots, Write};
 
 /// What one transaction has written.
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ impl WriteSet {
     pub(crate) fn run(&mut self, cx: &mut Context<'_>, op: Op) -> Result<OpResult, OpError> {
         match op {
             Op::Get { key, read, program } => {
-                let at = moment(cx, read)?;
+                let at = moment(cx, Wanted::Row(&key), read)?;
                 let mut batch = RowBatch::new(width(cx, &program));
                 if let Some(row) = self.row(cx, &key, at)? {
                     let program = live(cx, &program);
@@ -130,7 +131,8 @@ impl WriteSet {
 
     /// All rows of the scan in one batch.
     fn scan(&self, cx: &mut Context<'_>, scan: &ScanOp) -> Result<OpResult, OpError> {
-        let at = moment(cx, scan.read)?;
+        let wanted = Wanted::Rows(scan.index, scan.slot(), &scan.range);
+        let at = moment(cx, wanted, scan.read)?;
         let program = live(cx, &scan.program);
         let mut batch = RowBatch::new(program.width());
         let mut task = program.task();
@@ -184,13 +186,12 @@ impl WriteSet {
 }
 
 /// The moment that an operation reads. Later commits lie above it.
-fn moment(cx: &mut Context<'_>, read: Read) -> Result<Ts, OpError> {
+fn moment(cx: &mut Context<'_>, wanted: Wanted<'_>, read: Read) -> Result<Ts, OpError> {
     let Read::Snapshot(snapshot) = read else {
         return Ok(Ts::MAX);
     };
-    if snapshot.at < cx.horizon {
-        return Err(OpError::Aborted(AbortReason::SnapshotTooOld));
-    }
+    cx.admit_snapshot(wanted, snapshot.at)
+        .map_err(OpError::Aborted)?;
     cx.clock.merge(snapshot.at);
     // All that was answered lies at or below the clock of the guard.
     let misses = snapshot.bound != Ts::ZERO && cx.clock.last() > snapshot.at;

@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 use store::Store;
 use txn::contract::{Outgoing, Submitted};
 use txn::{
-    Cx, Doubt, Moves, MovingRows, OpId, OpReply, Outbox, Protocol, Submission, TxnCost, TxnOptions,
+    Cx, Doubt, InTheWay, Moves, MovingRows, OpId, OpReply, Outbox, Protocol, Submission, TxnCost,
+    TxnOptions,
 };
 
 /// Locks and writes up to which a server checks its open transactions: well below a millisecond.
@@ -208,7 +209,7 @@ impl Protocols {
 
     /// Takes the transactions that keep writers waiting; see [`Outbox::in_the_way`].
     #[inline]
-    pub(crate) fn take_in_the_way(&mut self) -> Vec<TxnId> {
+    pub(crate) fn take_in_the_way(&mut self) -> Vec<InTheWay> {
         let mut all = Vec::new();
         every_mut!(self, |lane| if !lane.out.in_the_way.is_empty() {
             all.append(&mut lane.out.in_the_way);

@@ -147,7 +147,7 @@ impl World {
                 (Err(Failure::Aborted(reason)), None)
             }
             "in doubt" => {
-                let wait = txn::contract::DoubtfulWait {
+                let wait = txn::DoubtfulWait {
                     key: base::Key::new(IndexId(1), base::Slot(0), Vec::new()),
                     holder: base::TxnId {
                         shard: ShardId::new(NodeId(3), 0),

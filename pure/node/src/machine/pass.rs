@@ -4,8 +4,9 @@ use super::Shard;
 use crate::message::{LocalMessage, Message, WireMessage};
 use crate::stages::Stage;
 use crate::txns::INTERNAL;
-use base::{Position, TxnId};
+use base::Position;
 use session::message::{FromTxn, TxnHandle};
+use txn::InTheWay;
 
 impl Shard {
     pub(super) fn pass_to_txns(&mut self) -> bool {
@@ -46,14 +47,14 @@ impl Shard {
     }
 
     #[cold]
-    fn ask_to_give_way(&mut self, named: Vec<TxnId>) -> bool {
-        for txn in named {
-            let here = self.core.borrow().config.shard;
-            if txn.shard == here {
-                self.txns.give_way(txn);
+    fn ask_to_give_way(&mut self, all: Vec<InTheWay>) -> bool {
+        for named in all {
+            let (here, to) = (self.core.borrow().config.shard, named.reader.shard);
+            if to == here {
+                self.txns.give_way(named);
             } else {
-                let message = Message::Wire(WireMessage::InTheWay(txn));
-                self.core.borrow_mut().send(txn.shard, message, Position(0));
+                let message = Message::Wire(WireMessage::InTheWay(named));
+                self.core.borrow_mut().send(to, message, Position(0));
             }
         }
         true

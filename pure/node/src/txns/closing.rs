@@ -29,12 +29,12 @@ impl Txns {
             let running = statements.iter().find(|(_, s)| s.future.is_some());
             match running.map(|(number, _)| *number) {
                 Some(number) => {
-                    let failure = Failure::Aborted(AbortReason::SchemaChanged);
+                    let failure = Failure::Aborted(AbortReason::SchemaChanged(None));
                     self.end_statement(handle, number, Err(failure));
                 }
                 None => {
                     self.abort(handle);
-                    self.note_ended(handle, Ended::aborted(AbortReason::SchemaChanged));
+                    self.note_ended(handle, Ended::aborted(AbortReason::SchemaChanged(None)));
                 }
             }
         }

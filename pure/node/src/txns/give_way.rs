@@ -16,11 +16,11 @@
 //! | of the node itself | never | it has no client |
 
 use super::{Commit, INTERNAL, Statement, Txn, Txns};
-use base::{Position, Time, TxnId};
+use base::{Position, Time};
 use session::message::{Failure, FromTxn, StatementNo, TxnHandle};
 use txn::contract::Submitted;
 use txn::lock::GIVE_WAY_US;
-use txn::{AbortReason, OpReply, Outcome};
+use txn::{AbortReason, InTheWay, OpReply, Outcome};
 
 /// Idle time after which a transaction that has written gives way. Microseconds.
 const WROTE_IDLE_US: u64 = 1_000_000;
@@ -42,14 +42,6 @@ impl Ended {
             wait: Position(0),
         }
     }
-
-    /// Why another statement cannot run.
-    pub(super) fn reason(&self) -> AbortReason {
-        match &self.outcome {
-            Outcome::Aborted(reason) => reason.clone(),
-            Outcome::Committed { .. } | Outcome::Unknown => AbortReason::GaveWay,
-        }
-    }
 }
 
 impl Statement {
@@ -60,6 +52,18 @@ impl Statement {
 }
 
 impl Txn {
+    /// Why another statement cannot run, if it has ended or gives way.
+    fn end_reason(&self) -> Option<AbortReason> {
+        match (&self.ended, &self.commit) {
+            (Some(ended), _) => match &ended.outcome {
+                Outcome::Aborted(reason) => Some(reason.clone()),
+                Outcome::Committed { .. } | Outcome::Unknown => self.gave_way.as_deref().cloned(),
+            },
+            (None, Commit::GivingWay(_)) => self.gave_way.as_deref().cloned(),
+            (None, _) => None,
+        }
+    }
+
     /// Whether its client has done nothing for a while.
     fn is_idle(&self, now: Time) -> bool {
         let mut running = self.statements.values().filter(|s| s.future.is_some());
@@ -79,25 +83,27 @@ impl Txn {
 
 impl Txns {
     /// A writer has waited for what this transaction has read.
-    pub(crate) fn give_way(&mut self, id: TxnId) {
-        let Some(handle) = self.by_id.get(&id).copied() else {
+    pub(crate) fn give_way(&mut self, named: InTheWay) {
+        let Some(handle) = self.by_id.get(&named.reader).copied() else {
             return;
         };
         let now = self.core.borrow().now;
-        let txn = &self.by_handle[&handle];
+        let txn = self.by_handle.get_mut(&handle).expect("known by its id");
         let keeps = txn.shared.is_read_committed() || txn.shared.locked_rows.get();
         if handle.conn == INTERNAL || keeps || !txn.is_idle(now) {
             return;
         }
         self.core.borrow_mut().counters.txn_gave_way += 1;
+        let (key, writer) = (named.key, named.writer);
+        let reason = AbortReason::GaveWay { key, writer };
         let running = txn.statements.iter().find(|(_, s)| s.future.is_some());
         if let Some(number) = running.map(|(number, _)| *number) {
-            let failure = Failure::Aborted(AbortReason::GaveWay);
-            self.end_statement(handle, number, Err(failure));
+            self.end_statement(handle, number, Err(Failure::Aborted(reason)));
         } else if txn.shared.wrote.get() {
             self.abort(handle);
-            self.note_ended(handle, Ended::aborted(AbortReason::GaveWay));
+            self.note_ended(handle, Ended::aborted(reason));
         } else {
+            txn.gave_way = Some(Box::new(reason));
             self.commit_reader(handle);
         }
     }
@@ -138,16 +144,12 @@ impl Txns {
     /// is ending; nothing more is to be done with it here.
     pub(super) fn leave_ended(&mut self, handle: TxnHandle) -> Option<AbortReason> {
         let txn = self.by_handle.get_mut(&handle)?;
-        if let Some(ended) = &txn.ended {
-            let reason = ended.reason();
-            self.forget(handle);
-            return Some(reason);
+        let reason = txn.end_reason()?;
+        match txn.ended {
+            Some(_) => self.forget(handle),
+            None => txn.gone = true,
         }
-        if let Commit::GivingWay(_) = txn.commit {
-            txn.gone = true;
-            return Some(AbortReason::GaveWay);
-        }
-        None
+        Some(reason)
     }
 
     /// As [`Txns::leave_ended`] for a statement, which is refused.

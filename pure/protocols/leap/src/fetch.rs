@@ -104,8 +104,9 @@ impl Leap {
         job: &mut Job,
         fetch: &mut FetchJob,
     ) -> Result<(), Stop> {
-        if let Some(ts) = fetch.at {
-            Self::admit_snapshot(cx, ts)?;
+        if let (Some(ts), Some(first)) = (fetch.at, fetch.keys.first()) {
+            // All its rows are of one index.
+            Self::admit_snapshot(cx, Wanted::Row(first), ts)?;
             if fetch.lock.is_none() && !job.commits_seen {
                 let mut sorted: Vec<&Key> = match self.pendings.formulas.row_count() == 0 {
                     true => Vec::new(),
@@ -144,13 +145,14 @@ impl Leap {
                 }
             }
             if fetch.at.is_some_and(|ts| self.lacks_history(key, ts)) {
-                return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+                return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
             }
             if fetch.guarded
                 && let Some(ts) = fetch.at
                 && cx.store.newest_ts(key) > ts
             {
-                return Err(Stop::aborted(AbortReason::SnapshotMisses));
+                let reason = AbortReason::SnapshotMisses(Some(key.clone()));
+                return Err(Stop::aborted(reason));
             }
             let row = self.fetched_row(cx, job, fetch, key);
             cx.counters.rows_read += 1;

@@ -23,7 +23,8 @@ pub(crate) fn waits_until(snapshot: Snapshot) -> Ts {
 /// Refuses a row of which a guarded snapshot may miss a version.
 pub(crate) fn look_out(cx: &Cx<'_>, key: &Key, snapshot: Snapshot) -> Result<(), Stop> {
     if snapshot.is_guarded() && cx.store.newest_ts(key) > snapshot.at {
-        return Err(Stop::aborted(AbortReason::SnapshotMisses));
+        let reason = AbortReason::SnapshotMisses(Some(key.clone()));
+        return Err(Stop::aborted(reason));
     }
     Ok(())
 }
@@ -53,7 +54,7 @@ impl Leap {
                         self.get(cx, job, key, Ts::MAX, program)
                     }
                     Read::LockRows { snapshot, mode } => {
-                        Self::admit_snapshot(cx, snapshot.at)?;
+                        Self::admit_snapshot(cx, Wanted::Row(key), snapshot.at)?;
                         self.take(cx, job, key, mode)?;
                         self.get_twice(cx, job, key, snapshot, program)
                     }
@@ -142,10 +143,12 @@ impl Leap {
     }
 
     /// Merges the snapshot into the clock and refuses what is not kept any more.
-    pub(crate) fn admit_snapshot(cx: &mut Cx<'_>, ts: Ts) -> Result<(), Stop> {
-        if ts < cx.horizon {
-            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
-        }
+    pub(crate) fn admit_snapshot(
+        cx: &mut Cx<'_>,
+        wanted: Wanted<'_>,
+        ts: Ts,
+    ) -> Result<(), Stop> {
+        cx.admit_snapshot(wanted, ts)?;
         // Later commits on this shard, and on those that get rows from it, lie above the snapshot.
         cx.clock.merge(ts);
         Ok(())
@@ -165,9 +168,9 @@ impl Leap {
             Standing::Elsewhere => return Err(Stop::Wait(Wait::Elsewhere)),
             Standing::Doubtful => return Err(Stop::Wait(Wait::Gate)),
         }
-        Self::admit_snapshot(cx, ts)?;
+        Self::admit_snapshot(cx, Wanted::Row(key), ts)?;
         if self.lacks_history(key, ts) {
-            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
         }
         if !job.commits_seen {
             let (wanted, reads) = (Wanted::Row(key), &mut |other: &Key| other == key);
@@ -209,7 +212,7 @@ impl Leap {
         program: &Program,
     ) -> Result<OpResult, Stop> {
         if self.lacks_history(key, snapshot.at) {
-            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
         }
         look_out(cx, key, snapshot)?;
         let before = self.get(cx, job, key, snapshot.at, program)?;

@@ -80,8 +80,8 @@ impl Leap {
         }
         if let Some(snapshot) = op.read.snapshot() {
             let mut rows = self.home.since.range(low..high);
-            if rows.any(|(key, since)| since > snapshot.at && op.has(key)) {
-                return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+            if let Some((key, _)) = rows.find(|(key, since)| *since > snapshot.at && op.has(key)) {
+                return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
             }
         }
         Ok(())
@@ -128,7 +128,7 @@ impl Leap {
                 let since = self.home.since.get(&key);
                 let snapshot = op.read.snapshot();
                 if snapshot.is_some_and(|snapshot| since > Some(snapshot.at)) {
-                    return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+                    return Err(Stop::aborted(AbortReason::SnapshotTooOld(key)));
                 }
                 continue;
             };

@@ -372,8 +372,8 @@ impl Leap {
             return None;
         }
         let mut open = self.pendings.undecided_on(key);
-        let at = open.find(|coordinator| self.is_down(*coordinator))?;
-        Some(cut_off(key, at, Tie::Doubt))
+        let (txn, at) = open.find(|(_, coordinator)| self.is_down(*coordinator))?;
+        Some(cut_off(key, at, Tie::Doubt(Box::new(txn))))
     }
 
     /// Transactions with formulas here whose coordinator is away, in their order.

@@ -261,7 +261,8 @@ impl Leap {
             // The index was dropped here, and the requester does not know that: it would take the
             // absence for a key without a row.
             Settled::Granted if (cx.schema_changed)(key.index).is_none() => {
-                self.refuse(cx, releasing, AbortReason::SchemaChanged);
+                let reason = AbortReason::SchemaChanged(Some(key.index));
+                self.refuse(cx, releasing, reason);
                 self.let_go(txn, &key);
             }
             Settled::Granted => {
@@ -284,7 +285,10 @@ impl Leap {
                 let (key, holder) = (conflict.key, conflict.holder);
                 self.refuse(cx, releasing, AbortReason::Die { key, holder });
             }
-            Settled::TimedOut(key) => self.refuse(cx, releasing, AbortReason::LockTimeout(key)),
+            Settled::TimedOut(conflict) => {
+                let (key, holder) = (conflict.key, conflict.holder);
+                self.refuse(cx, releasing, AbortReason::LockTimeout { key, holder });
+            }
         }
     }
 

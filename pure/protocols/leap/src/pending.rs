@@ -84,12 +84,12 @@ impl Pendings {
         pending || self.collected.range(low..=high).next().is_some()
     }
 
-    /// The coordinators of formulas on the row that are not decided.
-    pub(crate) fn undecided_on(&self, key: &Key) -> impl Iterator<Item = ShardId> {
+    /// Formulas on the row that are not decided: whose they are, and its coordinator.
+    pub(crate) fn undecided_on(&self, key: &Key) -> impl Iterator<Item = (TxnId, ShardId)> {
         let formulas = &self.formulas;
         let on_row = formulas.on(key).iter();
         let open = on_row.filter(|pending| formulas.decided(pending.txn).is_none());
-        open.filter_map(|pending| Some(formulas.note(pending.txn)?.coordinator))
+        open.filter_map(|pending| Some((pending.txn, formulas.note(pending.txn)?.coordinator)))
     }
 
     /// Transactions that are not decided, their coordinators, and the rows of their formulas.
@@ -101,7 +101,7 @@ impl Pendings {
     /// Rows with formulas of transactions of a node that are not decided.
     pub(crate) fn keys_of_coordinator(&self, node: NodeId) -> Vec<Key> {
         let keys = self.formulas.rows();
-        let of_it = |key: &&Key| self.undecided_on(key).any(|at| at.node() == node);
+        let of_it = |key: &&Key| self.undecided_on(key).any(|(_, at)| at.node() == node);
         keys.filter(of_it).cloned().collect()
     }
 

@@ -25,7 +25,11 @@ use txn::{AbortReason, JournalPort, LockMode, OpResult, Read, ScanOp, ScanRun, S
 fn look_out_in(cx: &Cx<'_>, op: &ScanOp) -> Result<(), Stop> {
     let guarded = op.read.snapshot().filter(Snapshot::is_guarded);
     match guarded.is_some_and(|snapshot| misses(cx.store, op, snapshot.at, Ts::MAX)) {
-        true => Err(Stop::aborted(AbortReason::SnapshotMisses)),
+        true => {
+            let wanted = Wanted::Rows(op.index, op.slot(), &op.range);
+            let reason = AbortReason::SnapshotMisses(Some(wanted.example()));
+            Err(Stop::aborted(reason))
+        }
         false => Ok(()),
     }
 }
@@ -243,11 +247,11 @@ impl Leap {
         let slot = op.slot();
         match op.read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
-                Self::admit_snapshot(cx, snapshot.at)?;
+                let wanted = Wanted::Rows(op.index, slot, &op.range);
+                Self::admit_snapshot(cx, wanted, snapshot.at)?;
                 if !job.commits_seen {
                     let reads = &mut |key: &Key| op.has(key);
                     let until = waits_until(snapshot);
-                    let wanted = Wanted::Rows(op.index, slot, &op.range);
                     if self.commits_below(until, wanted)
                         || self.awaits_outcomes(cx, job, until, reads)?
                     {

@@ -9,7 +9,7 @@ use base::{Planted, ShardId, Ts, is_planted};
 use core::ops::Bound;
 use store::Store;
 use txn::bulk::Wanted;
-use txn::{AbortReason, Contact, OpError, ScanOp, Snapshot};
+use txn::{Contact, OpError, ScanOp, Snapshot};
 
 /// Shards that a transaction's readers came to and whose clocks are remembered. A reader
 /// comes to a forgotten shard for the first time again, which costs a restart at worst.
@@ -80,9 +80,7 @@ impl Hands<'_> {
         snapshot: Snapshot,
         wanted: Wanted<'_>,
     ) -> Result<Ts, Stop> {
-        if snapshot.at < cx.horizon {
-            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
-        }
+        cx.admit_snapshot(wanted, snapshot.at)?;
         if let Some(bound) = job.arrival.settled {
             return Ok(bound);
         }

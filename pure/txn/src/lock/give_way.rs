@@ -15,6 +15,7 @@ use super::table::{LockRequest, LockTable, PointEntry};
 use super::wait::{OwnedItem, Waiter};
 use super::{Claim, LockMode};
 use crate::columns::Columns;
+use crate::reason::InTheWay;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Key, Planted, Time, TxnId, is_planted};
@@ -70,7 +71,7 @@ impl LockTable {
 
     /// Transactions whose shared locks are in the way of others, named since the last call.
     #[must_use]
-    pub fn take_in_the_way(&mut self) -> Vec<TxnId> {
+    pub fn take_in_the_way(&mut self) -> Vec<InTheWay> {
         core::mem::take(&mut self.in_the_way)
     }
 
@@ -95,8 +96,9 @@ impl LockTable {
                 let readers = readers.iter().filter(|reader| self.only_reads(**reader));
                 dropped.extend(readers.map(|reader| (*reader, waiter.item.clone())));
             }
+            let (key, writer) = (waiter.item.as_item().example(), waiter.txn.txn);
             for reader in readers {
-                self.name(reader);
+                self.name(reader, &key, writer);
             }
             let again = now.after(NAME_AGAIN_US);
             let waiter = self.waiters.get_mut(&arrival).expect("just seen");
@@ -126,7 +128,7 @@ impl LockTable {
             let since = *owner.deaths_since.get_or_insert(request.now);
             if request.now.since(since) >= GIVE_WAY_US {
                 owner.deaths_since = Some(Time(since.0 + NAME_AGAIN_US));
-                self.name(reader);
+                self.name(reader, &request.item.example(), txn);
             }
         }
     }
@@ -154,9 +156,14 @@ impl LockTable {
         })
     }
 
-    fn name(&mut self, reader: TxnId) {
-        if !self.in_the_way.contains(&reader) {
-            self.in_the_way.push(reader);
+    fn name(&mut self, reader: TxnId, key: &Key, writer: TxnId) {
+        if self.in_the_way.iter().all(|named| named.reader != reader) {
+            let key = key.clone();
+            self.in_the_way.push(InTheWay {
+                reader,
+                key,
+                writer,
+            });
         }
     }
 }

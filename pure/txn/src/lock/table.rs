@@ -4,6 +4,7 @@ use super::bulk::{Found, Place, Runs};
 use super::point::PointKey;
 use super::wait::{Verdict, Waiter};
 use super::{Claim, LockMode, Priority};
+use crate::reason::InTheWay;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use base::{IndexId, Key, KeyRange, LookupMap, Pieces, Planted, Slot, Time, TxnId, is_planted};
@@ -197,7 +198,7 @@ impl<'a, C: Into<Claim>> LockRequest<'a, C> {
 pub struct Conflict {
     /// What was wanted (for a range: its lower bound).
     pub key: Key,
-    /// An older transaction that holds it or waits for it.
+    /// Who holds it or waits for it before the other: of one that died, an older transaction.
     pub holder: TxnId,
 }
 
@@ -220,7 +221,7 @@ pub enum Settled {
     /// Wait-die: the transaction must be rolled back.
     Died(Conflict),
     /// The deadline passed.
-    TimedOut(Key),
+    TimedOut(Conflict),
 }
 
 /// The end of a wait.
@@ -362,7 +363,7 @@ pub struct LockTable {
     /// When the table looks whether readers keep this request waiting.
     pub(super) looks: BTreeSet<(Time, u64)>,
     /// See [`LockTable::take_in_the_way`].
-    pub(super) in_the_way: Vec<TxnId>,
+    pub(super) in_the_way: Vec<InTheWay>,
     pub(super) events: Vec<LockEvent>,
     /// Owners of ended transactions: their vectors keep their memory.
     pub(super) spare: Vec<Owner>,

@@ -168,6 +168,24 @@ impl LockTable {
         }
     }
 
+    /// A transaction for which a request waits: one that holds a lock in its way, or else one that
+    /// waits for it as well, and before it.
+    fn waited_for(&self, arrival: u64) -> TxnId {
+        let waiter = &self.waiters[&arrival];
+        let (item, own) = (waiter.item.as_item(), waiter.txn.txn);
+        let mut first = None;
+        let _ = self.find_holder(&item, waiter.claim, own, &mut |holder| {
+            first = Some(holder.txn.txn);
+            ControlFlow::Break(())
+        });
+        if first.is_none() {
+            self.each_waiter(&item, waiter.claim, own, &mut |_, other| {
+                first = first.or(Some(other.txn.txn));
+            });
+        }
+        first.unwrap_or(own)
+    }
+
     /// Whether `txn` holds a lock that `waiter` waits for.
     fn is_held_up_by(&self, waiter: &Waiter, txn: TxnId) -> bool {
         if !self.owners.contains(&txn) {
@@ -600,8 +618,11 @@ impl LockTable {
             if at > now {
                 break;
             }
-            let key = self.waiters[&arrival].item.as_item().example();
-            freed.push(self.finish(arrival, Settled::TimedOut(key)).item);
+            let conflict = Conflict {
+                key: self.waiters[&arrival].item.as_item().example(),
+                holder: self.waited_for(arrival),
+            };
+            freed.push(self.finish(arrival, Settled::TimedOut(conflict)).item);
         }
         self.settle(freed);
         self.look_for_readers(now);

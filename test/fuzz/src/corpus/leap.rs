@@ -237,7 +237,7 @@ fn of_reads() -> Vec<Body> {
             keys: vec![key(), key()],
         })),
         fetched(Ok(vec![(key(), row)])),
-        fetched(Err(AbortReason::SnapshotTooOld)),
+        fetched(Err(AbortReason::SnapshotTooOld(key()))),
     ]
 }
 

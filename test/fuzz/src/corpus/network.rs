@@ -148,7 +148,10 @@ fn of_leads() -> Vec<Body> {
             wait: Position(7),
         })),
         Body::Gathered(Box::new(Gathered {
-            vote: Err(AbortReason::LockTimeout(key())),
+            vote: Err(AbortReason::LockTimeout {
+                key: key(),
+                holder: txn(),
+            }),
             wait: Position(0),
         })),
     ]

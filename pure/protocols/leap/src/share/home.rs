@@ -81,7 +81,7 @@ impl Leap {
     fn lend(&mut self, cx: &mut Cx<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
         let gone = (cx.schema_changed)(key.index).is_none();
         if gone || self.home.table.contains_key(key) {
-            let reason = gone.then_some(AbortReason::SchemaChanged);
+            let reason = gone.then_some(AbortReason::SchemaChanged(Some(key.index)));
             self.refuse_request(cx, to, incarnation, seq, reason);
             return;
         }

@@ -423,7 +423,7 @@ fn a_row_in_doubt_is_refused() {
     world.settle();
     assert!(world.take_answer(waiting).is_none());
     world.kill(NodeId(2));
-    let doubt = cut_off("a0", 2, Tie::Doubt);
+    let doubt = cut_off("a0", 2, Tie::Doubt(Box::new(shipping)));
     assert_eq!(reason(&told(&mut world, waiting)), Some(&doubt));
     world.tick(250_000);
     let doubts = world.shards[&shard(1)].protocol.doubts(world.now);

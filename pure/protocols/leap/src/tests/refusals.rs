@@ -121,7 +121,9 @@ fn a_lock_that_is_not_free_in_time_ends_its_transaction() {
     assert!(world.take_answer(id).is_none());
     world.tick(2_000);
     let reply = world.take_answer(id).unwrap();
-    assert_eq!(reason(&reply), Some(&AbortReason::LockTimeout(key("a0"))));
+    let key = key("a0");
+    let late = AbortReason::LockTimeout { key, holder };
+    assert_eq!(reason(&reply), Some(&late));
     world.commit(holder);
     assert!(world.is_idle());
 }

@@ -258,7 +258,7 @@ fn a_history_that_was_cut_refuses_old_snapshots() {
     let id = world.submit(txn, read, true);
     world.settle();
     let reply = world.take_answer(id).unwrap();
-    let error = OpError::Aborted(txn::AbortReason::SnapshotTooOld);
+    let error = OpError::Aborted(txn::AbortReason::SnapshotTooOld(key("a0")));
     assert_eq!(reply.result, Err(error));
 }
 
@@ -270,7 +270,10 @@ fn a_guarded_snapshot_refuses_what_it_may_miss() {
     run(&mut world, 2, add("a0", 10));
     run(&mut world, 3, insert("bb0", 7));
     let after = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
-    let missed = || Err(OpError::Aborted(txn::AbortReason::SnapshotMisses));
+    let missed = |key| {
+        let reason = txn::AbortReason::SnapshotMisses(Some(key));
+        Err(OpError::Aborted(reason))
+    };
     for at in [1, 2, 3] {
         for (ts, name, expected) in [
             (before, "a0", None),
@@ -287,7 +290,7 @@ fn a_guarded_snapshot_refuses_what_it_may_miss() {
             world.settle();
             let reply = world.take_answer(id).unwrap();
             match expected {
-                None => assert_eq!(reply.result, missed(), "{name} at {at}"),
+                None => assert_eq!(reply.result, missed(self::key(name)), "{name} at {at}"),
                 Some(value) => assert_eq!(number(&reply), Some(value), "{name} at {at}"),
             }
         }
@@ -295,7 +298,12 @@ fn a_guarded_snapshot_refuses_what_it_may_miss() {
         let read = Read::Snapshot(Snapshot::guarded(before, before));
         let id = world.submit_to(txn, shard(1), scan(read, 100, false, None), true);
         world.settle();
-        assert_eq!(world.take_answer(id).unwrap().result, missed());
+        let reply = world.take_answer(id).unwrap();
+        let Err(OpError::Aborted(txn::AbortReason::SnapshotMisses(Some(row)))) = &reply.result
+        else {
+            panic!("{reply:?}");
+        };
+        assert_eq!(row.index, TABLE);
         let read = Read::Snapshot(Snapshot::guarded(after, after));
         assert_eq!(
             scan_all(&mut world, at, read, 100, false),

@@ -370,8 +370,9 @@ fn a_copy_has_no_history() {
         mode: LockMode::Shared,
     };
     let program = program(Test::Read);
-    let key = key("a0");
+    let row = key("a0");
+    let key = row.clone();
     let (_, reply) = run(&mut world, 2, Op::Get { key, read, program });
-    let refused = Err(OpError::Aborted(AbortReason::SnapshotTooOld));
+    let refused = Err(OpError::Aborted(AbortReason::SnapshotTooOld(row)));
     assert_eq!(reply.result, refused);
 }

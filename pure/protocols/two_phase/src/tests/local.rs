@@ -456,7 +456,10 @@ fn lock_timeout_and_cancel_free_what_was_held() {
     assert!(world.take_answer(id).is_none());
     world.tick(1);
     let reply = world.take_answer(id).expect("timed out");
-    let reason = AbortReason::LockTimeout(key(TABLE, "a"));
+    let reason = AbortReason::LockTimeout {
+        key: key(TABLE, "a"),
+        holder,
+    };
     assert_eq!(reply.result, Err(OpError::Aborted(reason)));
     let waiter = world.begin(home());
     let id = world.submit_to(waiter, home(), add, false);
@@ -480,16 +483,19 @@ fn changed_schema_aborts_at_the_statement_and_at_commit() {
     let reply = done(&mut world, late, insert("b"), false);
     assert_eq!(
         reply.result,
-        Err(OpError::Aborted(AbortReason::SchemaChanged))
+        Err(OpError::Aborted(AbortReason::SchemaChanged(Some(TABLE))))
     );
     // There is nothing left to commit.
     assert_eq!(
         reply.outcome,
-        Some(Outcome::Aborted(AbortReason::SchemaChanged))
+        Some(Outcome::Aborted(AbortReason::SchemaChanged(Some(TABLE))))
     );
     let id = world.commit(early);
     let outcome = world.take_answer(id).and_then(|reply| reply.outcome);
-    assert_eq!(outcome, Some(Outcome::Aborted(AbortReason::SchemaChanged)));
+    assert_eq!(
+        outcome,
+        Some(Outcome::Aborted(AbortReason::SchemaChanged(Some(TABLE))))
+    );
     assert_eq!(world.value_at(home(), &key(TABLE, "a")), None);
     assert!(world.shards[&home()].protocol.is_idle());
 }
@@ -508,7 +514,9 @@ fn old_snapshots_are_refused() {
     let reply = done(&mut world, txn, get, false);
     assert_eq!(
         reply.result,
-        Err(OpError::Aborted(AbortReason::SnapshotTooOld))
+        Err(OpError::Aborted(AbortReason::SnapshotTooOld(key(
+            TABLE, "a"
+        ))))
     );
 }
 
