@@ -143,11 +143,7 @@ impl Leap {
     }
 
     /// Merges the snapshot into the clock and refuses what is not kept any more.
-    pub(crate) fn admit_snapshot(
-        cx: &mut Cx<'_>,
-        wanted: Wanted<'_>,
-        ts: Ts,
-    ) -> Result<(), Stop> {
+    pub(crate) fn admit_snapshot(cx: &mut Cx<'_>, wanted: Wanted<'_>, ts: Ts) -> Result<(), Stop> {
         cx.admit_snapshot(wanted, ts)?;
         // Later commits on this shard, and on those that get rows from it, lie above the snapshot.
         cx.clock.merge(ts);
