@@ -27,6 +27,7 @@ pub mod planted;
 pub mod prng;
 pub mod row;
 pub mod steady;
+mod tag;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -48,5 +49,6 @@ pub use placement::Placement;
 pub use planted::{Planted, is_planted, plant};
 pub use prng::Prng;
 pub use row::RowRef;
+pub use tag::Tag;
 pub use time::{Clock, Time, Ts};
 pub use types::{ArrayKind, Reg, Type};

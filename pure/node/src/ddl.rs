@@ -45,7 +45,7 @@ use session::ConnId;
 use session::message::{DdlStop, FromTxn, TxnHandle};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use txn::{AbortReason, Outcome};
+use txn::{AbortReason, OpError, Outcome};
 
 /// Who asked for a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -374,10 +374,11 @@ impl Ddl {
                 }
                 change.position = next;
             }
-            Err(session::message::Failure::Sql(error)) => change.fail(error),
-            Err(session::message::Failure::Aborted(reason))
-                if attempts < BATCH_ATTEMPTS_MAX && may_pass(&reason) =>
-            {
+            Err(OpError::Sql(error)) => change.fail(error),
+            Err(OpError::Raise(_)) => {
+                unreachable!("a transaction answers a refused snapshot itself")
+            }
+            Err(OpError::Aborted(reason)) if attempts < BATCH_ATTEMPTS_MAX && may_pass(&reason) => {
                 let attempts = attempts + 1;
                 change.waiting = Waiting::Batch {
                     fill,
@@ -385,7 +386,7 @@ impl Ddl {
                     attempts,
                 };
             }
-            Err(session::message::Failure::Aborted(reason)) => {
+            Err(OpError::Aborted(reason)) => {
                 let error = match node_away(&reason) {
                     Some(node) => rows_away(node),
                     None => session::errors::aborted(&reason, None),

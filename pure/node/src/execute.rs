@@ -4,19 +4,19 @@
 use crate::core::clocks_suffice;
 use crate::port::StatementPort;
 use crate::snapshot::Held;
-use base::{Planted, RowBatch, Ts, is_planted};
-use exec::port::{ExecError, OpFuture, Params};
-use exec::{Completed, Fast, Port, Running};
+use base::{Planted, RowBatch, Tag, Ts, is_planted};
+use exec::port::{OpFuture, Params};
+use exec::{Fast, Port, Running};
 use plan::{Plan, PlanKind};
 use session::message::FromTxn;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use txn::{Op, OpResult, Snapshot};
+use txn::{Op, OpError, OpResult, Snapshot};
 
 /// A statement that has been started.
 pub(crate) enum Start {
-    Over(Result<Completed, ExecError>),
+    Over(Result<Tag, OpError>),
     Running(Running),
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn start_exact(plan: Arc<Plan>, params: Params, port: Rc<StatementPor
 /// Raises a snapshot to the largest clock of all shards that can be reached. If that is all of
 /// them, the reader misses nothing: a shard that answered a commit before had a clock above it.
 /// Else a protocol whose shards do not remember what they told readers looks at each row.
-async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, ExecError> {
+async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, OpError> {
     let planned = port.catalog().version;
     let mut raised = Held {
         exact: true,
@@ -84,11 +84,7 @@ async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, ExecE
 }
 
 /// Runs a plan to its end.
-async fn execute(
-    plan: Arc<Plan>,
-    params: Params,
-    port: Rc<StatementPort>,
-) -> Result<Completed, ExecError> {
+async fn execute(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Result<Tag, OpError> {
     match start(plan, params, port) {
         Start::Over(result) => result,
         Start::Running(future) => future.await,
@@ -104,14 +100,14 @@ pub(crate) fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) ->
     match exec::execute_fast(&plan, &params, &*port) {
         None => Start::Running(exec::execute(plan, params, port)),
         Some(Err(error)) => Start::Over(Err(error)),
-        Some(Ok(Fast::Done(rows, completed))) => {
+        Some(Ok(Fast::Done(rows, tag))) => {
             hand_over(&port, rows);
-            Start::Over(Ok(completed))
+            Start::Over(Ok(tag))
         }
         Some(Ok(Fast::Pending(wait))) => Start::Running(Box::pin(async move {
-            let (rows, completed) = wait.wait(plan, params, port.clone()).await?;
+            let (rows, tag) = wait.wait(plan, params, port.clone()).await?;
             hand_over(&port, rows);
-            Ok(completed)
+            Ok(tag)
         })),
     }
 }

@@ -1,9 +1,10 @@
 //! One batch of a schema change's work over existing rows, as a transaction of the node.
 
 use crate::port::StatementPort;
+use base::Tag;
 use catalog::{Column, Index};
+use exec::Running;
 use exec::fill::FillPosition;
-use exec::{Completed, Running, Tag};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -44,8 +45,6 @@ pub(crate) fn batch(
             }
         };
         *next.borrow_mut() = found;
-        Ok(Completed {
-            tag: Tag::Word("FILL"),
-        })
+        Ok(Tag::Word("FILL"))
     })
 }

@@ -13,7 +13,7 @@ use base::{
 use bind::PlanCx;
 use bind::rel::Signal;
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
-use exec::port::{ExecError, OpAnswer, Started};
+use exec::port::{OpAnswer, Started};
 use parse::Statement;
 use parse::session::Isolation;
 use parse::show::Show;
@@ -161,14 +161,10 @@ impl StatementPort {
             *self.txn.outcome.borrow_mut() = Some(outcome);
             if unknown {
                 // There is no result to go on with; the session is told of the outcome.
-                return Err(ExecError::Sql(session::errors::unknown_outcome()));
+                return Err(OpError::Sql(session::errors::unknown_outcome()));
             }
         }
-        reply.result.map_err(|error| match error {
-            OpError::Aborted(reason) => ExecError::Aborted(reason),
-            OpError::Sql(error) => ExecError::Sql(error),
-            OpError::Raise(at) => ExecError::Raised(at),
-        })
+        reply.result
     }
 
     fn statement_snapshot(&self) -> Snapshot {
@@ -308,12 +304,12 @@ impl exec::Port for StatementPort {
         let mut core = self.txn.core.borrow_mut();
         if core.journal.full && op.is_write() {
             let error = disk_full(core.config.shard.node());
-            return Started::Ready(Some(Err(ExecError::Sql(error))));
+            return Started::Ready(Some(Err(OpError::Sql(error))));
         }
         if core.config.nodes.len() > 1
             && let Some(bytes) = op.program().and_then(Program::too_long)
         {
-            return Started::Ready(Some(Err(ExecError::Sql(program_too_long(bytes)))));
+            return Started::Ready(Some(Err(OpError::Sql(program_too_long(bytes)))));
         }
         if !self.autocommit {
             self.txn.used.note(&op);
@@ -544,7 +540,7 @@ impl exec::Port for StatementPort {
         &self,
         sequence: &Sequence,
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<i64, ExecError>> {
+    ) -> Poll<Result<i64, OpError>> {
         let drawn = draw(&self.sequences, sequence, ticket);
         if let Poll::Ready(Ok(value)) = &drawn {
             let currval = &mut self.effects.borrow_mut().currval;
@@ -592,7 +588,7 @@ impl exec::Port for StatementPort {
         Poll::Pending
     }
 
-    fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
+    fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, OpError>> {
         let (database, shards) = (&self.database.name, self.catalog.placement.shards());
         let here = self.txn.id.shard;
         self.shows
@@ -610,7 +606,7 @@ impl exec::Port for StatementPort {
         pid: i32,
         signal: Signal,
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<bool, ExecError>> {
+    ) -> Poll<Result<bool, OpError>> {
         let shards = self.catalog.placement.shards();
         let mut shows = self.shows.borrow_mut();
         shows.poll_signal(pid, signal, shards, ticket)

@@ -6,16 +6,16 @@
 //! another one's lock. After a crash the rest of a block is lost: a gap again, never a repetition.
 
 use base::key::Slot;
-use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Type};
+use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Tag, Type};
 use catalog::Sequence;
-use exec::port::{ExecError, OpFuture};
-use exec::{Completed, Port, Running, Tag};
+use exec::port::OpFuture;
+use exec::{Port, Running};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::Poll;
 use store::Write;
-use txn::{LockMode, Op, OpResult, Read};
+use txn::{LockMode, Op, OpError, OpResult, Read};
 
 /// Numbers drawn at a time: one extra transaction for each such batch of values.
 pub(crate) const BLOCK_COUNT: i64 = 32;
@@ -31,7 +31,7 @@ struct Block {
 #[derive(Default)]
 pub(crate) struct SequenceDraws {
     blocks: BTreeMap<IndexId, Block>,
-    failed: BTreeMap<IndexId, ExecError>,
+    failed: BTreeMap<IndexId, OpError>,
     /// Sequences for which a block is to be drawn; the machine starts the transactions.
     pub(crate) wanted: Vec<Sequence>,
     drawing: Vec<IndexId>,
@@ -39,7 +39,7 @@ pub(crate) struct SequenceDraws {
 
 impl SequenceDraws {
     /// A draw has ended; statements that wait look again.
-    pub(crate) fn on_drawn(&mut self, id: IndexId, result: Result<(), ExecError>) {
+    pub(crate) fn on_drawn(&mut self, id: IndexId, result: Result<(), OpError>) {
         self.drawing.retain(|drawing| *drawing != id);
         if let Err(error) = result {
             self.failed.insert(id, error);
@@ -52,7 +52,7 @@ pub(crate) fn draw(
     draws: &Rc<RefCell<SequenceDraws>>,
     sequence: &Sequence,
     ticket: &mut Option<u64>,
-) -> Poll<Result<i64, ExecError>> {
+) -> Poll<Result<i64, OpError>> {
     let mut draws = draws.borrow_mut();
     if let Some(block) = draws
         .blocks
@@ -110,7 +110,7 @@ pub(crate) fn draw_block(
         };
         let count = numbers_left(&sequence, next).min(BLOCK_COUNT);
         if count == 0 {
-            return Err(ExecError::Sql(exhausted(&sequence)));
+            return Err(OpError::Sql(exhausted(&sequence)));
         }
         let after = next.wrapping_add(sequence.increment.wrapping_mul(count));
         let mut row = Vec::new();
@@ -128,9 +128,7 @@ pub(crate) fn draw_block(
         // Used only after the commit: a failed commit is followed by another draw, and the numbers
         // of this one are then never given out.
         draws.borrow_mut().blocks.insert(sequence.id, block);
-        Ok(Completed {
-            tag: Tag::Word("NEXTVAL"),
-        })
+        Ok(Tag::Word("NEXTVAL"))
     })
 }
 

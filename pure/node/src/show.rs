@@ -4,11 +4,11 @@
 use crate::message::ShowKind;
 use base::{Datum, RowBatch, ShardId, Time};
 use bind::rel::Signal;
-use exec::port::ExecError;
 use parse::show::Show;
 use session::pid_shard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
+use txn::OpError;
 
 /// Rows of SHOW HOTTEST.
 pub(crate) const HOTTEST_ROWS: usize = 20;
@@ -45,7 +45,7 @@ impl Shows {
         shards: &[ShardId],
         here: ShardId,
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<RowBatch, ExecError>> {
+    ) -> Poll<Result<RowBatch, OpError>> {
         // Which nodes are connected is a fact of the asked shard.
         let whom = match what {
             Show::Nodes => core::slice::from_ref(&here),
@@ -73,7 +73,7 @@ impl Shows {
         signal: Signal,
         shards: &[ShardId],
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<bool, ExecError>> {
+    ) -> Poll<Result<bool, OpError>> {
         let terminate = signal == Signal::Terminate;
         let shard = pid_shard(pid).filter(|shard| shards.contains(shard));
         let Some(shard) = shard else {
@@ -90,7 +90,7 @@ impl Shows {
         database: &str,
         shards: &[ShardId],
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<RowBatch, ExecError>> {
+    ) -> Poll<Result<RowBatch, OpError>> {
         let Some(id) = *ticket else {
             self.next_id += 1;
             let up = shards

@@ -13,21 +13,18 @@ use crate::snapshot::Held;
 use crate::used::Used;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
-use exec::port::ExecError;
-use exec::{Completed, Running};
+use exec::Running;
 use give_way::Ended;
 use parse::session::Isolation;
 use plan::Plan;
-use session::message::{
-    BeginRequest, Done, Failure, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
-};
+use session::message::{BeginRequest, Done, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use txn::contract::{ATTEMPTS_UNTIL_URGENT, Submitted};
-use txn::{AbortReason, OpId, OpReply, Outcome, TxnOptions};
+use txn::{AbortReason, OpError, OpId, OpReply, Outcome, TxnOptions};
 use wire::Tag;
 
 /// The connection of work that no client asked for.
@@ -204,7 +201,7 @@ impl Txns {
         self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
         let future = if !begins && txn.shared.used.has_lost_table(&port.database) {
-            Start::Over(Err(ExecError::Aborted(AbortReason::SchemaChanged(None))))
+            Start::Over(Err(OpError::Aborted(AbortReason::SchemaChanged(None))))
         } else if begins && port.asks_for_clocks() {
             Start::Running(start_exact(plan.clone(), params.clone(), port.clone()))
         } else {
@@ -319,7 +316,7 @@ impl Txns {
             core.clock.tick(now)
         });
         let done = Done {
-            result: Err(Failure::Aborted(reason.clone())),
+            result: Err(OpError::Aborted(reason.clone())),
             outcome: Some(Outcome::Aborted(reason)),
             wait: Position(0),
             priority_ts,
@@ -496,27 +493,13 @@ impl Txns {
     }
 
     /// The executor is done with a statement.
-    fn finish(
-        &mut self,
-        handle: TxnHandle,
-        statement: StatementNo,
-        result: Result<Completed, ExecError>,
-    ) {
-        match result {
-            Ok(completed) => self.end_statement(handle, statement, Ok(tag_of(completed))),
-            Err(ExecError::Sql(error)) => {
-                self.end_statement(handle, statement, Err(Failure::Sql(error)));
-            }
-            Err(ExecError::Aborted(reason)) => {
-                self.end_statement(handle, statement, Err(Failure::Aborted(reason)));
-            }
-            Err(ExecError::Raised(at)) => {
-                if !self.start_again(handle, statement, at) {
-                    let failure = Failure::Aborted(AbortReason::SnapshotMisses(None));
-                    self.end_statement(handle, statement, Err(failure));
-                }
-            }
-        }
+    fn finish(&mut self, handle: TxnHandle, statement: StatementNo, result: Result<Tag, OpError>) {
+        let result = match result {
+            Err(OpError::Raise(at)) if self.start_again(handle, statement, at) => return,
+            Err(OpError::Raise(_)) => Err(OpError::Aborted(AbortReason::SnapshotMisses(None))),
+            ended => ended,
+        };
+        self.end_statement(handle, statement, result);
     }
 
     /// Executes a statement once more at a snapshot that is at least `at`. False: something of it,
@@ -546,7 +529,7 @@ impl Txns {
         &mut self,
         handle: TxnHandle,
         statement: StatementNo,
-        result: Result<Tag, Failure>,
+        result: Result<Tag, OpError>,
     ) {
         let txn = self
             .by_handle
@@ -570,10 +553,10 @@ impl Txns {
                 self.forget(handle);
             }
             (Ok(tag), None) if autocommit => self.commit(handle, Some((statement, tag))),
-            (Err(failure), None) if autocommit || matches!(failure, Failure::Aborted(_)) => {
+            (Err(failure), None) if autocommit || matches!(failure, OpError::Aborted(_)) => {
                 let reason = match &failure {
-                    Failure::Aborted(reason) => reason.clone(),
-                    Failure::Sql(_) => AbortReason::Requested,
+                    OpError::Aborted(reason) => reason.clone(),
+                    OpError::Sql(_) | OpError::Raise(_) => AbortReason::Requested,
                 };
                 self.abort(handle);
                 let outcome = Some(Outcome::Aborted(reason));
@@ -589,7 +572,7 @@ impl Txns {
         &mut self,
         handle: TxnHandle,
         statement: StatementNo,
-        result: Result<Tag, Failure>,
+        result: Result<Tag, OpError>,
         outcome: Option<Outcome>,
         wait: Position,
     ) {
@@ -680,7 +663,7 @@ impl Txns {
         };
         let result = match &outcome {
             Outcome::Committed { .. } | Outcome::Unknown => Ok(tag),
-            Outcome::Aborted(reason) => Err(Failure::Aborted(reason.clone())),
+            Outcome::Aborted(reason) => Err(OpError::Aborted(reason.clone())),
         };
         self.done(handle, statement, result, Some(outcome), reply.wait);
         self.forget(handle);
@@ -744,7 +727,7 @@ impl Txns {
         let running: Vec<StatementNo> = running.map(|(number, _)| *number).collect();
         for statement in running {
             if self.statement(handle, statement).is_some() {
-                self.end_statement(handle, statement, Err(Failure::Sql(error.clone())));
+                self.end_statement(handle, statement, Err(OpError::Sql(error.clone())));
             }
         }
     }
@@ -778,19 +761,8 @@ impl Txns {
             if self.statement(handle, statement).is_some() {
                 let text = "canceling statement due to statement timeout";
                 let error = SqlError::new(SqlState::QUERY_CANCELED, text);
-                self.end_statement(handle, statement, Err(Failure::Sql(error)));
+                self.end_statement(handle, statement, Err(OpError::Sql(error)));
             }
         }
-    }
-}
-
-fn tag_of(completed: Completed) -> Tag {
-    match completed.tag {
-        exec::Tag::Select(rows) => Tag::Count("SELECT", rows),
-        exec::Tag::Insert(rows) => Tag::Insert(rows),
-        exec::Tag::Update(rows) => Tag::Count("UPDATE", rows),
-        exec::Tag::Delete(rows) => Tag::Count("DELETE", rows),
-        exec::Tag::Copy(rows) => Tag::Count("COPY", rows),
-        exec::Tag::Word(word) => Tag::Word(word),
     }
 }

@@ -296,7 +296,7 @@ impl Session {
             PortalState::Suspended(cursor) => self.resume(cx, cursor, start),
             PortalState::Rest(rows, tag) => self.give_rows(&start, *rows, tag),
             PortalState::Finished(tag) => {
-                self.complete(tag.clone());
+                self.complete(tag);
                 self.leave_portal(start.portal.as_deref(), PortalState::Finished(tag));
             }
             PortalState::Spent => {
@@ -332,7 +332,7 @@ impl Session {
             self.say(Reply::PortalSuspended, Position(0));
             PortalState::Rest(Box::new(rows), tag)
         } else {
-            self.complete(tag.clone());
+            self.complete(tag);
             PortalState::Finished(tag)
         };
         self.leave_portal(start.portal.as_deref(), state);

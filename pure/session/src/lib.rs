@@ -383,6 +383,7 @@ impl Session {
     }
 
     /// When [`Session::on_tick`] wants to be called; never for a session that is over.
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.life == Life::Closed {
             return None;
@@ -399,6 +400,7 @@ impl Session {
 
     /// When [`Session::on_tick`] wants to be called because nothing has followed an Execute. Apart
     /// from [`Session::deadline`]: it is set and unset by nearly every statement.
+    #[inline]
     pub fn lookahead_until(&self) -> Option<Time> {
         self.lookahead_until
     }
@@ -422,6 +424,7 @@ impl Session {
     }
 
     /// Whether it may have left something of a long statement ([`SessionCx::leftovers`]).
+    #[inline]
     pub fn has_long(&self) -> bool {
         self.has_long
     }

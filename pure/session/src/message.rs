@@ -9,7 +9,7 @@ use parse::session::Isolation;
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use txn::{AbortReason, Outcome};
+use txn::{OpError, Outcome};
 use wire::Tag;
 
 /// Names a transaction of a session inside a node: who asks, and which of its transactions.
@@ -155,9 +155,9 @@ pub enum FromTxn {
 /// End of a statement.
 #[derive(Debug)]
 pub struct Done {
-    /// Its tag, or why it failed. After `Failure::Aborted` the transaction is gone; after
-    /// `Failure::Sql` it is gone if it was autocommit, else it waits for Rollback.
-    pub result: Result<Tag, Failure>,
+    /// Its tag, or why it failed. After `OpError::Aborted` the transaction is gone; after
+    /// `OpError::Sql` it is gone if it was autocommit, else it waits for Rollback.
+    pub result: Result<Tag, OpError>,
     /// How the transaction ended, if it was autocommit and reached its end.
     pub outcome: Option<Outcome>,
     /// Answers built from it wait for this position (what it read, and its commit) unless
@@ -180,15 +180,6 @@ pub struct SettingChange {
     pub value: String,
     /// It ends with the transaction.
     pub local: bool,
-}
-
-/// Why a statement failed.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Failure {
-    /// An error of the statement.
-    Sql(SqlError),
-    /// The protocol rolled the transaction back; running it again may help.
-    Aborted(AbortReason),
 }
 
 /// Why a client does not want its schema change any more.

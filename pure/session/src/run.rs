@@ -6,15 +6,18 @@ use super::portal::{Cursor, PortalState};
 use super::retry::ATTEMPTS_MAX;
 use super::{Activity, Block, CREDIT_BATCHES, Session, SessionCx, errors};
 use crate::message::{
-    BeginRequest, Done, Failure, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
+    BeginRequest, Done, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
 };
 use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, is_planted};
 use exec::port::Params;
 use plan::{DdlPlan, Plan, PlanKind};
 use std::rc::Rc;
 use std::sync::Arc;
-use txn::{AbortReason, Outcome};
+use txn::{AbortReason, OpError, Outcome};
 use wire::{Format, Reply, Tag};
+
+/// Why no statement ends with [`OpError::Raise`].
+const RAISED: &str = "a transaction answers a refused snapshot itself";
 
 /// The transaction that the session has open at a coordinator.
 pub(super) struct OpenTxn {
@@ -537,11 +540,12 @@ impl Session {
     fn on_suspended_done(&mut self, cx: &mut SessionCx<'_>, number: StatementNo, done: Done) {
         let failed = match &done.result {
             Ok(_) => None,
-            Err(Failure::Sql(error)) => Some((error.clone(), false)),
-            Err(Failure::Aborted(reason)) => Some((
+            Err(OpError::Sql(error)) => Some((error.clone(), false)),
+            Err(OpError::Aborted(reason)) => Some((
                 errors::aborted(reason, self.database(cx).ok().map(|d| &**d)),
                 true,
             )),
+            Err(OpError::Raise(_)) => unreachable!("{RAISED}"),
         };
         if let Some((error, gone)) = failed {
             let txn = self.txn.as_mut().expect("checked by the caller");
@@ -580,10 +584,11 @@ impl Session {
                 self.txn = None;
                 self.fail(cx, errors::unknown_outcome(), done.wait);
             }
-            (Ok(_), Some(Outcome::Aborted(reason))) | (Err(Failure::Aborted(reason)), _) => {
+            (Ok(_), Some(Outcome::Aborted(reason))) | (Err(OpError::Aborted(reason)), _) => {
                 self.on_aborted(cx, reason, done.wait);
             }
-            (Err(Failure::Sql(error)), outcome) => {
+            (Err(OpError::Raise(_)), _) => unreachable!("{RAISED}"),
+            (Err(OpError::Sql(error)), outcome) => {
                 let txn = self.txn.as_mut().expect("checked by the caller");
                 txn.gone = outcome.is_some() || self.steps[self.at].autocommit;
                 if error.is_retryable() && txn.retryable && txn.tries < ATTEMPTS_MAX {
@@ -604,7 +609,7 @@ impl Session {
             None => tag,
         };
         let again = match step.plan.returns_rows {
-            true => PortalState::Finished(tag.clone().with_count(0)),
+            true => PortalState::Finished(tag.with_count(0)),
             false => PortalState::Spent,
         };
         self.say_of_step(Reply::CommandComplete(tag), wait);

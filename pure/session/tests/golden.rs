@@ -31,14 +31,14 @@ use base::{
 };
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use session::Away;
-use session::message::{DdlCall, Done, Failure, FromTxn, Quiesce, ToTxn, TxnHandle};
+use session::message::{DdlCall, Done, FromTxn, Quiesce, ToTxn, TxnHandle};
 use session::{ConnId, Leftovers, PreparationResult};
 use session::{PlanCache, Session, SessionCx, Statistics};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use txn::{AbortReason, Counters, DoubtfulWait, Outcome, Tie};
+use txn::{AbortReason, Counters, DoubtfulWait, OpError, Outcome, Tie};
 use wire::{ClientMessage, Format, Tag};
 
 const HERE: ShardId = ShardId(0);
@@ -441,10 +441,10 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
         "fail" => {
             let (state, text) = rest.split_once(' ').expect("STATE TEXT");
             let state = SqlState(state.as_bytes().try_into().expect("five letters"));
-            done(Err(Failure::Sql(SqlError::new(state, text))), None, 80)
+            done(Err(OpError::Sql(SqlError::new(state, text))), None, 80)
         }
-        "die" => done(Err(Failure::Aborted(die())), None, 0),
-        "lost" => done(Err(Failure::Aborted(reason(rest))), None, 0),
+        "die" => done(Err(OpError::Aborted(die())), None, 0),
+        "lost" => done(Err(OpError::Aborted(reason(rest))), None, 0),
         "ended" => {
             let outcome = match number {
                 "committed" => Outcome::Committed {

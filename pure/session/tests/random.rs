@@ -6,12 +6,12 @@ use base::{
 };
 use catalog::Catalog;
 use session::Away;
-use session::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
+use session::message::{Done, FromTxn, StatementNo, ToTxn, TxnHandle};
 use session::{ConnId, Leftovers, Preparation, PreparationResult};
 use session::{PlanCache, Session, SessionCx, Statistics};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use txn::{AbortReason, Counters, Outcome};
+use txn::{AbortReason, Counters, OpError, Outcome};
 use wire::{ClientMessage, Format, Reply, Tag};
 
 const HERE: ShardId = ShardId(0);
@@ -206,7 +206,7 @@ impl World {
                         handle,
                         number,
                         running.autocommit,
-                        Err(Failure::Sql(error)),
+                        Err(OpError::Sql(error)),
                         None,
                     );
                 }
@@ -222,10 +222,10 @@ impl World {
         handle: TxnHandle,
         number: StatementNo,
         autocommit: bool,
-        result: Result<Tag, Failure>,
+        result: Result<Tag, OpError>,
         outcome: Option<Outcome>,
     ) {
-        if autocommit || matches!(result, Err(Failure::Aborted(_))) {
+        if autocommit || matches!(result, Err(OpError::Aborted(_))) {
             self.txns.remove(&handle);
         }
         let (wait, priority_ts) = (Position(0), Ts(7));
@@ -288,10 +288,10 @@ impl World {
         txn.running.remove(&number);
         let commit_ts = Ts(8);
         if dies {
-            self.end(handle, number, autocommit, Err(Failure::Aborted(die)), None);
+            self.end(handle, number, autocommit, Err(OpError::Aborted(die)), None);
         } else if self.prng.below(100) < self.fail_percent {
             let error = SqlError::new(SqlState::UNIQUE, "duplicate key");
-            self.end(handle, number, autocommit, Err(Failure::Sql(error)), None);
+            self.end(handle, number, autocommit, Err(OpError::Sql(error)), None);
         } else {
             let outcome = autocommit.then_some(Outcome::Committed { commit_ts });
             self.end(

@@ -35,10 +35,7 @@ pub struct Answer {
 impl Answer {
     /// Rows that the statement touched or returned, as its tag says.
     pub fn count(&self) -> u64 {
-        match self.tag {
-            Tag::Count(_, count) | Tag::Insert(count) => count,
-            Tag::Word(_) => 0,
-        }
+        self.tag.count()
     }
 
     /// The value at `row`, `column` as text; `None` if it is NULL or not there.

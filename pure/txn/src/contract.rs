@@ -195,17 +195,24 @@ pub enum Outcome {
     Unknown,
 }
 
-/// Why an operation has no result.
+/// Why an operation, or a statement, has no result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum OpError {
-    /// The protocol has rolled the transaction back.
+    /// The protocol has rolled the transaction back; it may be run again.
     Aborted(AbortReason),
     /// The statement failed; the transaction still holds its locks and must be aborted by the
     /// caller.
     Sql(SqlError),
     /// The reader must not miss what lies above its snapshot: it may read again at this timestamp,
-    /// and the shards that it has been to will not refuse that. The transaction goes on.
+    /// and the shards that it has been to will not refuse that, if nothing of it has become
+    /// visible. The transaction goes on. Sessions never hear of it.
     Raise(Ts),
+}
+
+impl From<SqlError> for OpError {
+    fn from(error: SqlError) -> OpError {
+        OpError::Sql(error)
+    }
 }
 
 /// The answer to [`Protocol::submit`].

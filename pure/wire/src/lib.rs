@@ -24,7 +24,8 @@ mod encode;
 mod fuzz;
 mod message;
 
+pub use base::Tag;
 pub use decode::{Decoder, Incoming, MESSAGE_BYTES_MAX, STARTUP_BYTES_MAX};
 pub use encode::encode;
 pub use fuzz::fuzz;
-pub use message::{ClientMessage, Format, Reply, Severity, Tag, TxnStatus};
+pub use message::{ClientMessage, Format, Reply, Severity, TxnStatus};

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{OutColumn, RowBatch, SqlError, Type};
+use base::{OutColumn, RowBatch, SqlError, Tag, Type};
 
 /// Text or binary form of a value on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,26 +155,4 @@ pub enum Reply {
     Error(Severity, SqlError),
     /// Close the connection after what was said.
     Close,
-}
-
-/// A command tag without formatting: most are a word and a count.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Tag {
-    /// `SELECT n`, `UPDATE n`, ...
-    Count(&'static str, u64),
-    /// `INSERT 0 n`
-    Insert(u64),
-    /// `BEGIN`, `CREATE TABLE`, ...
-    Word(&'static str),
-}
-
-impl Tag {
-    /// The same with another count, if it has one.
-    pub fn with_count(self, count: u64) -> Tag {
-        match self {
-            Tag::Count(word, _) => Tag::Count(word, count),
-            Tag::Insert(_) => Tag::Insert(count),
-            Tag::Word(word) => Tag::Word(word),
-        }
-    }
 }

@@ -25,9 +25,10 @@ use bind::PlanCx;
 use catalog::{Execution, Placement, ProtocolKind, Validity};
 use golden::Machine;
 use plan::PlanKind;
-use session::message::{Done, Failure};
+use session::message::Done;
 use std::fmt::Write;
 use std::path::Path;
+use txn::OpError;
 use wire::Tag;
 
 #[test]
@@ -138,13 +139,13 @@ impl World {
             "unknown" => (Ok(Tag::Word("FILL")), Some(Outcome::Unknown)),
             "aborted" => {
                 let reason = AbortReason::Unreachable(ShardId::new(NodeId(2), 0));
-                (Err(Failure::Aborted(reason)), None)
+                (Err(OpError::Aborted(reason)), None)
             }
             "cut off" => {
                 let key = base::Key::new(IndexId(1), base::Slot(0), Vec::new());
                 let (at, tie) = (ShardId::new(NodeId(3), 0), txn::Tie::Owner);
                 let reason = AbortReason::RowCutOff { key, at, tie };
-                (Err(Failure::Aborted(reason)), None)
+                (Err(OpError::Aborted(reason)), None)
             }
             "in doubt" => {
                 let wait = txn::DoubtfulWait {
@@ -158,11 +159,11 @@ impl World {
                     age_us: 1_500_000,
                 };
                 let reason = AbortReason::InDoubt(Box::new(wait));
-                (Err(Failure::Aborted(reason)), None)
+                (Err(OpError::Aborted(reason)), None)
             }
             "error" => {
                 let error = SqlError::new(SqlState::UNIQUE, "two rows are alike");
-                (Err(Failure::Sql(error)), None)
+                (Err(OpError::Sql(error)), None)
             }
             other => panic!("no end of a batch: {other}"),
         };

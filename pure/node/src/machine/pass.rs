@@ -93,15 +93,7 @@ impl Shard {
         };
         if let FromTxn::Done(_, done) = message {
             self.draws.remove(&handle);
-            let result = match done.result {
-                Ok(_) => Ok(()),
-                Err(session::message::Failure::Sql(error)) => {
-                    Err(exec::port::ExecError::Sql(error))
-                }
-                Err(session::message::Failure::Aborted(reason)) => {
-                    Err(exec::port::ExecError::Aborted(reason))
-                }
-            };
+            let result = done.result.map(|_| ());
             self.sequences.borrow_mut().on_drawn(sequence, result);
             self.txns.wake_all();
         }

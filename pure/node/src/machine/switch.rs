@@ -19,10 +19,10 @@
 use super::Shard;
 use crate::message::{Message, WireMessage};
 use crate::port::StatementPort;
-use base::{Key, NodeId, Position, ShardId, Time};
+use base::{Key, NodeId, Position, ShardId, Tag, Time};
 use catalog::{Catalog, Database, Switching};
 use exec::port::OpFuture;
-use exec::{Completed, Port, Running, Tag};
+use exec::{Port, Running};
 use session::message::TxnHandle;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -252,8 +252,6 @@ fn gather(port: Rc<StatementPort>, keys: Vec<Key>) -> Running {
         for op in ops {
             op.await?;
         }
-        Ok(Completed {
-            tag: Tag::Word("GATHER"),
-        })
+        Ok(Tag::Word("GATHER"))
     })
 }

@@ -3,8 +3,8 @@
 use super::give_way::Ended;
 use super::{Commit, INTERNAL, Txns};
 use base::DatabaseId;
-use session::message::{Failure, TxnHandle};
-use txn::AbortReason;
+use session::message::TxnHandle;
+use txn::{AbortReason, OpError};
 
 impl Txns {
     /// Open transactions of clients in a database.
@@ -29,7 +29,7 @@ impl Txns {
             let running = statements.iter().find(|(_, s)| s.future.is_some());
             match running.map(|(number, _)| *number) {
                 Some(number) => {
-                    let failure = Failure::Aborted(AbortReason::SchemaChanged(None));
+                    let failure = OpError::Aborted(AbortReason::SchemaChanged(None));
                     self.end_statement(handle, number, Err(failure));
                 }
                 None => {

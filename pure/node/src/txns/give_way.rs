@@ -17,10 +17,10 @@
 
 use super::{Commit, INTERNAL, Statement, Txn, Txns};
 use base::{Position, Time};
-use session::message::{Failure, FromTxn, StatementNo, TxnHandle};
+use session::message::{FromTxn, StatementNo, TxnHandle};
 use txn::contract::Submitted;
 use txn::lock::GIVE_WAY_US;
-use txn::{AbortReason, InTheWay, OpReply, Outcome};
+use txn::{AbortReason, InTheWay, OpError, OpReply, Outcome};
 
 /// Idle time after which a transaction that has written gives way. Microseconds.
 const WROTE_IDLE_US: u64 = 1_000_000;
@@ -98,7 +98,7 @@ impl Txns {
         let reason = AbortReason::GaveWay { key, writer };
         let running = txn.statements.iter().find(|(_, s)| s.future.is_some());
         if let Some(number) = running.map(|(number, _)| *number) {
-            self.end_statement(handle, number, Err(Failure::Aborted(reason)));
+            self.end_statement(handle, number, Err(OpError::Aborted(reason)));
         } else if txn.shared.wrote.get() {
             self.abort(handle);
             self.note_ended(handle, Ended::aborted(reason));

@@ -4,7 +4,7 @@ use crate::client::{Answer, SimConn, SimError};
 use crate::executor::SimCx;
 use base::SqlError;
 use std::fmt;
-use wire::{ClientMessage, Tag, TxnStatus};
+use wire::{ClientMessage, TxnStatus};
 use workload::wire::{Answers, Connection, ParamType, Prepared, Round, ServerError, Status};
 
 /// Why a connection is of no more use, or the server's own words.
@@ -192,12 +192,7 @@ fn push(answer: &Answer, answers: &mut Answers) {
     for row in &answer.rows {
         push_row(row, answers);
     }
-    let tag = match answer.tag {
-        Tag::Count(word, count) => format!("{word} {count}"),
-        Tag::Insert(count) => format!("INSERT 0 {count}"),
-        Tag::Word(word) => word.to_string(),
-    };
-    answers.finish_statement(tag.as_bytes());
+    answers.finish_statement(answer.tag.to_string().as_bytes());
 }
 
 fn push_row(row: &[Option<String>], answers: &mut Answers) {

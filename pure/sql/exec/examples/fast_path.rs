@@ -14,7 +14,7 @@ use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use bind::PlanCx;
 use catalog::{Catalog, Command, Database, Execution, Placement, ProtocolKind, Sequence};
 use exec::Fast;
-use exec::port::{ExecError, OpAnswer, Port, Started};
+use exec::port::{OpAnswer, Port, Started};
 use parse::Statement;
 use parse::show::Show;
 use plan::{Plan, PlanKind};
@@ -22,7 +22,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
-use txn::{LockMode, Op, OpId, OpResult, Read, TxnCost};
+use txn::{LockMode, Op, OpError, OpId, OpResult, Read, TxnCost};
 
 struct OneRow {
     catalog: Arc<Catalog>,
@@ -139,7 +139,7 @@ impl Port for OneRow {
     fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>> {
         Poll::Ready(Ok(None))
     }
-    fn poll_nextval(&self, _: &Sequence, _: &mut Option<u64>) -> Poll<Result<i64, ExecError>> {
+    fn poll_nextval(&self, _: &Sequence, _: &mut Option<u64>) -> Poll<Result<i64, OpError>> {
         Poll::Ready(Ok(1))
     }
     fn currval(&self, _: &Sequence) -> Option<i64> {
@@ -156,13 +156,13 @@ impl Port for OneRow {
         _: i32,
         _: bind::rel::Signal,
         _: &mut Option<u64>,
-    ) -> Poll<Result<bool, ExecError>> {
+    ) -> Poll<Result<bool, OpError>> {
         Poll::Ready(Ok(false))
     }
     fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
         plan::plan(statement, cx)
     }
-    fn poll_show(&self, _: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
+    fn poll_show(&self, _: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, OpError>> {
         Poll::Ready(Ok(RowBatch::new(0)))
     }
     fn charge(&self, _: i64) -> Result<(), SqlError> {
@@ -244,8 +244,8 @@ fn main() {
         let start = Instant::now();
         for _ in 0..ROUNDS {
             match exec::execute_fast(black_box(&plan), black_box(&params), &port) {
-                Some(Ok(Fast::Done(batch, completed))) => {
-                    black_box((batch, completed));
+                Some(Ok(Fast::Done(batch, tag))) => {
+                    black_box((batch, tag));
                 }
                 _ => panic!("a point statement is answered at once"),
             }

@@ -4,7 +4,6 @@ use super::long::{Long, Shrink};
 use super::ordered::{OrderedRows, own_orders};
 use super::source::{Rows, Source, open};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
-use crate::port::ExecError;
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::Aggregate;
 use expr::aggregate::AggState;
@@ -13,6 +12,7 @@ use expr::{Expr, eval, eval_bool, list};
 use plan::step::{Step, StepOp};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use txn::OpError;
 
 /// Bytes that states gather before they are charged.
 const CHARGE_BYTES: usize = 16 << 10;
@@ -68,7 +68,7 @@ impl<'a> AggregateRows<'a> {
         states.collect()
     }
 
-    async fn collect(&mut self) -> Result<Long<'a, Groups>, ExecError> {
+    async fn collect(&mut self) -> Result<Long<'a, Groups>, OpError> {
         let mut input = self.input.take().expect("collected once");
         let mut groups = Long::new(self.cx.port, Groups::default());
         let mut gathered = 0usize;
@@ -191,7 +191,7 @@ impl<'a> AggregateRows<'a> {
         self.charge.sub(size);
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if self.input.is_some() {
             self.groups = self.collect().await?;
         }
@@ -319,7 +319,7 @@ fn keeps_distinct(aggregate: &Aggregate) -> bool {
 }
 
 impl Rows for AggregateRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }

@@ -5,14 +5,14 @@ use super::scan::{primary_key, rows_of};
 use super::write::duplicate;
 use super::{BATCH_ROWS, Cx, bulk, foreign};
 use crate::keys::entry_key;
-use crate::port::{ExecError, OpFuture, Port};
+use crate::port::{OpFuture, Port};
 use base::{Datum, KeyRange, RowBatch, Slot, SqlError, SqlState};
 use catalog::Table;
 use expr::Expr;
 use expr::eval;
 use expr::program::{Body, ProgramPlan};
 use plan::step::{Action, Run, Writer};
-use txn::{LockMode, Op, OpResult, ScanOp, Slots as ScanSlots};
+use txn::{LockMode, Op, OpError, OpResult, ScanOp, Slots as ScanSlots};
 
 /// Rows of one batch: few enough for a transaction of some milliseconds, enough for the flush at
 /// its end to cost little.
@@ -53,7 +53,7 @@ impl<'a> FillCx<'a> {
         &self,
         table: &Table,
         position: Option<FillPosition>,
-    ) -> Result<Batch, ExecError> {
+    ) -> Result<Batch, OpError> {
         let port = self.0.port;
         let position = position.unwrap_or_default();
         let shards = if table.replicated {
@@ -109,7 +109,7 @@ impl<'a> FillCx<'a> {
         table: &Table,
         number: usize,
         rows: &[&[Datum]],
-    ) -> Result<Vec<usize>, ExecError> {
+    ) -> Result<Vec<usize>, OpError> {
         let inserted = bulk::insert_entries(&self.0, table, number, rows).await;
         inserted.map_err(|failed| failed.error)
     }
@@ -121,7 +121,7 @@ impl<'a> FillCx<'a> {
         table: &Table,
         number: usize,
         rows: &[&[Datum]],
-    ) -> Result<(), ExecError> {
+    ) -> Result<(), OpError> {
         let index = plan::step::table_index(table, number);
         let existing = self.insert(table, number, rows).await?;
         let keys = table.primary.columns.iter().enumerate();
@@ -147,11 +147,7 @@ impl<'a> FillCx<'a> {
     }
 
     /// Writes whole rows into the primary key space of `table`.
-    pub(crate) async fn write_rows(
-        &self,
-        table: &Table,
-        rows: &[&[Datum]],
-    ) -> Result<(), ExecError> {
+    pub(crate) async fn write_rows(&self, table: &Table, rows: &[&[Datum]]) -> Result<(), OpError> {
         match self.insert(table, 0, rows).await?.first() {
             Some(i) => {
                 let message = format!("could not create unique index \"{}\"", table.primary.name);
@@ -171,11 +167,7 @@ impl<'a> FillCx<'a> {
     }
 
     /// Looks whether rows that are there meet the one constraint of `writer`.
-    pub(crate) async fn validate(
-        &self,
-        writer: &Writer,
-        rows: &[&[Datum]],
-    ) -> Result<(), ExecError> {
+    pub(crate) async fn validate(&self, writer: &Writer, rows: &[&[Datum]]) -> Result<(), OpError> {
         let table = &writer.table.name;
         for some in rows.chunks(BATCH_ROWS) {
             for (name, check) in &writer.checks {

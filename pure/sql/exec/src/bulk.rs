@@ -3,12 +3,12 @@
 use super::Cx;
 use super::write::{duplicate, too_big};
 use crate::keys::{append_entry_row, append_key};
-use crate::port::{ExecError, OpFuture};
+use crate::port::OpFuture;
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Planted, ShardId, Slot, SqlError, is_planted};
 use catalog::{Index, Table};
 use plan::step::table_index;
-use txn::{NewRows, Op, OpResult};
+use txn::{NewRows, Op, OpError, OpResult};
 
 /// Bytes of one operation, about: far below [`base::limits::FRAME_BYTES_MAX`] even with one more
 /// row.
@@ -17,11 +17,11 @@ const BATCH_BYTES: usize = 4 << 20;
 /// An error and the row that it is about, by its place among the rows; `None`: about none.
 pub(super) struct RowError {
     pub(super) row: Option<usize>,
-    pub(super) error: ExecError,
+    pub(super) error: OpError,
 }
 
-impl From<ExecError> for RowError {
-    fn from(error: ExecError) -> RowError {
+impl From<OpError> for RowError {
+    fn from(error: OpError) -> RowError {
         RowError { row: None, error }
     }
 }

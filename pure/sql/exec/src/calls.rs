@@ -3,7 +3,6 @@
 use super::long::Long;
 use super::source::{RowList, append_rows, open};
 use super::{Charge, Cx, Local, Slots};
-use crate::port::ExecError;
 use base::{Datum, SqlError, SqlState};
 use bind::rel::{Binds, Call, CallKind, Quantifier, Signal};
 use catalog::Sequence;
@@ -13,6 +12,7 @@ use expr::{Columns, Env, Expr, eval, eval_bool};
 use plan::step::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use txn::OpError;
 
 /// Rows that are compared before others of the shard have their turn.
 const QUANTIFIED_ROWS: usize = 1_000;
@@ -84,7 +84,7 @@ pub(super) fn value<'b>(
     row: &'b dyn Columns,
     env: &'b Env<'b>,
     slots: &'b Slots,
-) -> Local<'b, Result<Datum, ExecError>> {
+) -> Local<'b, Result<Datum, OpError>> {
     Box::pin(async move {
         let mut cache = InCache::default();
         cached_value(cx, call, row, env, slots, &mut cache).await
@@ -99,7 +99,7 @@ pub(super) async fn cached_value<'a>(
     env: &Env<'_>,
     slots: &Slots,
     cache: &mut InCache<'a>,
-) -> Result<Datum, ExecError> {
+) -> Result<Datum, OpError> {
     if !call.repeats || !call.kind.binds_row() {
         return computed(cx, call, row, env, slots, cache).await;
     }
@@ -145,7 +145,7 @@ async fn sleep(cx: &Cx<'_>, seconds: f64) {
 }
 
 /// Whether there was a session of that number to be told.
-async fn signalled(cx: &Cx<'_>, pid: Datum, signal: Signal) -> Result<Datum, ExecError> {
+async fn signalled(cx: &Cx<'_>, pid: Datum, signal: Signal) -> Result<Datum, OpError> {
     let Datum::Int(pid) = pid else {
         return Ok(Datum::Null);
     };
@@ -162,7 +162,7 @@ async fn computed<'a>(
     env: &Env<'_>,
     slots: &Slots,
     cache: &mut InCache<'a>,
-) -> Result<Datum, ExecError> {
+) -> Result<Datum, OpError> {
     match &call.kind {
         CallKind::Scalar { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
@@ -240,7 +240,7 @@ async fn rows_of_query<'a>(
     query: &Step,
     slots: &Slots,
     quantifier: Quantifier,
-) -> Result<InCache<'a>, ExecError> {
+) -> Result<InCache<'a>, OpError> {
     let one = quantifier == Quantifier::One;
     let most = if one { 2 } else { usize::MAX };
     let mut charge = Charge::new(cx.port);
@@ -286,7 +286,7 @@ async fn quantified(
 
 impl<'a> InSet<'a> {
     /// The rows of a query, each once.
-    async fn read(cx: &Cx<'a>, query: &Step, slots: &Slots) -> Result<InSet<'a>, ExecError> {
+    async fn read(cx: &Cx<'a>, query: &Step, slots: &Slots) -> Result<InSet<'a>, OpError> {
         const ENTRY: usize = entry_bytes(size_of::<GroupKey>());
         let mut set = InSet {
             rows: Long::new(cx.port, BTreeSet::new()),
@@ -369,7 +369,7 @@ async fn limited<'a>(
     slots: &Slots,
     limit: usize,
     charge: &mut Charge<'_>,
-) -> Result<Long<'a, RowList>, ExecError> {
+) -> Result<Long<'a, RowList>, OpError> {
     let mut source = open(cx, query, slots);
     let mut rows = Long::new(cx.port, RowList::new());
     while rows.len() < limit
@@ -381,7 +381,7 @@ async fn limited<'a>(
 }
 
 /// Draws from a sequence.
-pub(super) async fn nextval(cx: &Cx<'_>, sequence: &Sequence) -> Result<i64, ExecError> {
+pub(super) async fn nextval(cx: &Cx<'_>, sequence: &Sequence) -> Result<i64, OpError> {
     let mut ticket = None;
     poll_fn(|_| cx.port.poll_nextval(sequence, &mut ticket)).await
 }

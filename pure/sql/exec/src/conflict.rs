@@ -6,7 +6,7 @@ use super::scan::{primary_key, rows_of};
 use super::write::{Change, Changes, apply, check_row, locked_row};
 use super::{Charge, Cx, Slots};
 use crate::keys::entry_key;
-use crate::port::{ExecError, Port};
+use crate::port::Port;
 use base::{Datum, Key, SqlError, SqlState};
 use catalog::Table;
 use expr::program::{Body, ProgramPlan};
@@ -14,7 +14,7 @@ use expr::rows::{entry_bytes, heap_bytes};
 use expr::{Expr, eval, eval_bool};
 use plan::step::{ConflictPlan, ConflictUpdate, Writer, table_index};
 use std::collections::BTreeSet;
-use txn::{LockMode, Read};
+use txn::{LockMode, OpError, Read};
 
 /// Rows that the statement has written so far, by their keys.
 pub(super) struct Touched<'a> {
@@ -52,7 +52,7 @@ async fn existing(
     table: &Table,
     arbiter: Option<usize>,
     row: &[Datum],
-) -> Result<Option<Key>, ExecError> {
+) -> Result<Option<Key>, OpError> {
     let arbiters: Vec<usize> = match arbiter {
         Some(arbiter) => vec![arbiter],
         None => table
@@ -81,7 +81,7 @@ pub(super) async fn insert(
     row: Vec<Datum>,
     slots: &Slots,
     touched: &mut Touched<'_>,
-) -> Result<Option<Vec<Datum>>, ExecError> {
+) -> Result<Option<Vec<Datum>>, OpError> {
     let writer = &writers[0];
     let table = &*writer.table;
     check_row(cx, writer, &row)?;
@@ -146,7 +146,7 @@ async fn find(
     table: &Table,
     number: usize,
     row: &[Datum],
-) -> Result<Option<Key>, ExecError> {
+) -> Result<Option<Key>, OpError> {
     let index = table_index(table, number);
     if index
         .columns

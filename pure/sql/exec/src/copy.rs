@@ -4,7 +4,6 @@ use super::source::{collect, open};
 use super::write::{Change, Changes, check_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
 use crate::copy_format::{Decoder, Encoder, Fields, in_column, in_line};
-use crate::port::ExecError;
 use base::zone::Zone;
 use base::{Datum, SqlError, Type};
 use catalog::Table;
@@ -13,6 +12,7 @@ use expr::zoned;
 use parse::copy::Format;
 use pg_catalog::output::{in_zone, is_zoned};
 use plan::step::{CopyFromPlan, CopyToPlan, Writer};
+use txn::OpError;
 
 /// Rows that are written at a time: enough that some lie in each slot.
 const COPY_ROWS: usize = 4096;
@@ -21,11 +21,7 @@ const COPY_BYTES: usize = 1 << 20;
 /// Bytes of a chunk to the client, about.
 const CHUNK_BYTES: usize = 64 << 10;
 
-pub(super) async fn from(
-    cx: &Cx<'_>,
-    plan: &CopyFromPlan,
-    slots: &Slots,
-) -> Result<u64, ExecError> {
+pub(super) async fn from(cx: &Cx<'_>, plan: &CopyFromPlan, slots: &Slots) -> Result<u64, OpError> {
     let table = &*plan.writers[0].table;
     let names = plan
         .columns
@@ -126,7 +122,7 @@ impl Batch {
     ///
     /// # Errors
     /// Those of a row name its line. What is wrong with a row itself is found first.
-    async fn write(&mut self, cx: &Cx<'_>, writer: &Writer) -> Result<u64, ExecError> {
+    async fn write(&mut self, cx: &Cx<'_>, writer: &Writer) -> Result<u64, OpError> {
         let table = &*writer.table;
         let rows: Vec<&[Datum]> = self
             .changes
@@ -138,8 +134,8 @@ impl Batch {
         }
         bulk::insert(cx, table, &rows).await.map_err(|failed| {
             match (failed.row, failed.error) {
-                (Some(row), ExecError::Sql(error)) => {
-                    ExecError::Sql(in_line(error, &table.name, self.lines[row]))
+                (Some(row), OpError::Sql(error)) => {
+                    OpError::Sql(in_line(error, &table.name, self.lines[row]))
                 }
                 (_, error) => error,
             }
@@ -200,7 +196,7 @@ fn field(
     base::text::fit(ty, value)
 }
 
-pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<u64, ExecError> {
+pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<u64, OpError> {
     let mut encoder = Encoder::new(plan.options.clone(), plan.columns.iter().cloned());
     let mut out = Vec::new();
     // What goes before the rows travels with the first of them, as in PostgreSQL.

@@ -4,9 +4,8 @@ use super::explain_text::{
     Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
 };
 use super::show::{fetch, row_counts};
-use super::{Cx, StepStats, Tag, statement};
-use crate::port::ExecError;
-use base::{Datum, RowBatch, TableId, Type};
+use super::{Cx, StepStats, statement};
+use base::{Datum, RowBatch, TableId, Tag, Type};
 use bind::PlanCx;
 use bind::rel::Signal;
 use bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
@@ -19,7 +18,7 @@ use plan::step::{Action, PointOp, Run, Scan, Step, StepOp};
 use plan::{Plan, PlanKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use txn::TxnCost;
+use txn::{OpError, TxnCost};
 
 /// Rows of the tables of the session's database.
 struct RowCounts {
@@ -29,7 +28,7 @@ struct RowCounts {
 }
 
 impl RowCounts {
-    async fn ask(cx: &Cx<'_>) -> Result<RowCounts, ExecError> {
+    async fn ask(cx: &Cx<'_>) -> Result<RowCounts, OpError> {
         let shards = cx.port.shards().len();
         let batch = fetch(cx, Show::Rows).await?;
         let (rows, answered) = row_counts(&batch);
@@ -54,11 +53,7 @@ struct Planned {
 }
 
 impl Planned {
-    async fn make(
-        cx: &Cx<'_>,
-        statement: &Statement,
-        types: &[Type],
-    ) -> Result<Planned, ExecError> {
+    async fn make(cx: &Cx<'_>, statement: &Statement, types: &[Type]) -> Result<Planned, OpError> {
         let counts = RowCounts::ask(cx).await?;
         let zone = cx.port.setting("timezone");
         let before = cx.port.stopwatch_ns();
@@ -86,7 +81,7 @@ pub(super) async fn run(
     again: Option<&(Statement, Box<[Type]>)>,
     options: ExplainOptions,
     params: &[Datum],
-) -> Result<Tag, ExecError> {
+) -> Result<Tag, OpError> {
     let planned = match again {
         Some((statement, types)) => Some(Planned::make(cx, statement, types).await?),
         None => None,

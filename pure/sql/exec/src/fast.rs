@@ -1,9 +1,9 @@
 //! Point statements without a future: one operation, and the answer at once if it is there.
 
-use super::{Completed, Cx, Tag, point};
-use crate::port::{ExecError, OpAnswer, Params, Port, Started};
+use super::{Cx, point};
+use crate::port::{OpAnswer, Params, Port, Started};
 use base::key::{encode_datum, slot_of};
-use base::{Datum, RowBatch, Slot};
+use base::{Datum, RowBatch, Slot, Tag};
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::Poll;
@@ -12,18 +12,18 @@ use plan::step::{Action, PointPlan, Run, Step, StepOp};
 use plan::{Plan, PlanKind};
 use std::rc::Rc;
 use std::sync::Arc;
-use txn::OpId;
+use txn::{OpError, OpId};
 
 /// A point statement that has been started.
 pub enum Fast {
     /// Done: its rows, if it returns any, and how it ended.
-    Done(Option<RowBatch>, Completed),
+    Done(Option<RowBatch>, Tag),
     /// Its operation is pending.
     Pending(FastWait),
 }
 
 /// The rows of a point statement, if it returns any, and how it ended.
-pub type FastEnd = Result<(Option<RowBatch>, Completed), ExecError>;
+pub type FastEnd = Result<(Option<RowBatch>, Tag), OpError>;
 
 /// A pending point statement; poll it when the machine has news for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,8 +75,7 @@ fn finished(
     answer: OpAnswer,
 ) -> FastEnd {
     let cx = Cx::new(port, run, false);
-    let (batch, tag) = point::finish(&cx, plan, params, answer?)?;
-    Ok((batch, Completed { tag }))
+    Ok(point::finish(&cx, plan, params, answer?)?)
 }
 
 /// Starts a statement that is one operation on one row: point SELECT, UPDATE and DELETE by full
@@ -88,22 +87,22 @@ pub fn execute_fast(
     plan: &Plan,
     params: &[Datum],
     port: &dyn Port,
-) -> Option<Result<Fast, ExecError>> {
+) -> Option<Result<Fast, OpError>> {
     let (run, point) = point_of(plan)?;
     let cx = Cx::new(port, run, false);
     Some(start(&cx, run, point, params))
 }
 
-fn start(cx: &Cx<'_>, run: &Run, plan: &PointPlan, params: &[Datum]) -> Result<Fast, ExecError> {
+fn start(cx: &Cx<'_>, run: &Run, plan: &PointPlan, params: &[Datum]) -> Result<Fast, OpError> {
     let Some(prepared) = point::prepare(cx, plan, params)? else {
         let (batch, tag) = point::nothing(plan);
-        return Ok(Fast::Done(batch, Completed { tag }));
+        return Ok(Fast::Done(batch, tag));
     };
     match cx.port.submit(prepared.to, run.planned, prepared.op, true) {
         Started::Ready(answer) | Started::Late(answer, _) => {
             let answer = answer.expect("an answer that was not taken yet");
             let (batch, tag) = point::finish(cx, plan, params, answer?)?;
-            Ok(Fast::Done(batch, Completed { tag }))
+            Ok(Fast::Done(batch, tag))
         }
         Started::Pending(op) => Ok(Fast::Pending(FastWait { op })),
     }
@@ -217,18 +216,4 @@ fn slot_from(exprs: &[&Expr], env: &Env<'_>) -> Option<Slot> {
         encode_datum(&mut bytes, &value, false);
     }
     Some(slot_of(&bytes))
-}
-
-impl Completed {
-    /// Rows that were returned or changed.
-    pub fn rows(&self) -> u64 {
-        match self.tag {
-            Tag::Select(rows)
-            | Tag::Insert(rows)
-            | Tag::Update(rows)
-            | Tag::Delete(rows)
-            | Tag::Copy(rows) => rows,
-            Tag::Word(_) => 0,
-        }
-    }
 }

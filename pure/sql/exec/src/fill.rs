@@ -2,13 +2,14 @@
 //! transaction of its port; the caller commits it and calls again with the position that it got.
 
 use crate::batch::{Batch, FillCx};
-use crate::port::{ExecError, Port};
+use crate::port::Port;
 use base::{Datum, SqlError, SqlState};
 use bind::PlanCx;
 use catalog::{Column, Index, Table};
 use expr::zoned;
 use std::rc::Rc;
 use std::sync::Arc;
+use txn::OpError;
 
 pub use crate::batch::FillPosition;
 
@@ -30,7 +31,7 @@ pub async fn index(
     table_name: &str,
     index_name: &str,
     position: Option<FillPosition>,
-) -> Result<Option<FillPosition>, ExecError> {
+) -> Result<Option<FillPosition>, OpError> {
     let table = table(&*port, table_name)?;
     let number = table.indexes().position(|index| index.name == index_name);
     let Some(number) = number else {
@@ -55,7 +56,7 @@ pub async fn primary_key(
     primary: &Index,
     columns: &[Column],
     position: Option<FillPosition>,
-) -> Result<Option<FillPosition>, ExecError> {
+) -> Result<Option<FillPosition>, OpError> {
     let table = table(&*port, table_name)?;
     let target = Table {
         primary: primary.clone(),
@@ -94,7 +95,7 @@ pub async fn validate(
     table_name: &str,
     constraint: &str,
     position: Option<FillPosition>,
-) -> Result<Option<FillPosition>, ExecError> {
+) -> Result<Option<FillPosition>, OpError> {
     let table = table(&*port, table_name)?;
     let zone = port.setting("timezone");
     let plan_cx = PlanCx {

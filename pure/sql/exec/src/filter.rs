@@ -2,10 +2,10 @@
 
 use super::source::{Rows, Source};
 use super::{Cx, Local, Slots};
-use crate::port::ExecError;
 use base::{Datum, RowBatch, SqlError};
 use expr::{Expr, NoColumns, eval_bool, list, walk};
 use std::borrow::Cow;
+use txn::OpError;
 
 pub(super) struct FilterRows<'a> {
     cx: &'a Cx<'a>,
@@ -45,7 +45,7 @@ impl<'a> FilterRows<'a> {
         Ok(eval_bool(&self.filter, &row, &env)? == Some(true))
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if self.gate {
             let open = eval_bool(&self.filter, &NoColumns, &self.cx.env(&self.slots))?;
             if open != Some(true) {
@@ -68,7 +68,7 @@ impl<'a> FilterRows<'a> {
     }
 
     /// As [`retain`] for a condition of which a batch is more work than one turn.
-    async fn retain_in_turns(&self, batch: RowBatch) -> Result<RowBatch, ExecError> {
+    async fn retain_in_turns(&self, batch: RowBatch) -> Result<RowBatch, OpError> {
         let mut kept = RowBatch::new(batch.width as usize);
         for row in batch.iter() {
             if self.passes(row)? {
@@ -82,7 +82,7 @@ impl<'a> FilterRows<'a> {
 }
 
 impl Rows for FilterRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }

@@ -6,7 +6,7 @@ use super::scan::rows_of;
 use super::source::collect;
 use super::write::{Change, Changes, apply};
 use super::{BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
-use crate::port::{ExecError, OpFuture};
+use crate::port::OpFuture;
 use base::key::{encode_datum, slot_of};
 use base::{Datum, Key, Pieces, SqlError, SqlState};
 use catalog::{Action, Table};
@@ -15,7 +15,7 @@ use expr::rows::{GroupKey, shown_key};
 use plan::step::{ChildKey, ParentKey, Writer, table_index};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use txn::{LockMode, Read};
+use txn::{LockMode, OpError, Read};
 
 fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
     columns
@@ -41,7 +41,7 @@ pub(super) async fn check_parents(
     cx: &Cx<'_>,
     writer: &Writer,
     changes: Changes<'_>,
-) -> Result<(), ExecError> {
+) -> Result<(), OpError> {
     for parent in &writer.parents {
         let mut wanted = Wanted::new(cx, writer, parent);
         for (i, change) in changes.iter().enumerate() {
@@ -63,7 +63,7 @@ pub(super) async fn have_parents(
     cx: &Cx<'_>,
     writer: &Writer,
     rows: &[&[Datum]],
-) -> Result<(), ExecError> {
+) -> Result<(), OpError> {
     for parent in &writer.parents {
         let mut wanted = Wanted::new(cx, writer, parent);
         for (i, row) in rows.iter().enumerate() {
@@ -119,7 +119,7 @@ impl<'a> Wanted<'a> {
         mut self,
         cx: &Cx<'_>,
         row: &dyn Fn(usize) -> Option<&'r [Datum]>,
-    ) -> Result<(), ExecError> {
+    ) -> Result<(), OpError> {
         if self.keys.is_empty() {
             return Ok(());
         }
@@ -186,7 +186,7 @@ pub(super) fn follow_children<'b>(
     number: usize,
     changes: Changes<'b>,
     slots: &'b Slots,
-) -> Local<'b, Result<(), ExecError>> {
+) -> Local<'b, Result<(), OpError>> {
     Box::pin(async move {
         for child in &writers[number].children {
             // Keys that rows of the statement have taken over.
@@ -225,7 +225,7 @@ async fn one_key(
     child: &ChildKey,
     (old, key, new_key): (&[Datum], Vec<Datum>, Option<Vec<Datum>>),
     slots: &Slots,
-) -> Result<(), ExecError> {
+) -> Result<(), OpError> {
     let mut values = (**slots).clone();
     for (slot, value) in child.slots.iter().zip(key) {
         values[*slot as usize] = value;

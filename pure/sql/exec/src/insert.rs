@@ -5,9 +5,9 @@ use super::long::Long;
 use super::source::{RowList, append_rows, open};
 use super::write::{Change, Changes, apply, project};
 use super::{BATCH_ROWS, Charge, Cx, Slots};
-use crate::port::ExecError;
 use base::{Datum, RowBatch};
 use plan::step::InsertPlan;
+use txn::OpError;
 
 /// Puts the hidden row number into a row of a table without primary key.
 pub(super) fn number_row(cx: &Cx<'_>, rowid: Option<u16>, row: &mut [Datum]) {
@@ -22,7 +22,7 @@ pub(super) async fn run(
     plan: &InsertPlan,
     slots: &Slots,
     emit: bool,
-) -> Result<u64, ExecError> {
+) -> Result<u64, OpError> {
     let rowid = plan.writers[0].table.rowid();
     let mut source = open(cx, &plan.source, slots);
     let mut held = Long::new(cx.port, RowList::new());
@@ -63,7 +63,7 @@ async fn batch_of(
     slots: &Slots,
     touched: &mut Touched<'_>,
     emit: bool,
-) -> Result<u64, ExecError> {
+) -> Result<u64, OpError> {
     let written: Vec<Vec<Datum>> = match &plan.conflict {
         None => {
             let changes: Vec<Change> = rows

@@ -5,7 +5,6 @@ use super::long::Long;
 use super::scan::lookups;
 use super::source::{RowList, Rows, Source, collect, open};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
-use crate::port::ExecError;
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::{Binds, JoinKind};
 use expr::rows::{GroupKey, datums_heap_bytes, entry_bytes, heap_bytes};
@@ -13,6 +12,7 @@ use expr::{Columns, Expr, eval, eval_bool};
 use plan::step::{Scan, Step, StepOp};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use txn::OpError;
 
 /// Rows joined so far and where they go.
 struct Joiner<'a> {
@@ -180,7 +180,7 @@ impl<'a> LookupRows<'a> {
     }
 
     /// Joins what was looked up, as far as a batch holds it.
-    async fn join_window(&mut self) -> Result<(), ExecError> {
+    async fn join_window(&mut self) -> Result<(), OpError> {
         while let Some(window) = &mut self.window {
             let Window {
                 left,
@@ -218,7 +218,7 @@ impl<'a> LookupRows<'a> {
         Ok(())
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         loop {
             self.join_window().await?;
             if self.joiner.out.rows > 0 {
@@ -256,7 +256,7 @@ impl<'a> LookupRows<'a> {
 }
 
 impl Rows for LookupRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -317,7 +317,7 @@ impl<'a> HashRows<'a> {
         }
     }
 
-    async fn build(&mut self) -> Result<Built<'a>, ExecError> {
+    async fn build(&mut self) -> Result<Built<'a>, OpError> {
         let kind = self.joiner.kind;
         let only_keys = matches!(kind, JoinKind::Semi | JoinKind::Anti)
             && self.joiner.filter.is_none()
@@ -350,7 +350,7 @@ impl<'a> HashRows<'a> {
 
     /// The right side of a semi or anti join of which only the keys matter: one row stands for
     /// all.
-    async fn build_keys(&mut self) -> Result<Built<'a>, ExecError> {
+    async fn build_keys(&mut self) -> Result<Built<'a>, OpError> {
         let mut by_key = Long::new(self.cx.port, BTreeMap::new());
         let mut source = open(self.cx, self.right, &self.slots);
         while let Some(batch) = source.next().await? {
@@ -403,7 +403,7 @@ impl<'a> HashRows<'a> {
         Ok((!key.iter().any(Datum::is_null)).then_some(GroupKey(key)))
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if self.built.is_none() {
             // Without left rows only a full join needs the right ones.
             match self.left.next().await? {
@@ -502,7 +502,7 @@ impl<'a> HashRows<'a> {
 }
 
 impl Rows for HashRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -550,7 +550,7 @@ impl<'a> LateralRows<'a> {
         }
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         loop {
             let (batch, mut place) = match self.rest.take() {
                 Some(rest) => rest,
@@ -589,7 +589,7 @@ impl<'a> LateralRows<'a> {
 }
 
 impl Rows for LateralRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }

@@ -51,11 +51,10 @@ pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};
 pub use port::Port;
 pub use show::row_counts;
 
-use crate::port::{ExecError, Params};
-use base::{Datum, RowBatch, SqlError};
+use crate::port::Params;
+use base::{Datum, RowBatch, SqlError, Tag};
 use bind::rel::InitValue;
 use core::cell::{Cell, RefCell};
-use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use expr::{Env, Expr, NoColumns, eval};
@@ -64,38 +63,7 @@ use plan::{Plan, PlanKind};
 use session::Facts;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// How a statement ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Completed {
-    /// Its command tag.
-    pub tag: Tag,
-}
-
-/// A command tag; its `Display` is what clients get.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Tag {
-    Select(u64),
-    Insert(u64),
-    Update(u64),
-    Delete(u64),
-    Copy(u64),
-    Word(&'static str),
-}
-
-impl fmt::Display for Tag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Tag::Select(rows) => write!(f, "SELECT {rows}"),
-            Tag::Insert(rows) => write!(f, "INSERT 0 {rows}"),
-            Tag::Update(rows) => write!(f, "UPDATE {rows}"),
-            Tag::Delete(rows) => write!(f, "DELETE {rows}"),
-            Tag::Copy(rows) => write!(f, "COPY {rows}"),
-            Tag::Word(word) => f.write_str(word),
-        }
-    }
-}
+use txn::OpError;
 
 /// A future on the shard's own thread.
 type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -246,7 +214,7 @@ impl Drop for Charge<'_> {
 }
 
 /// A statement that runs: the machine polls it when there is news for it.
-pub type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>>;
+pub type Running = Pin<Box<dyn Future<Output = Result<Tag, OpError>>>>;
 
 /// Runs a plan of kind [`PlanKind::Run`] inside the transaction that `port` stands for.
 ///
@@ -258,13 +226,12 @@ pub fn execute(plan: Arc<Plan>, params: Params, port: Rc<dyn Port>) -> Running {
             panic!("only plans of kind Run are executed");
         };
         let cx = Cx::new(&*port, run, false);
-        let tag = statement(&cx, run, &params, true).await?;
-        Ok(Completed { tag })
+        statement(&cx, run, &params, true).await
     })
 }
 
 /// Runs a statement; its rows are sent to the client if `emit`.
-async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Result<Tag, ExecError> {
+async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Result<Tag, OpError> {
     if run.sizes {
         let sizes = show::fetch(cx, parse::show::Show::Sizes).await?;
         cx.facts.take_sizes(&sizes);
@@ -285,14 +252,14 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
     }
     let slots: Slots = Rc::new(values);
     let tag = match &run.action {
-        Action::Query(step) => Tag::Select(query(cx, step, &slots, emit).await?),
+        Action::Query(step) => Tag::Count("SELECT", query(cx, step, &slots, emit).await?),
         Action::Point(point) => point::run(cx, point, &slots, emit).await?,
         Action::Insert(plan) => Tag::Insert(insert::run(cx, plan, &slots, emit).await?),
         Action::Write(plan) => {
             let count = write::run(cx, plan, &slots, emit).await?;
             match plan.assignments {
-                Some(_) => Tag::Update(count),
-                None => Tag::Delete(count),
+                Some(_) => Tag::Count("UPDATE", count),
+                None => Tag::Count("DELETE", count),
             }
         }
         Action::Truncate(plans) => {
@@ -301,9 +268,9 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
             }
             Tag::Word("TRUNCATE TABLE")
         }
-        Action::CopyFrom(plan) => Tag::Copy(copy::from(cx, plan, &slots).await?),
-        Action::CopyTo(plan) => Tag::Copy(copy::to(cx, plan, &slots).await?),
-        Action::Show(show) => Tag::Select(show::run(cx, *show).await?),
+        Action::CopyFrom(plan) => Tag::Count("COPY", copy::from(cx, plan, &slots).await?),
+        Action::CopyTo(plan) => Tag::Count("COPY", copy::to(cx, plan, &slots).await?),
+        Action::Show(show) => Tag::Count("SELECT", show::run(cx, *show).await?),
         Action::Explain {
             run,
             again,
@@ -314,7 +281,7 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
 }
 
 /// Runs a query to its end.
-async fn query(cx: &Cx<'_>, step: &Step, slots: &Slots, emit: bool) -> Result<u64, ExecError> {
+async fn query(cx: &Cx<'_>, step: &Step, slots: &Slots, emit: bool) -> Result<u64, OpError> {
     let mut rows = source::open(cx, step, slots);
     let mut count = 0;
     while let Some(batch) = rows.next().await? {

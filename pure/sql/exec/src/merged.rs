@@ -7,14 +7,13 @@
 use super::request::{Target, scans};
 use super::scan::{Part, entry_columns, first_answers, primary_key};
 use super::{Charge, Cx};
-use crate::port::ExecError;
 use base::{Datum, Key, Type};
 use expr::Expr;
 use expr::program::{Body, FIRST_ROWS_MAX, ProgramPlan};
 use expr::rows::datums_heap_bytes;
 use plan::step::Scan;
 use std::collections::VecDeque;
-use txn::{OpResult, Program, Read};
+use txn::{OpError, OpResult, Program, Read};
 
 pub(super) struct Merged {
     read: Read,
@@ -56,7 +55,7 @@ impl Merged {
         scan: &Scan,
         step: u32,
         keys: &mut VecDeque<Key>,
-    ) -> Result<bool, ExecError> {
+    ) -> Result<bool, OpError> {
         if self.is_done {
             return Ok(false);
         }

@@ -1,15 +1,15 @@
 //! One operation on one row.
 
 use super::write::{checked_key, encoded_row};
-use super::{Cx, Slots, Tag};
+use super::{Cx, Slots};
 use crate::keys::key_capacity;
-use crate::port::{ExecError, OpFuture};
+use crate::port::OpFuture;
 use base::key::{encode_datum, slot_of};
-use base::{Datum, Key, RowBatch, ShardId, Slot, SqlError};
+use base::{Datum, Key, RowBatch, ShardId, Slot, SqlError, Tag};
 use expr::program::formula;
 use expr::{Env, NoColumns, eval, value_of};
 use plan::step::{PointOp, PointPlan};
-use txn::{Op, OpResult};
+use txn::{Op, OpError, OpResult};
 
 /// An operation and where it goes.
 pub(super) struct Prepared {
@@ -151,7 +151,7 @@ pub(super) fn finish(
 ) -> Result<(Option<RowBatch>, Tag), SqlError> {
     Ok(match (&point.op, result) {
         (PointOp::Get { .. }, OpResult::Rows { batch, .. }) => {
-            let tag = Tag::Select(u64::from(batch.rows));
+            let tag = Tag::Count("SELECT", u64::from(batch.rows));
             (Some(batch), tag)
         }
         (
@@ -166,14 +166,14 @@ pub(super) fn finish(
         ) => {
             let count = u64::from(written);
             let tag = if *delete {
-                Tag::Delete(count)
+                Tag::Count("DELETE", count)
             } else {
-                Tag::Update(count)
+                Tag::Count("UPDATE", count)
             };
             (returning.then_some(rows), tag)
         }
         (PointOp::Formula { .. }, OpResult::Modified { found, .. }) => {
-            (None, Tag::Update(u64::from(found)))
+            (None, Tag::Count("UPDATE", u64::from(found)))
         }
         (PointOp::Insert { .. }, OpResult::Done) => (None, Tag::Insert(1)),
         (PointOp::Insert { row, .. }, OpResult::Exists) => {
@@ -190,9 +190,9 @@ pub(super) fn finish(
 /// The result of a statement that names no row.
 pub(super) fn nothing(point: &PointPlan) -> (Option<RowBatch>, Tag) {
     match &point.op {
-        PointOp::Get { .. } => (None, Tag::Select(0)),
-        PointOp::Modify { delete: true, .. } => (None, Tag::Delete(0)),
-        PointOp::Modify { .. } | PointOp::Formula { .. } => (None, Tag::Update(0)),
+        PointOp::Get { .. } => (None, Tag::Count("SELECT", 0)),
+        PointOp::Modify { delete: true, .. } => (None, Tag::Count("DELETE", 0)),
+        PointOp::Modify { .. } | PointOp::Formula { .. } => (None, Tag::Count("UPDATE", 0)),
         PointOp::Insert { .. } => unreachable!("an insert names a row"),
     }
 }
@@ -203,7 +203,7 @@ pub(super) async fn run(
     point: &PointPlan,
     slots: &Slots,
     emit: bool,
-) -> Result<Tag, ExecError> {
+) -> Result<Tag, OpError> {
     let Some(Prepared { to, op }) = prepare(cx, point, slots)? else {
         return Ok(nothing(point).1);
     };

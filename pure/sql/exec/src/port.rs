@@ -12,25 +12,7 @@ use expr::Ends;
 use parse::Statement;
 use parse::show::Show;
 use plan::Plan;
-use txn::{AbortReason, LockMode, Op, OpId, Read, TxnCost};
-
-/// Why a statement ended without a result.
-#[derive(Clone, PartialEq, Debug)]
-pub enum ExecError {
-    /// An error of the statement; the transaction can only be rolled back.
-    Sql(SqlError),
-    /// The protocol has rolled the transaction back; it may be run again.
-    Aborted(AbortReason),
-    /// The snapshot misses what it must not: the statement may be executed again at this timestamp,
-    /// if nothing of it has become visible.
-    Raised(Ts),
-}
-
-impl From<SqlError> for ExecError {
-    fn from(error: SqlError) -> Self {
-        ExecError::Sql(error)
-    }
-}
+use txn::{LockMode, Op, OpError, OpId, Read, TxnCost};
 
 /// Frees a limited number of rows that a statement has left behind. Returns whether that was all.
 pub type Waste = Box<dyn FnMut(usize) -> bool>;
@@ -99,7 +81,7 @@ pub trait Port {
         &self,
         sequence: &Sequence,
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<i64, ExecError>>;
+    ) -> Poll<Result<i64, OpError>>;
     /// Last value drawn in this session (`currval`); `None` before the first.
     fn currval(&self, sequence: &Sequence) -> Option<i64>;
     /// Takes memory that a statement needs no more and that is too much to be freed at once.
@@ -112,7 +94,7 @@ pub trait Port {
     /// first.
     fn poll_sleep(&self, until: Time, asked: &mut bool) -> Poll<()>;
     /// Rows of a `SHOW STAGES | PLACEMENT | NODES | COUNTERS | ...` collected from all shards.
-    fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>>;
+    fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, OpError>>;
     /// Binds and plans a statement behind the host's barrier (EXPLAIN).
     ///
     /// # Errors
@@ -125,7 +107,7 @@ pub trait Port {
         pid: i32,
         signal: Signal,
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<bool, ExecError>>;
+    ) -> Poll<Result<bool, OpError>>;
     /// Takes `bytes` from the statement's memory budget (negative gives back).
     ///
     /// # Errors
@@ -138,7 +120,7 @@ pub trait Port {
 }
 
 /// The answer to an operation as the executor sees it.
-pub type OpAnswer = Result<txn::OpResult, ExecError>;
+pub type OpAnswer = Result<txn::OpResult, OpError>;
 
 /// An operation on its way.
 pub struct OpFuture<'a> {

@@ -4,7 +4,7 @@ use super::merged::Merged;
 use super::request::{Target, get, scans, start_scan, targets};
 use super::source::Rows;
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
-use crate::port::{ExecError, OpAnswer, OpFuture};
+use crate::port::{OpAnswer, OpFuture};
 use base::key::{Key, encode_datum, slot_of};
 use base::{Datum, RowBatch, ShardId, SqlError};
 use catalog::{Index, Table};
@@ -16,7 +16,7 @@ use expr::rows::datums_heap_bytes;
 use expr::{Columns, Expr, NoColumns, eval_bool};
 use plan::step::{Scan, Step, StepOp};
 use std::collections::VecDeque;
-use txn::{LockMode, OpResult, Program, Read, ScanOp};
+use txn::{LockMode, OpError, OpResult, Program, Read, ScanOp};
 
 /// How a scan reads rows.
 pub(super) fn read_mode(cx: &Cx<'_>, lock: Option<LockMode>) -> Read {
@@ -44,7 +44,7 @@ fn entry_mode(cx: &Cx<'_>, scan: &Scan) -> Read {
 }
 
 /// The rows of an answer to a reading operation.
-pub(super) fn rows_of(answer: OpAnswer) -> Result<RowBatch, ExecError> {
+pub(super) fn rows_of(answer: OpAnswer) -> Result<RowBatch, OpError> {
     match answer? {
         OpResult::Rows { batch, .. } => Ok(batch),
         other => panic!("a read was answered by {other:?}"),
@@ -216,7 +216,7 @@ impl<'a> ScanRows<'a> {
         Ok(State::Entries { entries, points })
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if matches!(self.state, State::New) {
             self.state = self.start()?;
         }
@@ -258,7 +258,7 @@ impl<'a> ScanRows<'a> {
 }
 
 impl Rows for ScanRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -280,7 +280,7 @@ impl<'a> Points<'a> {
         cx: &Cx<'a>,
         scan: &Scan,
         step: u32,
-    ) -> Result<Option<RowBatch>, ExecError> {
+    ) -> Result<Option<RowBatch>, OpError> {
         let mut out = RowBatch::new(scan.width as usize);
         // Few rows wanted: do not read far ahead.
         let window = (self.limit.min(WINDOW as u64) as usize).max(1);
@@ -323,7 +323,7 @@ impl<'a> Ranges<'a> {
         cx: &Cx<'a>,
         scan: &Scan,
         step: u32,
-    ) -> Result<Option<RowBatch>, ExecError> {
+    ) -> Result<Option<RowBatch>, OpError> {
         loop {
             let mut started = false;
             while self.parts.len() < WINDOW
@@ -382,7 +382,7 @@ async fn first_of(parts: &mut [Part<'_>]) -> (usize, OpAnswer) {
 ///
 /// # Errors
 /// The first that was answered.
-pub(super) async fn first_answers(parts: &mut [Part<'_>]) -> Result<(), ExecError> {
+pub(super) async fn first_answers(parts: &mut [Part<'_>]) -> Result<(), OpError> {
     poll_fn(|context| {
         let waiting = parts
             .iter_mut()
@@ -451,7 +451,7 @@ pub(super) async fn lookups<'a>(
     outer: &[&dyn Columns],
     slots: &Slots,
     charge: &mut Charge<'_>,
-) -> Result<Vec<RowBatch>, ExecError> {
+) -> Result<Vec<RowBatch>, OpError> {
     let env = cx.env(slots);
     let program = scan.program.bind(slots);
     let read = scan_mode(cx, scan);

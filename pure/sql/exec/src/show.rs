@@ -1,11 +1,11 @@
 //! SHOW of facts about the cluster.
 
 use super::Cx;
-use crate::port::ExecError;
 use base::{Datum, RowBatch, TableId};
 use core::future::poll_fn;
 use parse::show::Show;
 use std::collections::BTreeMap;
+use txn::OpError;
 
 /// Rows by table from the answer to `Show::Rows`, and the number of shards that have answered.
 pub fn row_counts(batch: &RowBatch) -> (BTreeMap<TableId, u64>, usize) {
@@ -21,12 +21,12 @@ pub fn row_counts(batch: &RowBatch) -> (BTreeMap<TableId, u64>, usize) {
     (rows, answered)
 }
 
-pub(super) async fn fetch(cx: &Cx<'_>, what: Show) -> Result<RowBatch, ExecError> {
+pub(super) async fn fetch(cx: &Cx<'_>, what: Show) -> Result<RowBatch, OpError> {
     let mut ticket = None;
     poll_fn(|_| cx.port.poll_show(what, &mut ticket)).await
 }
 
-pub(super) async fn run(cx: &Cx<'_>, what: Show) -> Result<u64, ExecError> {
+pub(super) async fn run(cx: &Cx<'_>, what: Show) -> Result<u64, OpError> {
     let batch = fetch(cx, what).await?;
     let rows = u64::from(batch.rows);
     cx.emit(batch).await;

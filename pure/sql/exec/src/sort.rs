@@ -7,13 +7,13 @@
 use super::long::{Long, Shrink};
 use super::source::{Rows, Source, open};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
-use crate::port::ExecError;
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::SortKey;
 use core::cmp::Ordering;
 use expr::Expr;
 use expr::rows::{compare_rows, datums_heap_bytes, heap_bytes};
 use plan::step::{Step, StepOp};
+use txn::OpError;
 
 /// Rows that are sorted at once.
 const RUN_ROWS: usize = 4096;
@@ -101,7 +101,7 @@ impl<'a> SortRows<'a> {
         compare_rows(a, b, keys.map(|k| (k.column, k.descending, k.nulls_first)))
     }
 
-    async fn collect(&mut self, mut input: Source<'a>) -> Result<(), ExecError> {
+    async fn collect(&mut self, mut input: Source<'a>) -> Result<(), OpError> {
         if let Some(limit) = self.limit {
             let limit = self.cx.value(limit, &self.slots)?.as_int();
             self.left = limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
@@ -244,7 +244,7 @@ impl<'a> SortRows<'a> {
         Some(bytes)
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if let Some(input) = self.input.take() {
             self.collect(input).await?;
         }
@@ -263,7 +263,7 @@ impl<'a> SortRows<'a> {
 }
 
 impl Rows for SortRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }

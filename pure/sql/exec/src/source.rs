@@ -8,7 +8,6 @@ use super::long::Long;
 use super::scan::ScanRows;
 use super::sort::SortRows;
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
-use crate::port::ExecError;
 use base::{Datum, Pieces, RowBatch, SqlError, SqlState, Type};
 use bind::rel::{Call, TableFunction};
 use expr::list::{self, units_of_row};
@@ -18,13 +17,14 @@ use parse::show::Show;
 use pg_catalog::VirtualTable;
 use plan::step::{Step, StepOp};
 use std::collections::BTreeSet;
+use txn::OpError;
 
 /// Bytes of values from which on rows are charged while a batch is made of them.
 const LONG_BYTES: usize = 64 << 10;
 
 /// Gives batches of rows until it answers `None`. A batch may be small, but not empty.
 pub(super) trait Rows {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>>;
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>>;
 }
 
 /// A source that is under way.
@@ -151,7 +151,7 @@ struct Measured<'a> {
 }
 
 impl Rows for Measured<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(async {
             let start = self.cx.port.stopwatch_ns();
             let batch = self.inner.next().await?;
@@ -170,7 +170,7 @@ impl Rows for Measured<'_> {
 struct Fixed(Option<RowBatch>);
 
 impl Rows for Fixed {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         let batch = self.0.take().filter(|batch| batch.rows > 0);
         Box::pin(core::future::ready(Ok(batch)))
     }
@@ -185,7 +185,7 @@ struct ValuesRows<'a> {
 }
 
 impl ValuesRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let Some(first) = self.rows.get(self.at) else {
             return Ok(None);
         };
@@ -243,7 +243,7 @@ fn add_calls(value: &Expr, calls: &[Call<Step>], found: &mut Vec<u32>) {
 }
 
 impl Rows for ValuesRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -254,7 +254,7 @@ struct VirtualRows<'a> {
 }
 
 impl VirtualRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let Some(table) = self.table.take() else {
             return Ok(None);
         };
@@ -273,7 +273,7 @@ impl VirtualRows<'_> {
 }
 
 impl Rows for VirtualRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -345,7 +345,7 @@ impl FunctionRows<'_> {
         })
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let mut state = match self.state.take() {
             Some(state) => state,
             None => self.start()?,
@@ -409,7 +409,7 @@ impl FunctionRows<'_> {
 }
 
 impl Rows for FunctionRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -426,7 +426,7 @@ struct ProjectRows<'a> {
 }
 
 impl ProjectRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let (batch, mut at) = match self.rest.take() {
             Some(rest) => rest,
             None => match self.input.next().await? {
@@ -472,7 +472,7 @@ impl ProjectRows<'_> {
 }
 
 impl Rows for ProjectRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -494,7 +494,7 @@ struct ApplyRows<'a> {
 const GIVEN_PART: usize = 16;
 
 impl ApplyRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let (batch, mut at) = match self.rest.take() {
             Some(rest) => rest,
             None => match self.input.next().await? {
@@ -529,7 +529,7 @@ impl ApplyRows<'_> {
 }
 
 impl Rows for ApplyRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -543,7 +543,7 @@ struct DistinctRows<'a> {
 }
 
 impl DistinctRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         while let Some(mut batch) = self.input.next().await? {
             let (keys, seen, charge) = (self.keys, &mut self.seen, &mut self.charge);
             retain(&mut batch, |row| {
@@ -565,7 +565,7 @@ impl DistinctRows<'_> {
 }
 
 impl Rows for DistinctRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -597,7 +597,7 @@ impl LimitRows<'_> {
         }
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let (mut skip, mut left) = match self.window {
             Some(window) => window,
             None => (
@@ -632,7 +632,7 @@ impl LimitRows<'_> {
 }
 
 impl Rows for LimitRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -645,7 +645,7 @@ struct UnionRows<'a> {
 }
 
 impl UnionRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         loop {
             if let Some(current) = &mut self.current
                 && let Some(batch) = current.next().await?
@@ -664,7 +664,7 @@ impl UnionRows<'_> {
 }
 
 impl Rows for UnionRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
         Box::pin(self.pull())
     }
 }
@@ -675,7 +675,7 @@ pub(super) async fn collect<'a>(
     step: &'a Step,
     slots: &Slots,
     charge: &mut Charge<'_>,
-) -> Result<Long<'a, RowList>, ExecError> {
+) -> Result<Long<'a, RowList>, OpError> {
     let mut source = open(cx, step, slots);
     let mut rows = Long::new(cx.port, RowList::new());
     while let Some(batch) = source.next().await? {

@@ -9,7 +9,7 @@ use super::scan::rows_of;
 use super::source::{RowList, collect};
 use super::{BATCH_ROWS, Charge, Cx, Slots, WINDOW, bulk, foreign};
 use crate::keys::{entry_differs, entry_key, entry_row};
-use crate::port::{ExecError, OpFuture};
+use crate::port::OpFuture;
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Key, Pieces, Planted, RowBatch, SqlError, SqlState, is_planted};
 use catalog::{Index, Table};
@@ -18,7 +18,7 @@ use expr::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
 use expr::{Expr, eval};
 use plan::step::{WritePlan, Writer, table_index};
 use std::collections::{BTreeSet, VecDeque};
-use txn::{LockMode, Op, OpResult, Program, Read, Write};
+use txn::{LockMode, Op, OpError, OpResult, Program, Read, Write};
 
 /// A row before and after a statement.
 pub(super) struct Change {
@@ -85,7 +85,7 @@ impl<'p, 'a> Pending<'p, 'a> {
         index: usize,
         op: Op,
         changes: Changes<'_>,
-    ) -> Result<(), ExecError> {
+    ) -> Result<(), OpError> {
         while self.started.len() >= WINDOW {
             self.settle_one(changes).await?;
         }
@@ -110,7 +110,7 @@ impl<'p, 'a> Pending<'p, 'a> {
         Ok(())
     }
 
-    async fn settle_one(&mut self, changes: Changes<'_>) -> Result<(), ExecError> {
+    async fn settle_one(&mut self, changes: Changes<'_>) -> Result<(), OpError> {
         let Some((row, index, future)) = self.started.pop_front() else {
             return Ok(());
         };
@@ -125,7 +125,7 @@ impl<'p, 'a> Pending<'p, 'a> {
         Ok(())
     }
 
-    async fn settle(&mut self, changes: Changes<'_>) -> Result<(), ExecError> {
+    async fn settle(&mut self, changes: Changes<'_>) -> Result<(), OpError> {
         while !self.started.is_empty() {
             self.settle_one(changes).await?;
         }
@@ -216,7 +216,7 @@ pub(super) fn check_row(cx: &Cx<'_>, writer: &Writer, row: &[Datum]) -> Result<(
 }
 
 /// As [`check_row`] for all changes.
-async fn check_rows(cx: &Cx<'_>, writer: &Writer, changes: Changes<'_>) -> Result<(), ExecError> {
+async fn check_rows(cx: &Cx<'_>, writer: &Writer, changes: Changes<'_>) -> Result<(), OpError> {
     for (i, change) in changes.iter().enumerate() {
         if let Some(new) = &change.new {
             check_row(cx, writer, new)?;
@@ -276,7 +276,7 @@ pub(super) async fn apply(
     number: usize,
     changes: Changes<'_>,
     slots: &Slots,
-) -> Result<(), ExecError> {
+) -> Result<(), OpError> {
     let writer = &writers[number];
     let table = &*writer.table;
     check_rows(cx, writer, changes).await?;
@@ -324,7 +324,7 @@ pub(super) async fn apply(
     foreign::follow_children(cx, writers, number, changes, slots).await
 }
 
-async fn insert_all(cx: &Cx<'_>, table: &Table, rows: &[&[Datum]]) -> Result<(), ExecError> {
+async fn insert_all(cx: &Cx<'_>, table: &Table, rows: &[&[Datum]]) -> Result<(), OpError> {
     let inserted = bulk::insert(cx, table, rows).await;
     inserted.map_err(|failed| failed.error)?;
     cx.breathe(rows.len()).await;
@@ -360,7 +360,7 @@ fn removal_program(writer: &Writer) -> Program {
 
 /// Locks the old rows in the copies of a replicated table that were not read; nothing if it is not
 /// replicated.
-async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: Changes<'_>) -> Result<(), ExecError> {
+async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: Changes<'_>) -> Result<(), OpError> {
     if !table.replicated {
         return Ok(());
     }
@@ -405,7 +405,7 @@ pub(super) async fn run(
     plan: &WritePlan,
     slots: &Slots,
     emit: bool,
-) -> Result<u64, ExecError> {
+) -> Result<u64, OpError> {
     let table = &*plan.writers[0].table;
     let mut charge = Charge::new(cx.port);
     let mut rows = collect(cx, &plan.rows, slots, &mut charge).await?;
@@ -508,7 +508,7 @@ pub(super) async fn locked_row(
     cx: &Cx<'_>,
     table: &Table,
     key: Key,
-) -> Result<Option<Vec<Datum>>, ExecError> {
+) -> Result<Option<Vec<Datum>>, OpError> {
     let layout: Vec<u32> = (0..table.columns.len() as u32).collect();
     let projection = layout
         .iter()

@@ -12,7 +12,7 @@
 use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts, Type};
 use bind::PlanCx;
 use catalog::{Catalog, Command, Database, Execution, Placement, ProtocolKind, Sequence};
-use exec::port::{ExecError, OpAnswer, Params, Port, Started};
+use exec::port::{OpAnswer, Params, Port, Started};
 use parse::Statement;
 use parse::show::Show;
 use plan::{Plan, PlanKind};
@@ -23,7 +23,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use txn::{LockMode, Op, OpId, Read, TxnCost};
+use txn::{LockMode, Op, OpError, OpId, Read, TxnCost};
 
 /// A database of which only the catalog exists.
 struct CatalogOnly {
@@ -101,7 +101,7 @@ impl Port for CatalogOnly {
     fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>> {
         Poll::Ready(Ok(None))
     }
-    fn poll_nextval(&self, _: &Sequence, _: &mut Option<u64>) -> Poll<Result<i64, ExecError>> {
+    fn poll_nextval(&self, _: &Sequence, _: &mut Option<u64>) -> Poll<Result<i64, OpError>> {
         Poll::Ready(Ok(1))
     }
     fn currval(&self, _: &Sequence) -> Option<i64> {
@@ -118,13 +118,13 @@ impl Port for CatalogOnly {
         _: i32,
         _: bind::rel::Signal,
         _: &mut Option<u64>,
-    ) -> Poll<Result<bool, ExecError>> {
+    ) -> Poll<Result<bool, OpError>> {
         Poll::Ready(Ok(false))
     }
     fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
         plan::plan(statement, cx)
     }
-    fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
+    fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, OpError>> {
         if what == Show::Sizes {
             // Two shards, each with some of every key space.
             let mut sizes = RowBatch::new(2);

@@ -5,11 +5,11 @@
 
 mod port;
 
-use base::{Datum, IndexId, RowBatch, Slot, SqlError, Time, Type};
+use base::{Datum, IndexId, RowBatch, Slot, SqlError, Tag, Time, Type};
 use bind::PlanCx;
 use catalog::{Catalog, Command, Execution, Placement, ProtocolKind};
-use exec::port::{ExecError, Params};
-use exec::{Fast, Tag};
+use exec::port::Params;
+use exec::Fast;
 use parse::session::SessionCommand;
 use plan::{DdlPlan, Fill, Plan, PlanKind};
 use port::FakePort;
@@ -20,6 +20,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use txn::OpError;
 
 type Rows = BTreeMap<(IndexId, Slot, Vec<u8>), Vec<u8>>;
 
@@ -319,8 +320,8 @@ impl Cluster {
 
     fn fill(&self, ddl: &DdlPlan, after: &mut [Command]) -> Result<(), SqlError> {
         let sql_error = |error| match error {
-            ExecError::Sql(error) => error,
-            ExecError::Aborted(_) | ExecError::Raised(_) => panic!("rolled back: {error:?}"),
+            OpError::Sql(error) => error,
+            OpError::Aborted(_) | OpError::Raise(_) => panic!("rolled back: {error:?}"),
         };
         let Some(fill) = &ddl.fill else { return Ok(()) };
         match fill {
@@ -414,15 +415,15 @@ type Done = (Tag, Option<RowBatch>);
 fn drive(plan: &Arc<Plan>, params: &[Datum], port: &Rc<FakePort>) -> Result<Done, SqlError> {
     let shared: Params = params.into();
     let result = match exec::execute_fast(plan, params, &**port) {
-        Some(Ok(Fast::Done(batch, completed))) => Ok((batch, completed)),
+        Some(Ok(Fast::Done(batch, tag))) => Ok((batch, tag)),
         Some(Ok(Fast::Pending(wait))) => block_on(wait.wait(plan.clone(), shared, port.clone())),
         Some(Err(error)) => Err(error),
         None => block_on(exec::execute(plan.clone(), shared, port.clone()))
-            .map(|completed| (None, completed)),
+            .map(|tag| (None, tag)),
     };
     match result {
-        Ok((batch, completed)) => Ok((completed.tag, batch)),
-        Err(ExecError::Sql(error)) => Err(error),
+        Ok((batch, tag)) => Ok((tag, batch)),
+        Err(OpError::Sql(error)) => Err(error),
         Err(error) => panic!("rolled back: {error:?}"),
     }
 }

@@ -6,7 +6,7 @@ use base::row::RowRef;
 use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use bind::PlanCx;
 use catalog::{Catalog, Database, Sequence};
-use exec::port::{ExecError, OpAnswer, Port, Started};
+use exec::port::{OpAnswer, Port, Started};
 use parse::show::Show;
 use plan::Plan;
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ use std::collections::btree_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use txn::{LockMode, Modified, Op, OpId, OpResult, Read, ScanOp, Slots, TxnCost, Write};
+use txn::{LockMode, Modified, Op, OpError, OpId, OpResult, Read, ScanOp, Slots, TxnCost, Write};
 
 /// Bytes that a statement may hold.
 const MEMORY_BYTES_MAX: i64 = 32 << 20;
@@ -341,7 +341,7 @@ impl Port for FakePort {
         &self,
         sequence: &Sequence,
         ticket: &mut Option<u64>,
-    ) -> Poll<Result<i64, ExecError>> {
+    ) -> Poll<Result<i64, OpError>> {
         if ticket.is_none() {
             *ticket = Some(1);
             return Poll::Pending;
@@ -371,10 +371,10 @@ impl Port for FakePort {
         _: i32,
         _: bind::rel::Signal,
         _: &mut Option<u64>,
-    ) -> Poll<Result<bool, ExecError>> {
+    ) -> Poll<Result<bool, OpError>> {
         Poll::Ready(Ok(false))
     }
-    fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
+    fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, OpError>> {
         let mut batch = RowBatch::new(parse::show::show_columns(what).len());
         if what == Show::Rows {
             for shard in self.state.shards.borrow().iter() {
