@@ -3,6 +3,7 @@
 use crate::backslash;
 use crate::lexer::{Next, Open, scan, tokens};
 use functions::keywords::quote_ident;
+use parse::show::Show;
 
 /// The names that the server knows.
 #[derive(Clone, Default)]
@@ -60,21 +61,12 @@ const STATEMENTS: [&str; 29] = [
 ];
 
 /// What SHOW knows beside settings.
-pub(crate) const TOPICS: [&str; 13] = [
-    "ALL",
-    "COUNTERS",
-    "DATABASES",
-    "HOTTEST",
-    "IN DOUBT",
-    "MEMORY",
-    "NODES",
-    "OWNERSHIP",
-    "PLACEMENT",
-    "SESSIONS",
-    "STAGES",
-    "TABLES",
-    "TRANSACTION ISOLATION LEVEL",
-];
+fn topics() -> impl Iterator<Item = String> {
+    let topics = Show::topics().map(|what| what.words().join(" "));
+    let first = std::iter::once("ALL".to_string());
+    let last = std::iter::once("TRANSACTION ISOLATION LEVEL".to_string());
+    first.chain(topics).chain(last)
+}
 
 /// What may follow a table or an expression, when nothing of it has been typed.
 const CLAUSES: [&str; 14] = [
@@ -199,7 +191,7 @@ fn offers(behind: &[&str], whole: &[&str], word: &str, names: &Names) -> Vec<Str
     match (upper[0], last) {
         ("EXPLAIN", "EXPLAIN" | "ANALYZE") => return owned(&STATEMENTS),
         ("SHOW", "SHOW") => {
-            settings.extend(TOPICS.iter().map(|topic| (*topic).to_string()));
+            settings.extend(topics());
             return settings;
         }
         ("SHOW", "IN") => return owned(&["DOUBT"]),

@@ -26,11 +26,12 @@ use crate::config::{ShardConfig, ShardRecovered};
 use crate::core::Core;
 use crate::ddl::{Ddl, Origin};
 use crate::input::{Effects, Input};
-use crate::message::{LocalMessage, Message, ShowKind, WireMessage};
+use crate::message::{LocalMessage, Message, Question, WireMessage};
 use crate::port::Events;
 use crate::register::Register;
 use crate::sequence::{SequenceDraws, draw_block};
 use crate::show::Shows;
+use crate::show_rows::Facts;
 use crate::stages::{Stage, Stages};
 use crate::txns::Txns;
 use ahead::Ahead;
@@ -331,8 +332,8 @@ impl Shard {
                 self.on_stuck(from, version, missing);
             }
             WireMessage::CatalogWanted { to } => self.send_catalog(to),
-            WireMessage::ShowWanted { id, what, database } => {
-                let rows = self.answer(what, &database);
+            WireMessage::ShowWanted { id, question } => {
+                let rows = self.answer(&question);
                 let answer = Message::Wire(WireMessage::ShowRows { id, rows });
                 self.core.borrow_mut().send(from, answer, Position(0));
             }
@@ -449,21 +450,16 @@ impl Shard {
         let now = self.core.borrow().now;
         self.shows.borrow_mut().sent(now);
         let asked = core::mem::take(&mut self.shows.borrow_mut().to_ask);
-        for (id, what, database, shards) in asked {
+        for (id, question, shards) in asked {
             for shard in shards {
                 if shard == self.core.borrow().config.shard {
-                    let rows = self.answer(what, &database);
+                    let rows = self.answer(&question);
                     self.shows.borrow_mut().on_rows(id, shard, &rows);
                     self.txns.wake_all();
                 } else {
-                    let question = WireMessage::ShowWanted {
-                        id,
-                        what,
-                        database: database.clone(),
-                    };
-                    self.core
-                        .borrow_mut()
-                        .send(shard, Message::Wire(question), Position(0));
+                    let question = question.clone();
+                    let message = Message::Wire(WireMessage::ShowWanted { id, question });
+                    self.core.borrow_mut().send(shard, message, Position(0));
                 }
             }
         }
@@ -681,35 +677,28 @@ impl Shard {
     }
 
     /// This shard's part of the answer to a question, or to an order.
-    fn answer(&mut self, what: ShowKind, database: &str) -> base::RowBatch {
-        if let ShowKind::Signal { pid, terminate } = what {
-            let mut rows = base::RowBatch::new(0);
-            if self.signal(pid, terminate) {
-                rows.push([]);
+    fn answer(&mut self, question: &Question) -> base::RowBatch {
+        match question {
+            Question::Signal { pid, terminate } => {
+                let mut rows = base::RowBatch::new(0);
+                if self.signal(*pid, *terminate) {
+                    rows.push([]);
+                }
+                rows
             }
-            return rows;
-        }
-        let sessions = || {
-            let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
-            sessions.map(|session| session.describe())
-        };
-        let core = self.core.borrow();
-        match what {
-            ShowKind::Counters => crate::show_rows::counters(&core),
-            ShowKind::Stages => self.stages.rows(&core, self.plans.planned()),
-            ShowKind::Placement => crate::show_rows::placement(&core, database),
-            ShowKind::Memory => crate::show_rows::memory(&core),
-            ShowKind::Sizes => crate::show_rows::sizes(&core),
-            ShowKind::Rows => crate::show_rows::rows(&core, database),
-            ShowKind::Ownership => crate::show_rows::ownership(&core),
-            ShowKind::InDoubt => crate::show_rows::in_doubt(&core),
-            ShowKind::Hottest => crate::show_rows::hottest(&core, database),
-            ShowKind::Nodes => crate::show_rows::nodes(&core, &self.peers),
-            ShowKind::Sessions => crate::show_rows::sessions(&core, sessions()),
-            ShowKind::Activity => crate::show_rows::activity(sessions()),
-            ShowKind::Databases => crate::show_rows::databases(&core, sessions()),
-            ShowKind::Tables => crate::show_rows::tables(&core, database),
-            ShowKind::Signal { .. } => unreachable!("carried out above"),
+            Question::Show { what, database } => {
+                let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
+                let core = self.core.borrow();
+                let facts = Facts {
+                    core: &core,
+                    database,
+                    sessions: sessions.map(|session| session.describe()),
+                    peers: &self.peers,
+                    stages: &self.stages,
+                    planned: self.plans.planned(),
+                };
+                facts.rows_of(*what)
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
 use base::{NodeId, RowBatch, ShardId, SqlError, TableId, Ts};
 use catalog::{Catalog, Command};
+use parse::show::Show;
 use plan::Fill;
 use serde::{Deserialize, Serialize};
 use session::message::{DdlStop, FromTxn, ToTxn, TxnHandle};
@@ -57,14 +58,12 @@ pub enum WireMessage {
         /// Who is to get it: the sender, or the first shard of its node.
         to: ShardId,
     },
-    /// Asks for rows of a SHOW; answered by `ShowRows`.
+    /// A question of a statement; answered by `ShowRows`.
     ShowWanted {
         /// Chosen by the asking shard.
         id: u64,
         /// What.
-        what: ShowKind,
-        /// Database of the session.
-        database: String,
+        question: Question,
     },
     /// Answer to `ShowWanted`: this shard's part.
     ShowRows {
@@ -116,28 +115,22 @@ pub enum WireMessage {
     },
 }
 
-/// Serialisable form of [`parse::show::Show`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum ShowKind {
-    Stages,
-    Placement,
-    Nodes,
-    Counters,
-    Sessions,
-    Activity,
-    Databases,
-    Tables,
-    Sizes,
-    Ownership,
-    Hottest,
-    Memory,
-    InDoubt,
-    Rows,
+/// What a shard is asked so that a statement of another can answer its client.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Question {
+    /// Its part of a SHOW.
+    Show {
+        /// Which.
+        what: Show,
+        /// Database of the session.
+        database: String,
+    },
     /// No question, but an order to one session: to cancel its statement, or to end. Answered by
     /// one row if there is such a session.
     Signal {
+        /// Its backend number.
         pid: i32,
+        /// To end.
         terminate: bool,
     },
 }

@@ -1,24 +1,21 @@
-//! SHOW STAGES, PLACEMENT, NODES, COUNTERS, SESSIONS, DATABASES and TABLES: asked of every shard,
-//! put together here; and orders to single sessions, which go the same way.
+//! SHOW: asked of the shards, and their parts put together here; and orders to single sessions,
+//! which go the same way.
 
-use crate::message::ShowKind;
+use crate::message::Question;
 use base::{Datum, RowBatch, ShardId, Time};
 use bind::rel::Signal;
-use parse::show::Show;
+use parse::show::{Combine, Show};
 use session::pid_shard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
 use txn::OpError;
 
-/// Rows of SHOW HOTTEST.
-pub(crate) const HOTTEST_ROWS: usize = 20;
-
 /// Microseconds after which shards that have not answered are asked again.
 const ASK_AGAIN_US: u64 = 500_000;
 
-struct Question {
-    kind: ShowKind,
-    database: String,
+/// A question that not all shards have answered.
+struct Asked {
+    question: Question,
     missing: BTreeSet<ShardId>,
     rows: Vec<Vec<Datum>>,
 }
@@ -27,13 +24,13 @@ struct Question {
 #[derive(Default)]
 pub(crate) struct Shows {
     next_id: u64,
-    questions: BTreeMap<u64, Question>,
+    asked: BTreeMap<u64, Asked>,
     /// Shards that cannot answer now.
     pub(crate) unreachable: BTreeSet<ShardId>,
     /// When those that have not answered are asked again.
     pub(crate) again_at: Option<Time>,
-    /// Questions to be sent: number, what, database, whom.
-    pub(crate) to_ask: Vec<(u64, ShowKind, String, Vec<ShardId>)>,
+    /// Questions to be sent: number, what, whom.
+    pub(crate) to_ask: Vec<(u64, Question, Vec<ShardId>)>,
 }
 
 impl Shows {
@@ -46,24 +43,19 @@ impl Shows {
         here: ShardId,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<RowBatch, OpError>> {
-        // Which nodes are connected is a fact of the asked shard.
-        let whom = match what {
-            Show::Nodes => core::slice::from_ref(&here),
-            Show::Stages
-            | Show::Placement
-            | Show::Memory
-            | Show::Counters
-            | Show::Ownership
-            | Show::Hottest
-            | Show::Sessions
-            | Show::InDoubt
-            | Show::Activity
-            | Show::Databases
-            | Show::Tables
-            | Show::Rows
-            | Show::Sizes => shards,
+        let whom = match what.combine() {
+            Combine::OwnView => core::slice::from_ref(&here),
+            Combine::Sorted
+            | Combine::AsTheyCome
+            | Combine::SumFrom(_)
+            | Combine::ByName
+            | Combine::Top(_) => shards,
         };
-        self.ask(kind_of(what), database, whom, ticket)
+        let question = || Question::Show {
+            what,
+            database: database.to_string(),
+        };
+        self.ask(question, whom, ticket)
     }
 
     /// Sends an order to a session, or tells whether there was one. Who cannot be reached has none.
@@ -79,15 +71,14 @@ impl Shows {
         let Some(shard) = shard else {
             return Poll::Ready(Ok(false));
         };
-        let kind = ShowKind::Signal { pid, terminate };
-        let answer = self.ask(kind, "", &[shard], ticket);
+        let order = || Question::Signal { pid, terminate };
+        let answer = self.ask(order, &[shard], ticket);
         answer.map(|rows| rows.map(|rows| !rows.is_empty()))
     }
 
     fn ask(
         &mut self,
-        kind: ShowKind,
-        database: &str,
+        question: impl FnOnce() -> Question,
         shards: &[ShardId],
         ticket: &mut Option<u64>,
     ) -> Poll<Result<RowBatch, OpError>> {
@@ -96,32 +87,28 @@ impl Shows {
             let up = shards
                 .iter()
                 .filter(|shard| !self.unreachable.contains(shard));
-            let missing: BTreeSet<ShardId> = up.copied().collect();
-            let ask = missing.iter().copied().collect();
+            let asked = Asked {
+                question: question(),
+                missing: up.copied().collect(),
+                rows: Vec::new(),
+            };
+            let whom = asked.missing.iter().copied().collect();
             self.to_ask
-                .push((self.next_id, kind, database.to_string(), ask));
-            self.questions.insert(
-                self.next_id,
-                Question {
-                    kind,
-                    database: database.to_string(),
-                    missing,
-                    rows: Vec::new(),
-                },
-            );
+                .push((self.next_id, asked.question.clone(), whom));
+            self.asked.insert(self.next_id, asked);
             *ticket = Some(self.next_id);
             return Poll::Pending;
         };
-        let question = self.questions.get(&id).expect("a ticket names a question");
-        if question
+        let asked = self.asked.get(&id).expect("a ticket names a question");
+        if asked
             .missing
             .iter()
             .any(|shard| !self.unreachable.contains(shard))
         {
             return Poll::Pending;
         }
-        let question = self.questions.remove(&id).expect("just seen");
-        Poll::Ready(Ok(combine(question)))
+        let asked = self.asked.remove(&id).expect("just seen");
+        Poll::Ready(Ok(combine(asked)))
     }
 
     /// Questions have been sent at `now`.
@@ -137,16 +124,15 @@ impl Shows {
             return false;
         }
         self.again_at = None;
-        for (id, question) in &mut self.questions {
-            if matches!(question.kind, ShowKind::Signal { .. }) {
-                question.missing.clear();
+        for (id, asked) in &mut self.asked {
+            if matches!(asked.question, Question::Signal { .. }) {
+                asked.missing.clear();
                 continue;
             }
-            let missing = question.missing.difference(&self.unreachable);
+            let missing = asked.missing.difference(&self.unreachable);
             let ask: Vec<ShardId> = missing.copied().collect();
             if !ask.is_empty() {
-                self.to_ask
-                    .push((*id, question.kind, question.database.clone(), ask));
+                self.to_ask.push((*id, asked.question.clone(), ask));
             }
         }
         true
@@ -154,52 +140,29 @@ impl Shows {
 
     /// Takes a shard's part.
     pub(crate) fn on_rows(&mut self, id: u64, from: ShardId, rows: &RowBatch) {
-        if let Some(question) = self.questions.get_mut(&id)
-            && question.missing.remove(&from)
+        if let Some(asked) = self.asked.get_mut(&id)
+            && asked.missing.remove(&from)
         {
-            question.rows.extend(rows.iter().map(<[Datum]>::to_vec));
+            asked.rows.extend(rows.iter().map(<[Datum]>::to_vec));
         }
     }
 }
 
-fn kind_of(what: Show) -> ShowKind {
-    match what {
-        Show::Stages => ShowKind::Stages,
-        Show::Placement => ShowKind::Placement,
-        Show::Nodes => ShowKind::Nodes,
-        Show::Counters => ShowKind::Counters,
-        Show::Sessions => ShowKind::Sessions,
-        Show::Activity => ShowKind::Activity,
-        Show::Databases => ShowKind::Databases,
-        Show::Tables => ShowKind::Tables,
-        Show::Sizes => ShowKind::Sizes,
-        Show::Rows => ShowKind::Rows,
-        Show::Memory => ShowKind::Memory,
-        Show::Ownership => ShowKind::Ownership,
-        Show::Hottest => ShowKind::Hottest,
-        Show::InDoubt => ShowKind::InDoubt,
-    }
-}
-
-fn combine(question: Question) -> RowBatch {
-    let mut rows = question.rows;
-    match question.kind {
-        ShowKind::Counters => rows = sum_by_name(&rows),
-        // The reader adds up what the shards have.
-        ShowKind::Sizes | ShowKind::Rows | ShowKind::Signal { .. } => {}
-        ShowKind::Databases | ShowKind::Tables => rows = sum_columns(rows, 4),
-        ShowKind::Stages
-        | ShowKind::Placement
-        | ShowKind::Nodes
-        | ShowKind::Sessions
-        | ShowKind::Memory
-        | ShowKind::InDoubt
-        | ShowKind::Activity
-        | ShowKind::Ownership => rows.sort_by(|a, b| compare_rows(a, b)),
-        ShowKind::Hottest => {
-            let moves = |row: &[Datum]| row.last().cloned().unwrap_or(Datum::Null);
-            rows.sort_by(|a, b| moves(b).compare(&moves(a)).then_with(|| compare_rows(a, b)));
-            rows.truncate(HOTTEST_ROWS);
+fn combine(asked: Asked) -> RowBatch {
+    let mut rows = asked.rows;
+    let way = match asked.question {
+        Question::Show { what, .. } => what.combine(),
+        Question::Signal { .. } => Combine::AsTheyCome,
+    };
+    match way {
+        Combine::AsTheyCome => {}
+        Combine::Sorted | Combine::OwnView => rows.sort_by(|a, b| compare_rows(a, b)),
+        Combine::SumFrom(first) => rows = sum_columns(rows, first),
+        Combine::ByName => rows = sum_by_name(&rows),
+        Combine::Top(count) => {
+            let last = |row: &[Datum]| row.last().cloned().unwrap_or(Datum::Null);
+            rows.sort_by(|a, b| last(b).compare(&last(a)).then_with(|| compare_rows(a, b)));
+            rows.truncate(count);
         }
     }
     let width = rows.first().map_or(0, Vec::len);

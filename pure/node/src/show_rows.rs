@@ -1,12 +1,12 @@
-//! One shard's part of the answers to SHOW.
+//! One shard's part of the answers to SHOW. The columns are in `parse::show`.
 
 use crate::core::Core;
-use crate::show::HOTTEST_ROWS;
-use crate::stages::text;
+use crate::stages::{Stages, text};
 use base::{Datum, NodeId, RowBatch, ShardId, Time};
 use catalog::{Execution, Table};
 use expr::Ends;
 use functions::keywords::quote_ident;
+use parse::show::{Combine, Show};
 use session::Description;
 use session::errors::key_text;
 use std::collections::BTreeMap;
@@ -14,8 +14,45 @@ use std::collections::BTreeMap;
 /// 2000-01-01, from which SQL counts, in microseconds since 1970.
 const EPOCH_2000_US: i64 = 946_684_800_000_000;
 
+/// What a shard knows when it is asked.
+pub(crate) struct Facts<'a, S> {
+    pub(crate) core: &'a Core,
+    /// Database of the session that asks.
+    pub(crate) database: &'a str,
+    /// Sessions of this shard.
+    pub(crate) sessions: S,
+    /// Nodes that it is connected with, and their incarnations.
+    pub(crate) peers: &'a BTreeMap<NodeId, u32>,
+    pub(crate) stages: &'a Stages,
+    /// Statements that were planned here.
+    pub(crate) planned: u64,
+}
+
+impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
+    /// The shard's rows.
+    pub(crate) fn rows_of(self, what: Show) -> RowBatch {
+        let (core, database) = (self.core, self.database);
+        match what {
+            Show::Counters => counters(core),
+            Show::Databases => databases(core, self.sessions),
+            Show::Hottest => hottest(core, database),
+            Show::InDoubt => in_doubt(core),
+            Show::Memory => memory(core),
+            Show::Nodes => nodes(core, self.peers),
+            Show::Ownership => ownership(core),
+            Show::Placement => placement(core, database),
+            Show::Sessions => sessions(core, self.sessions),
+            Show::Stages => self.stages.rows(core, self.planned),
+            Show::Tables => tables(core, database),
+            Show::Activity => activity(self.sessions),
+            Show::Sizes => sizes(core),
+            Show::Rows => rows(core, database),
+        }
+    }
+}
+
 /// (name, value)
-pub(crate) fn counters(core: &Core) -> RowBatch {
+fn counters(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(2);
     for (name, value) in core.counters.list() {
         batch.push([text(name), Datum::Int(value as i64)]);
@@ -24,7 +61,7 @@ pub(crate) fn counters(core: &Core) -> RowBatch {
 }
 
 /// (table, index, shard, slots, rows, row_bytes): key spaces of `database` that have rows here.
-pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
+fn placement(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(6);
     let Some(database) = core.catalog.databases.get(database) else {
         return batch;
@@ -46,7 +83,7 @@ pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
 }
 
 /// One row of SHOW MEMORY: what this shard holds, and what its node has in all.
-pub(crate) fn memory(core: &Core) -> RowBatch {
+fn memory(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(10);
     let counts = core.store.counts();
     let node = core.journal.memory;
@@ -68,7 +105,7 @@ pub(crate) fn memory(core: &Core) -> RowBatch {
 }
 
 /// One row of SHOW OWNERSHIP: what has moved to, from and through this shard.
-pub(crate) fn ownership(core: &Core) -> RowBatch {
+fn ownership(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(13);
     let moves = core.protocols.moves();
     let (mut per_second_in, mut per_second_out) = (0, 0);
@@ -98,7 +135,7 @@ pub(crate) fn ownership(core: &Core) -> RowBatch {
 }
 
 /// (shard, transaction, state, coordinator, age_ms, rows, waiters): what is in doubt here.
-pub(crate) fn in_doubt(core: &Core) -> RowBatch {
+fn in_doubt(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(7);
     for doubt in core.protocols.doubts(core.now) {
         batch.push([
@@ -116,15 +153,18 @@ pub(crate) fn in_doubt(core: &Core) -> RowBatch {
 
 /// (table, index, key, home, owner, moves): rows of `database` whose home is here and that have
 /// moved most since they left it.
-pub(crate) fn hottest(core: &Core, database: &str) -> RowBatch {
+fn hottest(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(6);
     let Some(database) = core.catalog.databases.get(database) else {
         return batch;
     };
     let home = text(&core.config.shard.to_string());
+    let Combine::Top(count) = Show::Hottest.combine() else {
+        unreachable!("the hottest rows are the first by their moves")
+    };
     // Rows of other databases may be among them: a few more are looked at.
     let moving = core.protocols.moving().into_iter();
-    for hot in moving.flat_map(|rows| rows.hottest(4 * HOTTEST_ROWS)) {
+    for hot in moving.flat_map(|rows| rows.hottest(4 * count)) {
         let tables = database.tables.values();
         let mut indexes = tables.flat_map(|table| {
             let all = core::iter::once(&table.primary).chain(&table.secondary);
@@ -149,7 +189,7 @@ pub(crate) fn hottest(core: &Core, database: &str) -> RowBatch {
 }
 
 /// (index, row_bytes): all key spaces of all databases.
-pub(crate) fn sizes(core: &Core) -> RowBatch {
+fn sizes(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(2);
     for database in core.catalog.databases.values() {
         let tables = database.tables.values();
@@ -168,7 +208,7 @@ pub(crate) fn sizes(core: &Core) -> RowBatch {
 }
 
 /// (table, rows) of the tables of `database`, and a row of NULLs.
-pub(crate) fn rows(core: &Core, database: &str) -> RowBatch {
+fn rows(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(2);
     let database = core.catalog.databases.get(database);
     let tables = database
@@ -187,7 +227,7 @@ pub(crate) fn rows(core: &Core, database: &str) -> RowBatch {
 
 /// (node, address, incarnation, state, shards), told by each node's first shard about itself, and
 /// by the asked shard about nodes that are down.
-pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
+fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
     let mut batch = RowBatch::new(5);
     let own = core.config.shard.node();
     for (node, address) in &core.config.nodes {
@@ -213,10 +253,7 @@ pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
 }
 
 /// Who is connected, what it does, and for how long: the columns of SHOW SESSIONS.
-pub(crate) fn sessions<'a>(
-    core: &Core,
-    sessions: impl Iterator<Item = Description<'a>>,
-) -> RowBatch {
+fn sessions<'a>(core: &Core, sessions: impl Iterator<Item = Description<'a>>) -> RowBatch {
     let mut batch = RowBatch::new(12);
     let age = |since: Option<Time>| {
         let age_us = since.map(|since| core.now.since(since));
@@ -246,7 +283,7 @@ pub(crate) fn sessions<'a>(
 }
 
 /// The same for pg_stat_activity, with points in time.
-pub(crate) fn activity<'a>(sessions: impl Iterator<Item = Description<'a>>) -> RowBatch {
+fn activity<'a>(sessions: impl Iterator<Item = Description<'a>>) -> RowBatch {
     let mut batch = RowBatch::new(12);
     let at = |time: Time| Datum::Timestamp(time.0 as i64 - EPOCH_2000_US);
     for told in sessions.filter(|told| told.pid != 0) {
@@ -271,10 +308,7 @@ pub(crate) fn activity<'a>(sessions: impl Iterator<Item = Description<'a>>) -> R
 
 /// (database, protocol, execution, tables, sessions, rows, row_bytes): the last three of this
 /// shard.
-pub(crate) fn databases<'a>(
-    core: &Core,
-    sessions: impl Iterator<Item = Description<'a>>,
-) -> RowBatch {
+fn databases<'a>(core: &Core, sessions: impl Iterator<Item = Description<'a>>) -> RowBatch {
     let mut connected: BTreeMap<&str, i64> = BTreeMap::new();
     for told in sessions {
         *connected.entry(told.database).or_default() += 1;
@@ -300,7 +334,7 @@ pub(crate) fn databases<'a>(
 }
 
 /// (table, columns, indexes, partition_by, rows, row_bytes): the last two of this shard.
-pub(crate) fn tables(core: &Core, database: &str) -> RowBatch {
+fn tables(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(6);
     let database = core.catalog.databases.get(database);
     let tables = database

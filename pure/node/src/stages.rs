@@ -81,15 +81,14 @@ impl Stages {
         }
     }
 
-    /// (shard, stage, items, queue_max, calls, service_ns): mean service time per timed call, NULL
-    /// where a stage is not timed on its own.
-    pub(crate) fn rows(&self, core: &Core, plans: u64) -> RowBatch {
+    /// SHOW STAGES: mean service time per timed call, NULL where a stage is not timed on its own.
+    pub(crate) fn rows(&self, core: &Core, planned: u64) -> RowBatch {
         let mut batch = RowBatch::new(6);
         for (stage, name) in STAGES {
             let mut count = self.counts[stage as usize];
             match stage {
                 Stage::Store => count.items = core.counters.rows_read + core.counters.rows_written,
-                Stage::Plan => count.items = plans,
+                Stage::Plan => count.items = planned,
                 Stage::Session | Stage::Execute | Stage::Transaction | Stage::Reply => {}
             }
             let service = match count.samples {

@@ -5,7 +5,7 @@ use super::words::Words;
 use super::{Kind, comment, maintenance, nested, tables, with_library};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
-use crate::show::{Show, TOPICS, show_hint};
+use crate::show::{Show, show_hint};
 use base::{SqlError, SqlState};
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
@@ -299,8 +299,8 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
 
 fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["SHOW"])?;
-    let what = if let Some((_, what)) = TOPICS.iter().find(|(topic, _)| words.take(topic)) {
-        ShowWhat::Cluster(*what)
+    let what = if let Some(what) = Show::topics().find(|what| words.take(what.words())) {
+        ShowWhat::Cluster(what)
     } else if words.take(&["ALL"]) {
         ShowWhat::Setting(None)
     } else {

@@ -1,188 +1,225 @@
-//! What SHOW tells of the cluster: its words, what they ask for, and the columns of the answers.
+//! What SHOW tells of the cluster: its words, how shards answer, and the columns of the answers.
 
 use base::{OutColumn, SqlError, Type};
 use pg_catalog::settings;
+use serde::{Deserialize, Serialize};
 
-/// What SHOW can list beside settings.
+/// How the parts of the shards become one answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Show {
-    /// Per shard and stage: queue length, service time, instructions.
-    Stages,
-    /// Per table: rows, bytes and slots by shard.
-    Placement,
-    /// Per shard: rows, versions, locks, statements; and the memory of its node.
-    Memory,
-    /// Nodes with address, incarnation, state.
-    Nodes,
-    /// Counters summed over the cluster: name, value.
-    Counters,
-    /// Per shard: rows away from home, rows of other homes here, moves by kind.
-    Ownership,
-    /// Rows that have moved most since they left home: where they are, how often.
-    Hottest,
-    /// Sessions: who they are, what they do and for how long.
-    Sessions,
-    /// Transactions whose outcome only a node knows that cannot be reached: by shard.
-    InDoubt,
-    /// Sessions with points in time; for pg_stat_activity.
-    Activity,
-    /// Databases: protocol, execution, tables, sessions, bytes.
-    Databases,
-    /// Tables of the session's database: columns, indexes, partition columns, rows, bytes.
-    Tables,
-    /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
-    /// functions.
-    Sizes,
-    /// Rows of the tables of the session's database, about: number of the table, rows. Each shard
-    /// adds a row of NULLs, to show that it has answered.
-    Rows,
+pub enum Combine {
+    /// All rows, in the order of their columns.
+    Sorted,
+    /// All rows as they come: who asks adds them up.
+    AsTheyCome,
+    /// Only the shard of the session is asked: each has a view of its own.
+    OwnView,
+    /// Rows that agree in the columns before this one become one, with the sums of the others.
+    SumFrom(usize),
+    /// (name, value) of all shards become (name, sum, meaning), in the order of the first shard.
+    ByName,
+    /// This many rows with the largest values in the last column.
+    Top(usize),
 }
 
-/// Names and types.
-type Columns = &'static [(&'static str, Type)];
+/// Makes [`Show`] and what is known of each: its words (none: only statements of the server ask
+/// for it), how the parts of the shards become one answer, names and types of the columns.
+macro_rules! shows {
+    ($(
+        $(#[$doc:meta])*
+        $show:ident: [$($word:literal),*], $combine:expr, [$($column:expr),* $(,)?];
+    )*) => {
+        /// What SHOW can list beside settings.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub enum Show {
+            $($(#[$doc])* $show,)*
+        }
 
-const STAGES: Columns = &[
-    ("shard", Type::Text),
-    ("stage", Type::Text),
-    ("items_total", Type::Int8),
-    ("items_per_step_max", Type::Int8),
-    ("calls_total", Type::Int8),
-    ("call_ns_mean", Type::Int8),
-];
-const PLACEMENT: Columns = &[
-    ("table", Type::Text),
-    ("index", Type::Text),
-    ("shard", Type::Text),
-    ("slots", Type::Int8),
-    ("rows", Type::Int8),
-    ("row_bytes", Type::Int8),
-];
-const OWNERSHIP: Columns = &[
-    ("shard", Type::Text),
-    ("rows_away", Type::Int8),
-    ("rows_here", Type::Int8),
-    ("backup_rows", Type::Int8),
-    ("owner_table_bytes", Type::Int8),
-    ("moved_in_total", Type::Int8),
-    ("moved_out_total", Type::Int8),
-    ("moved_in_per_second", Type::Int8),
-    ("moved_out_per_second", Type::Int8),
-    // By who has the row that this shard wants: another, where this one is its home; its
-    // home; a third.
-    ("in_back_home", Type::Int8),
-    ("in_from_home", Type::Int8),
-    ("in_from_third", Type::Int8),
-    ("refused_total", Type::Int8),
-];
-const HOTTEST: Columns = &[
-    ("table", Type::Text),
-    ("index", Type::Text),
-    ("key", Type::Text),
-    ("home", Type::Text),
-    ("owner", Type::Text),
-    ("moves", Type::Int8),
-];
-const NODES: Columns = &[
-    ("node", Type::Int4),
-    ("address", Type::Text),
-    ("incarnation", Type::Int8),
-    ("state", Type::Text),
-    ("shards", Type::Int4),
-];
-const COUNTERS: Columns = &[
-    ("name", Type::Text),
-    ("value", Type::Int8),
-    ("meaning", Type::Text),
-];
-const SESSIONS: Columns = &[
-    ("pid", Type::Int4),
-    ("node", Type::Int4),
-    ("client", Type::Text),
-    ("application_name", Type::Text),
-    ("user", Type::Text),
-    ("database", Type::Text),
-    ("protocol", Type::Text),
-    ("isolation", Type::Text),
-    ("state", Type::Text),
-    ("transaction_ms", Type::Int8),
-    ("statement_ms", Type::Int8),
-    ("statement", Type::Text),
-];
-const ACTIVITY: Columns = &[
-    ("pid", Type::Int4),
-    ("user", Type::Text),
-    ("database", Type::Text),
-    ("application_name", Type::Text),
-    ("client_addr", Type::Text),
-    ("client_port", Type::Int4),
-    ("backend_start", Type::Timestamptz(None)),
-    ("xact_start", Type::Timestamptz(None)),
-    ("query_start", Type::Timestamptz(None)),
-    ("state_change", Type::Timestamptz(None)),
-    ("state", Type::Text),
-    ("statement", Type::Text),
-];
-const DATABASES: Columns = &[
-    ("database", Type::Text),
-    ("protocol", Type::Text),
-    ("execution", Type::Text),
-    ("tables", Type::Int8),
-    ("sessions", Type::Int8),
-    ("rows", Type::Int8),
-    ("row_bytes", Type::Int8),
-];
-const TABLES: Columns = &[
-    ("table", Type::Text),
-    ("columns", Type::Int8),
-    ("indexes", Type::Int8),
-    ("partition_by", Type::Text),
-    ("rows", Type::Int8),
-    ("row_bytes", Type::Int8),
-];
-/// Columns of SHOW MEMORY: of a shard, and of its node.
-const MEMORY: Columns = &[
-    ("shard", Type::Text),
-    ("rows", Type::Int8),
-    ("versions", Type::Int8),
-    ("row_bytes", Type::Int8),
-    ("locks", Type::Int8),
-    ("statement_bytes", Type::Int8),
-    ("node_journal_bytes", Type::Int8),
-    ("node_used_bytes", Type::Int8),
-    ("node_writes_until_bytes", Type::Int8),
-    ("node_limit_bytes", Type::Int8),
-];
-const IN_DOUBT: Columns = &[
-    ("shard", Type::Text),
-    ("transaction", Type::Text),
-    ("state", Type::Text),
-    ("coordinator", Type::Int4),
-    ("age_ms", Type::Int8),
-    ("rows", Type::Int8),
-    ("waiters", Type::Int8),
-];
-const ROWS: Columns = &[("table", Type::Int8), ("rows", Type::Int8)];
-const SIZES: Columns = &[("index", Type::Int8), ("bytes", Type::Int8)];
+        impl Show {
+            /// All of them.
+            const ALL: &[Show] = &[$(Show::$show,)*];
 
-/// What SHOW tells of the cluster, in the order of the alphabet: its words and what they ask for.
-/// `docs/show.md` describes each.
-pub const TOPICS: [(&[&str], Show); 11] = [
-    (&["COUNTERS"], Show::Counters),
-    (&["DATABASES"], Show::Databases),
-    (&["HOTTEST"], Show::Hottest),
-    (&["IN", "DOUBT"], Show::InDoubt),
-    (&["MEMORY"], Show::Memory),
-    (&["NODES"], Show::Nodes),
-    (&["OWNERSHIP"], Show::Ownership),
-    (&["PLACEMENT"], Show::Placement),
-    (&["SESSIONS"], Show::Sessions),
-    (&["STAGES"], Show::Stages),
-    (&["TABLES"], Show::Tables),
-];
+            /// The words behind SHOW; none: clients cannot ask for it.
+            pub fn words(self) -> &'static [&'static str] {
+                match self { $(Show::$show => &[$($word),*],)* }
+            }
+
+            /// How the parts of the shards become one answer.
+            pub fn combine(self) -> Combine {
+                use Combine::*;
+                match self { $(Show::$show => $combine,)* }
+            }
+
+            /// Names and types of the columns.
+            fn names(self) -> &'static [(&'static str, Type)] {
+                match self { $(Show::$show => &[$($column),*],)* }
+            }
+        }
+    };
+}
+
+// Those with words in the order of the alphabet. `docs/show.md` describes each.
+shows! {
+    /// Counters summed over the cluster: name, value.
+    Counters: ["COUNTERS"], ByName, [
+        ("name", Type::Text),
+        ("value", Type::Int8),
+        ("meaning", Type::Text),
+    ];
+    /// Databases: protocol, execution, tables, sessions, bytes.
+    Databases: ["DATABASES"], SumFrom(4), [
+        ("database", Type::Text),
+        ("protocol", Type::Text),
+        ("execution", Type::Text),
+        ("tables", Type::Int8),
+        ("sessions", Type::Int8),
+        ("rows", Type::Int8),
+        ("row_bytes", Type::Int8),
+    ];
+    /// Rows that have moved most since they left home: where they are, how often.
+    Hottest: ["HOTTEST"], Top(20), [
+        ("table", Type::Text),
+        ("index", Type::Text),
+        ("key", Type::Text),
+        ("home", Type::Text),
+        ("owner", Type::Text),
+        ("moves", Type::Int8),
+    ];
+    /// Transactions whose outcome only a node knows that cannot be reached: by shard.
+    InDoubt: ["IN", "DOUBT"], Sorted, [
+        ("shard", Type::Text),
+        ("transaction", Type::Text),
+        ("state", Type::Text),
+        ("coordinator", Type::Int4),
+        ("age_ms", Type::Int8),
+        ("rows", Type::Int8),
+        ("waiters", Type::Int8),
+    ];
+    /// Per shard: rows, versions, locks, statements; and the memory of its node.
+    Memory: ["MEMORY"], Sorted, [
+        ("shard", Type::Text),
+        ("rows", Type::Int8),
+        ("versions", Type::Int8),
+        ("row_bytes", Type::Int8),
+        ("locks", Type::Int8),
+        ("statement_bytes", Type::Int8),
+        ("node_journal_bytes", Type::Int8),
+        ("node_used_bytes", Type::Int8),
+        ("node_writes_until_bytes", Type::Int8),
+        ("node_limit_bytes", Type::Int8),
+    ];
+    /// Nodes with address, incarnation, state.
+    Nodes: ["NODES"], OwnView, [
+        ("node", Type::Int4),
+        ("address", Type::Text),
+        ("incarnation", Type::Int8),
+        ("state", Type::Text),
+        ("shards", Type::Int4),
+    ];
+    /// Per shard: rows away from home, rows of other homes here, moves by kind.
+    Ownership: ["OWNERSHIP"], Sorted, [
+        ("shard", Type::Text),
+        ("rows_away", Type::Int8),
+        ("rows_here", Type::Int8),
+        ("backup_rows", Type::Int8),
+        ("owner_table_bytes", Type::Int8),
+        ("moved_in_total", Type::Int8),
+        ("moved_out_total", Type::Int8),
+        ("moved_in_per_second", Type::Int8),
+        ("moved_out_per_second", Type::Int8),
+        // By who has the row that this shard wants: another, where this one is its home; its
+        // home; a third.
+        ("in_back_home", Type::Int8),
+        ("in_from_home", Type::Int8),
+        ("in_from_third", Type::Int8),
+        ("refused_total", Type::Int8),
+    ];
+    /// Per table: rows, bytes and slots by shard.
+    Placement: ["PLACEMENT"], Sorted, [
+        ("table", Type::Text),
+        ("index", Type::Text),
+        ("shard", Type::Text),
+        ("slots", Type::Int8),
+        ("rows", Type::Int8),
+        ("row_bytes", Type::Int8),
+    ];
+    /// Sessions: who they are, what they do and for how long.
+    Sessions: ["SESSIONS"], Sorted, [
+        ("pid", Type::Int4),
+        ("node", Type::Int4),
+        ("client", Type::Text),
+        ("application_name", Type::Text),
+        ("user", Type::Text),
+        ("database", Type::Text),
+        ("protocol", Type::Text),
+        ("isolation", Type::Text),
+        ("state", Type::Text),
+        ("transaction_ms", Type::Int8),
+        ("statement_ms", Type::Int8),
+        ("statement", Type::Text),
+    ];
+    /// Per shard and stage: queue length, service time, instructions.
+    Stages: ["STAGES"], Sorted, [
+        ("shard", Type::Text),
+        ("stage", Type::Text),
+        ("items_total", Type::Int8),
+        ("items_per_step_max", Type::Int8),
+        ("calls_total", Type::Int8),
+        ("call_ns_mean", Type::Int8),
+    ];
+    /// Tables of the session's database: columns, indexes, partition columns, rows, bytes.
+    Tables: ["TABLES"], SumFrom(4), [
+        ("table", Type::Text),
+        ("columns", Type::Int8),
+        ("indexes", Type::Int8),
+        ("partition_by", Type::Text),
+        ("rows", Type::Int8),
+        ("row_bytes", Type::Int8),
+    ];
+    /// Sessions with points in time; for pg_stat_activity.
+    Activity: [], Sorted, [
+        ("pid", Type::Int4),
+        ("user", Type::Text),
+        ("database", Type::Text),
+        ("application_name", Type::Text),
+        ("client_addr", Type::Text),
+        ("client_port", Type::Int4),
+        ("backend_start", Type::Timestamptz(None)),
+        ("xact_start", Type::Timestamptz(None)),
+        ("query_start", Type::Timestamptz(None)),
+        ("state_change", Type::Timestamptz(None)),
+        ("state", Type::Text),
+        ("statement", Type::Text),
+    ];
+    /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
+    /// functions.
+    Sizes: [], AsTheyCome, [("index", Type::Int8), ("bytes", Type::Int8)];
+    /// Rows of the tables of the session's database, about: number of the table, rows. Each shard
+    /// adds a row of NULLs, to show that it has answered.
+    Rows: [], AsTheyCome, [("table", Type::Int8), ("rows", Type::Int8)];
+}
+
+impl Show {
+    /// Those that clients may ask for, in the order of the alphabet.
+    pub fn topics() -> impl Iterator<Item = Show> {
+        let all = Show::ALL.iter().copied();
+        all.filter(|show| !show.words().is_empty())
+    }
+
+    /// Names and types of the columns that the node answers.
+    pub fn columns(self) -> Vec<OutColumn> {
+        let column = |(name, ty): &(&str, Type)| OutColumn {
+            name: (*name).to_string(),
+            ty: *ty,
+            table: 0,
+            attribute: 0,
+        };
+        self.names().iter().map(column).collect()
+    }
+}
 
 /// For those who ask for something else.
 pub fn show_hint() -> String {
-    let topics: Vec<String> = TOPICS.iter().map(|(words, _)| words.join(" ")).collect();
+    let topics: Vec<String> = Show::topics().map(|show| show.words().join(" ")).collect();
     let topics = topics.join(", ");
     format!("SHOW ALL lists the settings. SHOW tells of the cluster, too: {topics}.")
 }
@@ -192,35 +229,6 @@ pub fn unknown_to_show(name: &str) -> SqlError {
     settings::unknown(name).hint(show_hint())
 }
 
-/// Names and types of the columns that the node answers for each kind of SHOW.
-pub fn show_columns(what: Show) -> Vec<OutColumn> {
-    let columns = match what {
-        Show::Stages => STAGES,
-        Show::Placement => PLACEMENT,
-        Show::Ownership => OWNERSHIP,
-        Show::Hottest => HOTTEST,
-        Show::Nodes => NODES,
-        Show::Counters => COUNTERS,
-        Show::Sessions => SESSIONS,
-        Show::Activity => ACTIVITY,
-        Show::Databases => DATABASES,
-        Show::Tables => TABLES,
-        Show::Sizes => SIZES,
-        Show::Rows => ROWS,
-        Show::Memory => MEMORY,
-        Show::InDoubt => IN_DOUBT,
-    };
-    columns
-        .iter()
-        .map(|(name, ty)| OutColumn {
-            name: (*name).to_string(),
-            ty: *ty,
-            table: 0,
-            attribute: 0,
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,11 +236,11 @@ mod tests {
     #[test]
     fn every_column_is_on_the_page() {
         let page = include_str!("../../../../docs/show.md");
-        for (words, what) in TOPICS {
-            let title = format!("## SHOW {}\n", words.join(" "));
+        for what in Show::topics() {
+            let title = format!("## SHOW {}\n", what.words().join(" "));
             let (_, rest) = page.split_once(&title).expect(&title);
             let section = rest.split("\n## ").next().unwrap_or(rest);
-            for column in show_columns(what) {
+            for column in what.columns() {
                 let cell = format!("| `{}` |", column.name);
                 assert!(section.contains(&cell), "{title}{cell}");
             }
@@ -242,8 +250,8 @@ mod tests {
     #[test]
     fn who_asks_for_something_unknown_is_told_what_there_is() {
         let hint = show_hint();
-        for (words, _) in TOPICS {
-            assert!(hint.contains(&words.join(" ")), "{hint}");
+        for what in Show::topics() {
+            assert!(hint.contains(&what.words().join(" ")), "{hint}");
         }
         assert!(hint.len() < 200, "{hint}");
     }

@@ -6,7 +6,7 @@ use base::{
 use catalog::Catalog;
 use journal::Ballot;
 use node::WireMessage;
-use node::message::ShowKind;
+use node::message::Question;
 use node::register::Word;
 use runtime::frame::{Hello, encode_hello, encode_message};
 use std::sync::Arc;
@@ -291,8 +291,10 @@ pub fn frames() -> Vec<Vec<u8>> {
         },
         WireMessage::ShowWanted {
             id: 3,
-            what: ShowKind::Stages,
-            database: "shop".into(),
+            question: Question::Show {
+                what: parse::show::Show::Stages,
+                database: "shop".into(),
+            },
         },
         WireMessage::ShowRows { id: 3, rows },
         WireMessage::OldestRead {

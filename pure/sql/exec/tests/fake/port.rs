@@ -375,7 +375,7 @@ impl Port for FakePort {
         Poll::Ready(Ok(false))
     }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, OpError>> {
-        let mut batch = RowBatch::new(parse::show::show_columns(what).len());
+        let mut batch = RowBatch::new(what.columns().len());
         if what == Show::Rows {
             for shard in self.state.shards.borrow().iter() {
                 for table in self.database.tables.values() {

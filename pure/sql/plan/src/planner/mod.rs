@@ -186,7 +186,7 @@ fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
         }
         ShowWhat::Cluster(show) => {
             let mut plan = run_plan(binder, Action::Show(*show), Vec::new(), 0)?;
-            plan.columns = parse::show::show_columns(*show).into();
+            plan.columns = show.columns().into();
             plan
         }
     };
