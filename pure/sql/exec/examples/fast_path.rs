@@ -1,4 +1,4 @@
-//! Measures statements by key without a store: `cargo run --release -p sql --example fast_path`.
+//! Measures statements by key without a store: `cargo run --release -p exec --example fast_path`.
 //!
 //! Operations are answered at once from a row that is always there, so what is left is the price
 //! of the plan: building the key, the program, the answer.

@@ -8,9 +8,10 @@ mod port;
 use base::{Datum, IndexId, RowBatch, Slot, SqlError, Tag, Time, Type};
 use bind::PlanCx;
 use catalog::{Catalog, Command, Execution, Placement, ProtocolKind};
-use exec::port::Params;
 use exec::Fast;
+use exec::port::Params;
 use parse::session::SessionCommand;
+use parse::show::Show;
 use plan::{DdlPlan, Fill, Plan, PlanKind};
 use port::FakePort;
 use std::cell::{Cell, RefCell};
@@ -58,6 +59,8 @@ pub struct State {
     /// Statements planned while another one ran.
     pub plans: Cell<u64>,
     pub peak: Cell<i64>,
+    /// What shards answer to these, instead of nothing.
+    pub shows: RefCell<Vec<(Show, RowBatch)>>,
     /// The setting TimeZone, the only one that is kept.
     pub zone: RefCell<Option<String>>,
 }
@@ -75,11 +78,16 @@ pub const SHARDS: u16 = 3;
 
 impl Cluster {
     pub fn new() -> Cluster {
+        Cluster::named("test")
+    }
+
+    /// With a database of this name.
+    pub fn named(database: &str) -> Cluster {
         let mut catalog = Catalog::default();
         for command in [
             Command::Bootstrap(Placement::new(1, SHARDS)),
             Command::CreateDatabase {
-                name: "test".into(),
+                name: database.into(),
                 protocol: ProtocolKind::TwoPhase,
                 execution: Execution::Interleaved,
                 if_not_exists: false,
@@ -100,10 +108,11 @@ impl Cluster {
                 plans: Cell::default(),
                 lasts: Cell::new(0),
                 peak: Cell::new(0),
+                shows: RefCell::default(),
                 zone: RefCell::default(),
             }),
             catalog: RefCell::new(Arc::new(catalog)),
-            database: "test".into(),
+            database: database.into(),
             before: RefCell::default(),
             failed: Cell::new(false),
             prepared: RefCell::default(),
@@ -418,8 +427,7 @@ fn drive(plan: &Arc<Plan>, params: &[Datum], port: &Rc<FakePort>) -> Result<Done
         Some(Ok(Fast::Done(batch, tag))) => Ok((batch, tag)),
         Some(Ok(Fast::Pending(wait))) => block_on(wait.wait(plan.clone(), shared, port.clone())),
         Some(Err(error)) => Err(error),
-        None => block_on(exec::execute(plan.clone(), shared, port.clone()))
-            .map(|tag| (None, tag)),
+        None => block_on(exec::execute(plan.clone(), shared, port.clone())).map(|tag| (None, tag)),
     };
     match result {
         Ok((batch, tag)) => Ok((tag, batch)),
