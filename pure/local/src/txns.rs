@@ -13,8 +13,11 @@ const SPARES_MAX: usize = 256;
 
 /// What a protocol keeps of a transaction.
 pub trait State: Default {
-    /// Makes it that of a new transaction. Lists keep their memory.
-    fn reset(&mut self, options: TxnOptions);
+    /// Makes it that of a new transaction with default options. Lists keep their memory.
+    fn reset(&mut self);
+
+    /// How the transaction runs.
+    fn options(&mut self) -> &mut TxnOptions;
 }
 
 /// States by transaction.
@@ -27,12 +30,13 @@ pub struct Txns<T> {
 impl<T: State> Txns<T> {
     /// The state of a transaction that is not in the map.
     pub fn fresh(&mut self, options: TxnOptions) -> Box<T> {
-        reset(&mut self.spares, options)
+        renewed(&mut self.spares, options)
     }
 
-    /// Keeps the memory of a state that is not wanted any more.
-    pub fn spare(&mut self, state: Box<T>) {
+    /// Keeps the memory of the lists of a state that is not wanted any more, and nothing else.
+    pub fn spare(&mut self, mut state: Box<T>) {
         if self.spares.len() < SPARES_MAX {
+            state.reset();
             self.spares.push(state);
         }
     }
@@ -50,13 +54,17 @@ impl<T: State> Txns<T> {
     pub fn obtain(&mut self, txn: TxnId, options: TxnOptions) -> &mut T {
         let spares = &mut self.spares;
         let entry = self.open.entry(txn);
-        entry.or_insert_with(|| reset(spares, options))
+        entry.or_insert_with(|| renewed(spares, options))
     }
 }
 
-fn reset<T: State>(spares: &mut Vec<Box<T>>, options: TxnOptions) -> Box<T> {
-    let mut state = spares.pop().unwrap_or_default();
-    state.reset(options);
+fn renewed<T: State>(spares: &mut Vec<Box<T>>, options: TxnOptions) -> Box<T> {
+    let mut state = spares.pop().unwrap_or_else(|| {
+        let mut state = Box::<T>::default();
+        state.reset();
+        state
+    });
+    *state.options() = options;
     state
 }
 
@@ -89,12 +97,17 @@ mod tests {
     use base::{NodeId, ShardId};
 
     #[derive(Debug, Default)]
-    struct Notes(Vec<u64>, u32);
+    struct Notes(Vec<u64>, TxnOptions, Option<Box<u64>>);
 
     impl State for Notes {
-        fn reset(&mut self, options: TxnOptions) {
+        fn reset(&mut self) {
             self.0.clear();
-            self.1 = options.attempt;
+            self.1 = TxnOptions::default();
+            self.2 = None;
+        }
+
+        fn options(&mut self) -> &mut TxnOptions {
+            &mut self.1
         }
     }
 
@@ -110,13 +123,20 @@ mod tests {
             attempt: 2,
             ..TxnOptions::default()
         };
-        txns.begin(txn(1), second).0.extend([1, 2, 3]);
-        assert_eq!(txns.obtain(txn(1), TxnOptions::default()).1, 2);
+        let first = txns.begin(txn(1), second);
+        first.0.extend([1, 2, 3]);
+        first.2 = Some(Box::new(4));
+        assert_eq!(txns.obtain(txn(1), TxnOptions::default()).1.attempt, 2);
         let over = txns.remove(&txn(1)).expect("it has begun");
         txns.spare(over);
+        let spare = &txns.spares[0];
+        assert!(
+            spare.0.is_empty() && spare.2.is_none(),
+            "spares hold nothing"
+        );
         txns.obtain(txn(2), TxnOptions::default());
         let state = txns.of(txn(2));
         assert!(state.0.is_empty() && state.0.capacity() >= 3);
-        assert_eq!((state.1, txns.len()), (1, 1));
+        assert_eq!((state.1.attempt, txns.len()), (1, 1));
     }
 }

@@ -46,11 +46,16 @@ pub trait Visitor {
         }
     }
 
-    /// Locks a row that passes. `own`: it is an extra.
+    /// Whether an extra stands for a row that is locked and looked at already where it is.
+    fn is_settled(&self, _: &Self::Extra) -> bool {
+        false
+    }
+
+    /// Locks a row that passes.
     ///
     /// # Errors
     /// The scan waits, or fails.
-    fn lock(&mut self, key: &[u8], mode: LockMode, own: bool) -> Result<(), Stop<Self::Wait>>;
+    fn lock(&mut self, key: &[u8], mode: LockMode) -> Result<(), Stop<Self::Wait>>;
 
     /// The newest version of a row that was found in a snapshot and is locked now.
     ///
@@ -59,14 +64,13 @@ pub trait Visitor {
     fn newest<'x>(
         &'x mut self,
         key: &[u8],
-        row: &'x [u8],
-        own: bool,
         folded: &'x mut Vec<u8>,
     ) -> Result<Option<&'x [u8]>, Stop<Self::Wait>>;
 
     /// The row that an extra stands for.
     fn extra<'x>(
         &mut self,
+        run: &ScanRun,
         key: &Key,
         extra: &'x Self::Extra,
         folded: &'x mut Vec<u8>,
@@ -159,7 +163,7 @@ impl<V: Visitor> Visit<'_, '_, V> {
                 }
             }
             let flow = match row {
-                Some(row) => self.row(key, row, ts, false),
+                Some(row) => self.row(key, row, Some(ts), false),
                 None => self.skip(key),
             };
             flow.map_break(|found| halt = Some(found))
@@ -184,8 +188,9 @@ impl<V: Visitor> Visit<'_, '_, V> {
 
     fn extra(&mut self, key: &Key, extra: &V::Extra) -> ControlFlow<Halt<V::Wait>> {
         let mut folded = core::mem::take(&mut self.turn.folded);
-        let flow = match self.visitor.extra(key, extra, &mut folded) {
-            Some(row) => self.row(&key.bytes, row, Ts::ZERO, true),
+        let settled = self.visitor.is_settled(extra);
+        let flow = match self.visitor.extra(self.run, key, extra, &mut folded) {
+            Some(row) => self.row(&key.bytes, row, None, settled),
             None => self.skip(&key.bytes),
         };
         self.turn.folded = folded;
@@ -213,7 +218,14 @@ impl<V: Visitor> Visit<'_, '_, V> {
         ControlFlow::Break(Halt::Stop(Stop::Budget))
     }
 
-    fn row(&mut self, key: &[u8], row: &[u8], ts: Ts, own: bool) -> ControlFlow<Halt<V::Wait>> {
+    /// A row: a version of the store, or what an extra stands for (`None`).
+    fn row(
+        &mut self,
+        key: &[u8],
+        row: &[u8],
+        version: Option<Ts>,
+        settled: bool,
+    ) -> ControlFlow<Halt<V::Wait>> {
         if *self.budget == 0 {
             return self.pause(key);
         }
@@ -223,11 +235,13 @@ impl<V: Visitor> Visit<'_, '_, V> {
         self.reach(Some(key))?;
         self.counters.rows_read += 1;
         self.counters.units += u64::from(units - 1);
-        let kept = match self.visitor.row_lock(self.op.read) {
+        let lock = self.visitor.row_lock(self.op.read).filter(|_| !settled);
+        let kept = match lock {
             None => self.run.give(key, row).map_err(Stop::from),
-            Some((mode, reread)) => self.give_locked(key, row, own, mode, reread),
+            Some((mode, reread)) => self.give_locked(key, row, mode, reread),
         };
-        if self.history.is_some() && !own {
+        // A row that is waited for is looked at again.
+        if let (true, true, Some(ts)) = (self.history.is_some(), kept.is_ok(), version) {
             let key = Key::new(self.op.index, self.slot, key.to_vec());
             txn::step::note_read(self.history, self.txn, &key, ts);
         }
@@ -249,7 +263,6 @@ impl<V: Visitor> Visit<'_, '_, V> {
         &mut self,
         key: &[u8],
         row: &[u8],
-        own: bool,
         mode: LockMode,
         reread: bool,
     ) -> Result<bool, Stop<V::Wait>> {
@@ -262,10 +275,10 @@ impl<V: Visitor> Visit<'_, '_, V> {
                 return Ok(false);
             }
         }
-        self.visitor.lock(key, mode, own)?;
+        self.visitor.lock(key, mode)?;
         if reread {
             let mut folded = Vec::new();
-            return match self.visitor.newest(key, row, own, &mut folded)? {
+            return match self.visitor.newest(key, &mut folded)? {
                 Some(row) => Ok(self.run.give(key, row)?),
                 None => Ok(false),
             };

@@ -13,8 +13,8 @@ use base::{IndexId, Key, KeyRange, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use core::fmt;
 use local::scan::{misses, store_slots};
 use local::visit::{Turn, note_range};
-use local::{Visit, Visitor, WriteSet, see};
-use store::Store;
+use local::{Visit, Visitor, WriteSet, see, see_own};
+use store::{Store, Write};
 use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
@@ -348,7 +348,8 @@ impl Leap {
         }
         let away = state.first_missing(op, slot);
         let range = state.rest(op, away.as_ref());
-        let extras = self.extras_of(cx, job, op, state, (slot, &range, *budget as usize + 1));
+        let fetched = &state.fetched;
+        let extras = self.extras_of(job, op, fetched, (slot, &range, *budget as usize + 1));
         let rows = Rows {
             leap: self,
             job,
@@ -356,6 +357,7 @@ impl Leap {
             store: cx.store,
             now: cx.now,
             place: (op.index, slot),
+            read: op.read,
             left: None,
         };
         let mut visit = Visit {
@@ -390,16 +392,15 @@ impl Leap {
 
     /// What replaces the next rows of the store in a range of a slot: those of other owners, and
     /// own writes. Bounded: more than a turn visits.
-    fn extras_of(
+    fn extras_of<'f>(
         &self,
-        cx: &Cx<'_>,
-        job: &mut Job,
+        job: &Job,
         op: &ScanOp,
-        state: &ScanState,
+        all_fetched: &'f BTreeMap<Key, FetchedRow>,
         (slot, range, most): (Slot, &KeyRange, usize),
-    ) -> Vec<(Key, Option<Vec<u8>>)> {
+    ) -> Vec<(Key, Option<&'f FetchedRow>)> {
         let (low, high) = key_bounds(op, slot, range);
-        let fetched = state.fetched.range(low.clone()..high.clone());
+        let fetched = all_fetched.range(low.clone()..high.clone());
         let fetched = fetched.map(|(key, _)| key);
         let writes = self.writes_of(job);
         let own = writes.into_iter();
@@ -415,20 +416,9 @@ impl Leap {
             keys.reverse();
         }
         keys.truncate(most);
-        let mut folded = Vec::new();
-        let rows = keys.into_iter().map(|key| {
-            let row = match state.fetched.get(key) {
-                Some(fetched) => fetched_row(state, op, fetched),
-                None => {
-                    let (store, installed, at) = (&*cx.store, &self.installed, op.read.at());
-                    let seen = see(writes, store, installed, key, at, &mut folded);
-                    job.wait = job.wait.max(seen.wait);
-                    seen.row
-                }
-            };
-            (key.clone(), row.map(<[u8]>::to_vec))
-        });
-        rows.collect()
+        let extras = keys.into_iter();
+        let extras = extras.map(|key| (key.clone(), all_fetched.get(key)));
+        extras.collect()
     }
 }
 
@@ -440,23 +430,27 @@ struct Rows<'v> {
     store: &'v Store,
     now: Time,
     place: (IndexId, Slot),
+    read: Read,
     /// A row that is not here any more.
     left: Option<Key>,
 }
 
-impl Visitor for Rows<'_> {
+impl<'v> Visitor for Rows<'v> {
     type Wait = Wait;
-    /// Rows of other owners are locked there, own writes here; both are as the scan sees them.
-    type Extra = Option<Vec<u8>>;
+    /// A row of another owner; `None`: an own write.
+    type Extra = Option<&'v FetchedRow>;
 
     fn reach(&mut self, _: &ScanRun, _: Option<&[u8]>) -> Result<Option<KeyRange>, Stop> {
         Ok(None)
     }
 
-    fn lock(&mut self, key: &[u8], mode: LockMode, own: bool) -> Result<(), Stop> {
-        if own {
-            return Ok(());
-        }
+    /// Rows of other owners are locked there, and come in their newest version as well.
+    fn is_settled(&self, fetched: &Option<&'v FetchedRow>) -> bool {
+        fetched.is_some()
+    }
+
+    /// Also under an own write: with a formula, others may add to the row.
+    fn lock(&mut self, key: &[u8], mode: LockMode) -> Result<(), Stop> {
         if let Some(reason) = self.journal.refusal_of_locks(self.leap.shard, 1) {
             return Err(Stop::aborted(reason));
         }
@@ -468,13 +462,8 @@ impl Visitor for Rows<'_> {
     fn newest<'x>(
         &'x mut self,
         key: &[u8],
-        row: &'x [u8],
-        own: bool,
         folded: &'x mut Vec<u8>,
     ) -> Result<Option<&'x [u8]>, Stop> {
-        if own {
-            return Ok(Some(row));
-        }
         let key = Key::new(self.place.0, self.place.1, key.to_vec());
         if !self.leap.is_mine(&key) {
             self.left = Some(key);
@@ -488,28 +477,44 @@ impl Visitor for Rows<'_> {
 
     fn extra<'x>(
         &mut self,
-        _: &Key,
-        row: &'x Option<Vec<u8>>,
-        _: &'x mut Vec<u8>,
+        run: &ScanRun,
+        key: &Key,
+        fetched: &'x Option<&'v FetchedRow>,
+        folded: &'x mut Vec<u8>,
     ) -> Option<&'x [u8]> {
-        row.as_deref()
+        if let Some(fetched) = fetched {
+            return fetched_row(run, self.read, fetched);
+        }
+        match self.leap.writes_of(self.job)?.get(key)? {
+            Write::Delete => return None,
+            Write::Insert(row) | Write::Put(row) => {
+                folded.clear();
+                folded.extend_from_slice(row);
+            }
+            write @ Write::Formula(_) => {
+                let (installed, at) = (&self.leap.installed, self.read.at());
+                let seen = see_own(write, self.store, installed, key, at, folded);
+                self.job.wait = self.job.wait.max(seen.wait);
+            }
+        }
+        Some(folded)
     }
 }
 
 /// A row of another owner as the scan sees it.
-fn fetched_row<'f>(state: &ScanState, op: &ScanOp, fetched: &'f FetchedRow) -> Option<&'f [u8]> {
-    match op.read {
+fn fetched_row<'f>(run: &ScanRun, read: Read, fetched: &'f FetchedRow) -> Option<&'f [u8]> {
+    match read {
         Read::Snapshot(_) => fetched.at.as_deref(),
         Read::Lock(_) => fetched.newest.as_deref(),
         Read::LockRows { .. } => match &fetched.at {
-            Some(row) if passes(state, row) => fetched.newest.as_deref(),
+            Some(row) if passes(run, row) => fetched.newest.as_deref(),
             Some(_) | None => None,
         },
     }
 }
 
 /// Whether the program would emit the row. An error is left to the program's own turn.
-fn passes(state: &ScanState, row: &[u8]) -> bool {
-    let mut scratch = RowBatch::new(state.run.program.width());
-    state.run.program.point(row, &mut scratch).unwrap_or(true)
+fn passes(run: &ScanRun, row: &[u8]) -> bool {
+    let mut scratch = RowBatch::new(run.program.width());
+    run.program.point(row, &mut scratch).unwrap_or(true)
 }

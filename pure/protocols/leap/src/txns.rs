@@ -73,17 +73,20 @@ pub(crate) struct Txn {
 }
 
 impl State for Txn {
-    fn reset(&mut self, options: TxnOptions) {
+    fn reset(&mut self) {
         let old = core::mem::take(self);
         let (mut written, mut nodes) = (old.written, old.nodes);
         written.reset();
         nodes.clear();
         *self = Txn {
-            options,
             written,
             nodes,
             ..Txn::default()
         };
+    }
+
+    fn options(&mut self) -> &mut TxnOptions {
+        &mut self.options
     }
 }
 

@@ -130,19 +130,22 @@ pub(crate) struct Coord {
 }
 
 impl State for Coord {
-    fn reset(&mut self, options: TxnOptions) {
+    fn reset(&mut self) {
         let members = cleared(&mut self.members);
         let outstanding = cleared(&mut self.outstanding);
         let local = cleared(&mut self.local);
         let contacts = cleared(&mut self.contacts);
         *self = Coord {
-            options,
             members,
             outstanding,
             local,
             contacts,
             ..Coord::default()
         };
+    }
+
+    fn options(&mut self) -> &mut TxnOptions {
+        &mut self.options
     }
 }
 

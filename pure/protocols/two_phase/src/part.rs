@@ -51,11 +51,10 @@ pub(crate) struct Part {
 }
 
 impl State for Part {
-    fn reset(&mut self, options: TxnOptions) {
+    fn reset(&mut self) {
         let written = core::mem::take(&mut self.written);
         let jobs = core::mem::take(&mut self.jobs);
         *self = Part {
-            options,
             written,
             jobs,
             next_seq: 1,
@@ -63,6 +62,10 @@ impl State for Part {
         };
         self.written.reset();
         self.jobs.clear();
+    }
+
+    fn options(&mut self) -> &mut TxnOptions {
+        &mut self.options
     }
 }
 

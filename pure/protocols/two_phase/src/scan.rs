@@ -204,7 +204,7 @@ impl Visitor for Rows<'_> {
         }
     }
 
-    fn lock(&mut self, key: &[u8], mode: LockMode, _: bool) -> Result<(), Stop> {
+    fn lock(&mut self, key: &[u8], mode: LockMode) -> Result<(), Stop> {
         let item = Item::Point {
             index: self.op.index,
             slot: self.slot,
@@ -216,8 +216,6 @@ impl Visitor for Rows<'_> {
     fn newest<'x>(
         &'x mut self,
         key: &[u8],
-        _: &'x [u8],
-        _: bool,
         folded: &'x mut Vec<u8>,
     ) -> Result<Option<&'x [u8]>, Stop> {
         let key = Key::new(self.op.index, self.slot, key.to_vec());
@@ -235,6 +233,7 @@ impl Visitor for Rows<'_> {
 
     fn extra<'x>(
         &mut self,
+        _: &ScanRun,
         key: &Key,
         write: &'x Write,
         folded: &'x mut Vec<u8>,

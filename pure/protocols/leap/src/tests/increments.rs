@@ -3,8 +3,9 @@
 use super::local::{bump, died, get, insert, number, run, shard};
 use super::random::sum_op;
 use super::world::{World, key};
-use base::{NodeId, Ts, TxnId};
-use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read};
+use base::{Datum, NodeId, Ts, TxnId};
+use bed::programs::{self, Test};
+use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, Snapshot};
 
 fn world() -> World {
     let mut world = World::new(3, 1);
@@ -86,6 +87,35 @@ fn an_increment_that_may_leave_the_range_is_alone() {
         step(&mut world, three, bump("m0", 3)).result,
         Err(OpError::Sql(_))
     ));
+}
+
+/// A scan that finds rows in a snapshot and locks them, at READ COMMITTED: what others have added
+/// beside the own increment counts, and nobody adds more until the commit.
+#[test]
+fn a_scan_locks_and_rereads_a_row_under_an_own_increment() {
+    let mut world = world();
+    let one = writer(&mut world, "x0");
+    step(&mut world, one, bump("a0", 1));
+    let now = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    let two = writer(&mut world, "y0");
+    step(&mut world, two, bump("a0", 20));
+    assert!(end(&mut world, two));
+    let read = Read::LockRows {
+        snapshot: Snapshot::exactly(now),
+        mode: LockMode::Exclusive,
+    };
+    let scan = Op::Scan(programs::scan(read, Test::Read));
+    let id = world.submit_to(one, shard(1), scan, false);
+    world.settle();
+    let reply = world.take_answer(id).expect("nobody is in the way");
+    let Ok(OpResult::Rows { batch, .. }) = &reply.result else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(batch.datums, [31, 20, 1].map(Datum::Int));
+    let three = writer(&mut world, "z0");
+    assert!(died(&step(&mut world, three, bump("a0", 300))));
+    assert!(end(&mut world, one));
+    assert_eq!(value(&mut world, "a0"), Some(31));
 }
 
 #[test]
