@@ -41,7 +41,7 @@ pub enum Input {
     Prepared(Box<PreparationResult>),
     /// A cancel request for the session with this backend number.
     Cancel {
-        /// See [`pid_of`].
+        /// See [`session::pid_of`].
         pid: i32,
         /// Must match.
         secret: i32,
