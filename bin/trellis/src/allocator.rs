@@ -158,10 +158,9 @@ mod tests {
         let made = std::thread::spawn(|| vec![1_u8; BYTES]).join();
         let made = made.expect("nothing panics there");
         let held = allocated_bytes() - before;
-        assert!(
-            (BYTES as u64..BYTES as u64 * 11 / 10).contains(&held),
-            "{held}"
-        );
+        // Tests beside this one allocate and free a little, too.
+        let about = BYTES as u64 * 9 / 10..BYTES as u64 * 11 / 10;
+        assert!(about.contains(&held), "{held}");
         drop(made);
         let left = allocated_bytes().saturating_sub(before);
         assert!(left < BYTES as u64 / 10, "{left}");
