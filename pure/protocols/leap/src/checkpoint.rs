@@ -11,6 +11,8 @@
 //! * Whether an old claim still counts ([`Ownership::admits`]) is asked of grants that were open or
 //!   complete at the start. A row that was away then and has not moved since is in the owner table
 //!   during the whole walk; one that has moved did so under a grant from [`Ownership::next`] on.
+//!   If its new owner may not have it durably when the walk passes, the walk lists the older grants
+//!   under which the backup may be claimed, too.
 
 use crate::Leap;
 use crate::owner::{Held, Tenure};
@@ -121,6 +123,7 @@ impl Leap {
         for (key, entry) in rows.take(max) {
             let (key, otag) = (key.clone(), entry.otag);
             last = Some(key.clone());
+            self.home.open_grants_of(&key, &mut piece.open);
             match entry.owner {
                 Some(owner) => piece.away.push(Away { key, owner, otag }),
                 None => piece.held.push(Claim {

@@ -145,6 +145,14 @@ pub(crate) struct Settling {
     pub(crate) older: Vec<Otag>,
 }
 
+impl Settling {
+    /// The grants under which a shard may claim the row after a crash, of the transfer under `otag`.
+    pub(crate) fn claimable(&self, otag: Otag, open: &mut Vec<Otag>) {
+        open.extend([otag, self.backup_since]);
+        open.extend(&self.older);
+    }
+}
+
 impl Leap {
     pub(crate) fn on_owner_request(
         &mut self,

@@ -179,20 +179,31 @@ impl Home {
             && !self.settling_of.contains_key(key)
     }
 
-    /// Grants that a checkpoint must know: open ones, and those of transfers that settle.
+    /// Grants that a checkpoint must know when it begins: open ones, and those of transfers that
+    /// settle.
     pub(crate) fn open_grants(&self) -> Vec<Otag> {
-        let mut open: Vec<Otag> = self.settling.keys().copied().collect();
+        let mut open = Vec::new();
+        for (otag, settling) in &self.settling {
+            settling.claimable(*otag, &mut open);
+        }
         for (otag, grant) in self.grants.iter() {
             open.push(otag);
             open.extend(&grant.older);
         }
-        for settling in self.settling.values() {
-            open.extend(&settling.older);
-            open.push(settling.backup_since);
-        }
         open.sort_unstable();
         open.dedup();
         open
+    }
+
+    /// Grants of one row that a checkpoint must know when its walk meets the row: the last owner may
+    /// not have it durably, so that another shard may claim it under an older grant.
+    pub(crate) fn open_grants_of(&self, key: &Key, open: &mut Vec<Otag>) {
+        if let Some(otag) = self.settling_of.get(key) {
+            self.settling[otag].claimable(*otag, open);
+        }
+        if let Some((_, grant)) = self.grant_of(key) {
+            open.extend(&grant.older);
+        }
     }
 
     /// Removes requests of a shard's lives before `incarnation` that were not granted; `true` with

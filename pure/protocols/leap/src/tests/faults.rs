@@ -287,3 +287,32 @@ fn an_owner_that_forgets_that_its_row_has_stayed_does_not_lose_it() {
     rest(&mut world);
     assert!(world.is_idle());
 }
+
+/// A checkpoint walks the rows that are away after it has begun. A row that moves in between is seen
+/// with its new owner. If that loses it, the claim of the old one must count.
+#[test]
+fn a_row_that_moves_between_the_start_of_a_checkpoint_and_its_walk_is_not_lost() {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, add("a0", 1));
+    rest(&mut world);
+    world.checkpoint(shard(1));
+    let txn = world.begin(shard(3));
+    world.submit(txn, get("a0"), true);
+    drive(&mut world, &[1]);
+    assert_eq!(world.owner(&key("a0")), shard(3), "it has moved");
+    world.whole_checkpoint(shard(1));
+    world.flush(NodeId(1));
+    for node in [3, 2, 1] {
+        world.crash(NodeId(node), 0);
+    }
+    for node in [3, 2, 1] {
+        world.restart(NodeId(node));
+        world.announce(NodeId(node));
+    }
+    rest(&mut world);
+    let (_, reply) = run(&mut world, 3, get("a0"));
+    assert_eq!(number(&reply), Some(11));
+    rest(&mut world);
+    assert!(world.is_idle());
+}
