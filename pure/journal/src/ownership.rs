@@ -77,7 +77,7 @@ pub struct Ownership {
     pub held: Vec<Held>,
     /// The owner table: rows of its slots that are elsewhere, in the order of their keys.
     pub away: Vec<Away>,
-    /// Grants that were not complete, and older ones under which a row may still be claimed; in order.
+    /// Grants that were not complete, and older ones under which a row may be claimed; in order.
     pub open: Vec<Otag>,
     /// The next grant would have got this number: everything older that is not listed is over.
     pub next: Otag,

@@ -146,7 +146,7 @@ pub(crate) struct Settling {
 }
 
 impl Settling {
-    /// The grants under which a shard may claim the row after a crash, of the transfer under `otag`.
+    /// The grants under which a shard may claim the row after a crash; `otag`: of this transfer.
     pub(crate) fn claimable(&self, otag: Otag, open: &mut Vec<Otag>) {
         open.extend([otag, self.backup_since]);
         open.extend(&self.older);

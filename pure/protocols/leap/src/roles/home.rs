@@ -195,8 +195,8 @@ impl Home {
         open
     }
 
-    /// Grants of one row that a checkpoint must know when its walk meets the row: the last owner may
-    /// not have it durably, so that another shard may claim it under an older grant.
+    /// Grants of one row that a checkpoint must know when its walk meets the row. The last owner
+    /// may not have it durably: then the shard with the backup claims it under an older grant.
     pub(crate) fn open_grants_of(&self, key: &Key, open: &mut Vec<Otag>) {
         if let Some(otag) = self.settling_of.get(key) {
             self.settling[otag].claimable(*otag, open);

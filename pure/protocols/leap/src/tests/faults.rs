@@ -288,8 +288,8 @@ fn an_owner_that_forgets_that_its_row_has_stayed_does_not_lose_it() {
     assert!(world.is_idle());
 }
 
-/// A checkpoint walks the rows that are away after it has begun. A row that moves in between is seen
-/// with its new owner. If that loses it, the claim of the old one must count.
+/// A checkpoint walks the rows that are away after its start. A row that moves in between is met
+/// at its new owner. If that owner loses it, the claim of the old one must count.
 #[test]
 fn a_row_that_moves_between_the_start_of_a_checkpoint_and_its_walk_is_not_lost() {
     let mut world = World::new(3, 1);
