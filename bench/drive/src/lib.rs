@@ -43,7 +43,6 @@ pub mod answers {
     pub use workload::wire::{Answers, ServerError};
 }
 pub mod delay;
-mod digest;
 pub mod error;
 pub mod histories;
 mod homes;

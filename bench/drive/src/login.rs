@@ -3,9 +3,10 @@
 //! Trust, cleartext, MD5 and SCRAM-SHA-256 (RFC 5802 and 7677, without channel binding).
 
 use crate::answers::ServerError;
-use crate::digest::{base64, from_base64, hex, hmac, md5, sha256, stretch};
 use crate::link::{Link, LinkError, frame, push_text};
 use crate::url::Target;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 
 const PROTOCOL_3_0: u32 = 196_608;
 
@@ -73,17 +74,16 @@ fn authenticate(link: &mut Link, target: &Target, request: &[u8]) -> Result<(), 
     let (method, rest) = request
         .split_first_chunk::<4>()
         .ok_or(LinkError::Protocol("login"))?;
-    let password = || target.password.as_deref().unwrap_or("");
+    let password = target.password.as_deref().unwrap_or("");
     match u32::from_be_bytes(*method) {
         0 => Ok(()),
-        3 => send_password(link, password()),
+        3 => send_password(link, password),
         5 => {
-            let inner = hex(&md5(format!("{}{}", password(), target.user).as_bytes()));
-            let mut salted = inner.into_bytes();
-            salted.extend_from_slice(rest);
-            send_password(link, &format!("md5{}", hex(&md5(&salted))))
+            let salt = rest.try_into().map_err(|_| LinkError::Protocol("salt"))?;
+            let hash = md5_hash(target.user.as_bytes(), password.as_bytes(), salt);
+            send_password(link, &hash)
         }
-        10 => scram(link, password()),
+        10 => scram(link, password),
         _ => Err(LinkError::Protocol(
             "an authentication method that this client does not know",
         )),
@@ -97,62 +97,30 @@ fn send_password(link: &mut Link, password: &str) -> Result<(), LinkError> {
 
 /// The exchange of SCRAM-SHA-256 from the client's first message to the server's proof.
 fn scram(link: &mut Link, password: &str) -> Result<(), LinkError> {
-    // The nonce must not repeat between logins; time and address space give enough for that.
-    let nonce = base64(&sha256(
-        format!("{:?}{:p}", std::time::SystemTime::now(), &link).as_bytes(),
-    ));
-    let first = format!("n=,r={nonce}");
+    let mut exchange = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
     frame(link.out(), b'p', |out| {
-        push_text("SCRAM-SHA-256", out);
-        let message = format!("n,,{first}");
+        push_text(SCRAM_SHA_256, out);
+        let message = exchange.message();
         out.extend_from_slice(&(message.len() as u32).to_be_bytes());
-        out.extend_from_slice(message.as_bytes());
+        out.extend_from_slice(message);
     });
     link.flush()?;
     let challenge = sasl_answer(link, 11)?;
-    let field = |name: char| {
-        challenge
-            .split(',')
-            .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
-    };
-    let bad = LinkError::Protocol("SCRAM challenge");
-    let (Some(combined), Some(salt), Some(count)) = (field('r'), field('s'), field('i')) else {
-        return Err(bad);
-    };
-    let (Some(salt), Ok(iterations)) = (from_base64(salt), count.parse::<u32>()) else {
-        return Err(bad);
-    };
-    if !combined.starts_with(&nonce) || !(1..=10_000_000).contains(&iterations) {
-        return Err(bad);
-    }
-    let salted = stretch(password.as_bytes(), &salt, iterations);
-    let client_key = hmac(&salted, b"Client Key");
-    let last = format!("c=biws,r={combined}");
-    let signed = format!("{first},{challenge},{last}");
-    let signature = hmac(&sha256(&client_key), signed.as_bytes());
-    let proof: Vec<u8> = client_key
-        .iter()
-        .zip(signature)
-        .map(|(key, s)| key ^ s)
-        .collect();
+    let taken = exchange.update(&challenge);
+    taken.map_err(|_| LinkError::Protocol("SCRAM challenge"))?;
     frame(link.out(), b'p', |out| {
-        out.extend_from_slice(format!("{last},p={}", base64(&proof)).as_bytes());
+        out.extend_from_slice(exchange.message());
     });
     link.flush()?;
-    let outcome = sasl_answer(link, 12)?;
-    let expected = hmac(&hmac(&salted, b"Server Key"), signed.as_bytes());
-    match outcome.strip_prefix("v=").and_then(from_base64) {
-        Some(given) if given == expected => Ok(()),
-        _ => Err(LinkError::Protocol("the server does not know the password")),
-    }
+    let proof = sasl_answer(link, 12)?;
+    let proven = exchange.finish(&proof);
+    proven.map_err(|_| LinkError::Protocol("the server does not know the password"))
 }
 
-fn sasl_answer(link: &mut Link, method: u32) -> Result<String, LinkError> {
+fn sasl_answer(link: &mut Link, method: u32) -> Result<Vec<u8>, LinkError> {
     match link.receive()? {
         (b'R', body) => match link.bytes(body).split_first_chunk::<4>() {
-            Some((kind, text)) if u32::from_be_bytes(*kind) == method => {
-                Ok(String::from_utf8_lossy(text).into_owned())
-            }
+            Some((kind, text)) if u32::from_be_bytes(*kind) == method => Ok(text.to_vec()),
             _ => Err(LinkError::Protocol("SCRAM step")),
         },
         (b'E', body) => Err(LinkError::Server(server_error(link.bytes(body)))),

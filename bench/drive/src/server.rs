@@ -1,6 +1,7 @@
 //! Which server is being measured, and what it counts about itself.
 
 use crate::answers::Answers;
+use crate::error::{DriveError, While};
 use crate::link::{Link, LinkError};
 use crate::url::Target;
 use std::collections::BTreeMap;
@@ -33,6 +34,17 @@ impl Server {
         // `PostgreSQL 15.3 (Debian 15.3-1) on x86_64, compiled by ...`.
         let words: Vec<&str> = self.version.split_whitespace().take(2).collect();
         words.join(" ").trim_end_matches(',').to_string()
+    }
+
+    /// Connects to the first endpoint and asks which server it is.
+    pub(crate) fn reach(
+        target: &Target,
+        timeout: Option<Duration>,
+    ) -> Result<(Link, Server), DriveError> {
+        let link = Link::connect(&target.endpoints[0], target, timeout);
+        let mut link = link.during("connecting")?;
+        let server = Server::identify(&mut link).during("asking the server for its version")?;
+        Ok((link, server))
     }
 
     /// Asks the server. What it does not answer stays unknown.

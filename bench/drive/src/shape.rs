@@ -1,4 +1,4 @@
-//! The shape of a workload: prepare, generate, execute, verify, describe.
+//! The shape of a workload: generate, execute, verify, describe.
 //!
 //! The runner knows only this trait, so loops, pacing, retries, histograms and reports are the same
 //! for every workload.
@@ -86,7 +86,7 @@ impl CheckReport {
     }
 }
 
-/// A workload. `prepare` and `verify` open their own connections.
+/// A workload whose database is loaded. `ledger` and `verify` open their own connections.
 pub trait Workload: Sync {
     /// One user's state: home, deck, generator.
     type Terminal: Send;
@@ -105,9 +105,6 @@ pub trait Workload: Sync {
     /// Names of the transaction kinds; a kind is an index into them.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// Creates and fills the database; does nothing where that is already done.
-    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError>;
-
     /// Terminal `number`, from 0.
     fn terminal(&self, number: u32) -> Self::Terminal;
 
@@ -119,10 +116,16 @@ pub trait Workload: Sync {
 
     /// Keying time before and think time after a transaction, in microseconds; `None` when the
     /// workload runs without pauses.
-    fn pauses_us(&self, terminal: &mut Self::Terminal, kind: usize) -> Option<(u64, u64)>;
+    fn pauses_us(&self, terminal: &mut Self::Terminal, kind: usize) -> Option<(u64, u64)> {
+        let _ = (terminal, kind);
+        None
+    }
 
     /// Whether transactions of this kind are queued and executed in the background.
-    fn is_deferred(&self, kind: usize) -> bool;
+    fn is_deferred(&self, kind: usize) -> bool {
+        let _ = kind;
+        false
+    }
 
     /// Prepares the statements on a fresh connection.
     fn open(&self, link: Link) -> Result<Self::Session, LinkError>;
@@ -131,10 +134,15 @@ pub trait Workload: Sync {
     fn execute(&self, session: &mut Self::Session, input: &Self::Input) -> Result<Done, Failure>;
 
     /// Counts a drawn input.
-    fn note(&self, audit: &mut Self::Audit, input: &Self::Input);
+    fn note(&self, audit: &mut Self::Audit, input: &Self::Input) {
+        let _ = (audit, input);
+    }
 
     /// Judges the merged counts.
-    fn findings(&self, audits: Vec<Self::Audit>) -> Vec<Finding>;
+    fn findings(&self, audits: Vec<Self::Audit>) -> Vec<Finding> {
+        let _ = audits;
+        Vec::new()
+    }
 
     /// Reads what the run will add to, before and after the run.
     fn ledger(&self) -> Result<Self::Ledger, DriveError>;

@@ -102,12 +102,9 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
     let target = Target::parse(url)?;
-    let mut link =
-        Link::connect(&target.endpoints[0], &target, Some(options.timeout)).during("connecting")?;
-    let server = Server::identify(&mut link).during("asking the server for its version")?;
+    let (link, server) = Server::reach(&target, Some(options.timeout))?;
     link.close();
     let spread = SpreadRun {
-        url: url.to_string(),
         target: target.clone(),
         server,
         plan: plan.clone(),
@@ -118,7 +115,6 @@ pub fn run(
 
 /// A plan as a [`Workload`].
 struct SpreadRun {
-    url: String,
     target: Target,
     server: Server,
     plan: Plan,
@@ -158,10 +154,6 @@ impl Workload for SpreadRun {
         self.plan.kinds()
     }
 
-    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError> {
-        load(&self.url, &self.plan, progress)
-    }
-
     fn terminal(&self, number: u32) -> Source {
         self.plan.source(number)
     }
@@ -175,14 +167,6 @@ impl Workload for SpreadRun {
         job.kind()
     }
 
-    fn pauses_us(&self, _: &mut Source, _: usize) -> Option<(u64, u64)> {
-        None
-    }
-
-    fn is_deferred(&self, _: usize) -> bool {
-        false
-    }
-
     fn open(&self, mut link: Link) -> Result<Session<Link>, LinkError> {
         self.server.tune(&mut link)?;
         ready(Session::open(link, &self.plan.statements()))
@@ -190,12 +174,6 @@ impl Workload for SpreadRun {
 
     fn execute(&self, session: &mut Session<Link>, job: &Job) -> Result<Done, Failure> {
         ready(job.execute(session))
-    }
-
-    fn note(&self, (): &mut (), _: &Job) {}
-
-    fn findings(&self, _: Vec<()>) -> Vec<Finding> {
-        Vec::new()
     }
 
     fn ledger(&self) -> Result<Option<i64>, DriveError> {
@@ -220,14 +198,8 @@ impl Workload for SpreadRun {
         let (Some(before), Some(after)) = (before, after) else {
             return Vec::new();
         };
-        let all = crate::run::whole_of(whole, 0);
-        let counted = (all.committed, all.unknown);
-        vec![gained(
-            "acknowledged increments found",
-            *before,
-            *after,
-            counted,
-        )]
+        let title = "acknowledged increments found";
+        vec![gained(title, *before, *after, whole[0].counted())]
     }
 
     fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {

@@ -147,9 +147,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Recorder {
     fn new(target: &Target, options: &HistoryOptions) -> Result<Recorder, DriveError> {
         let timeout = options.runner.timeout;
-        let mut link =
-            Link::connect(&target.endpoints[0], target, Some(timeout)).during("connecting")?;
-        let server = Server::identify(&mut link).during("asking the server for its version")?;
+        let (link, server) = Server::reach(target, Some(timeout))?;
         link.close();
         let shape = options.shape;
         Ok(Recorder {
@@ -251,12 +249,6 @@ impl RunWorkload for Recorder {
         &["write", "read"]
     }
 
-    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError> {
-        progress.stage("creating tables");
-        let mut link = self.connect()?;
-        ready(create(&mut link, &self.shape)).during("creating tables")
-    }
-
     fn terminal(&self, _: u32) {}
 
     fn generate(&self, (): &mut ()) -> Plan {
@@ -265,14 +257,6 @@ impl RunWorkload for Recorder {
 
     fn kind(&self, plan: &Plan) -> usize {
         usize::from(!plan.writes())
-    }
-
-    fn pauses_us(&self, (): &mut (), _: usize) -> Option<(u64, u64)> {
-        None
-    }
-
-    fn is_deferred(&self, _: usize) -> bool {
-        false
     }
 
     fn open(&self, mut link: Link) -> Result<Session, LinkError> {
@@ -298,12 +282,6 @@ impl RunWorkload for Recorder {
             session.process = self.next_process.fetch_add(1, Ordering::Relaxed);
         }
         result
-    }
-
-    fn note(&self, (): &mut (), _: &Plan) {}
-
-    fn findings(&self, _: Vec<()>) -> Vec<Finding> {
-        Vec::new()
     }
 
     fn ledger(&self) -> Result<(), DriveError> {

@@ -16,8 +16,8 @@ pub(crate) mod cpu;
 pub mod tally;
 mod worker;
 
-use crate::error::{DriveError, While};
-use crate::link::{Link, LinkError};
+use crate::error::DriveError;
+use crate::link::LinkError;
 use crate::server::{Counters, Server, difference, read_counters};
 use crate::shape::{CheckReport, Description, Workload};
 use crate::url::Target;
@@ -26,7 +26,7 @@ use cpu::CpuReading;
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tally::{Acknowledged, Share, Tally, histogram};
+use tally::{Share, Tally, histogram};
 use worker::Stage;
 use workload::arrival;
 use workload::finding::{Finding, Verdict};
@@ -320,9 +320,7 @@ pub fn run<W: Workload>(
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
     options.validate()?;
-    let mut link =
-        Link::connect(&target.endpoints[0], target, Some(options.timeout)).during("connecting")?;
-    let server = Server::identify(&mut link).during("asking the server for its version")?;
+    let (link, server) = Server::reach(target, Some(options.timeout))?;
     link.close();
     let before = workload.ledger()?;
     let started_unix_s = SystemTime::now()
@@ -569,9 +567,4 @@ impl<'a, W: Workload> Watch<'a, W> {
         self.aborts_before = aborts_now;
         progress.live(&live);
     }
-}
-
-/// The totals over the whole run of one kind; for workloads that reconcile.
-pub fn whole_of(whole: &[Acknowledged], kind: usize) -> Acknowledged {
-    whole.get(kind).copied().unwrap_or_default()
 }

@@ -85,14 +85,19 @@ impl Tally {
         }
     }
 
-    /// Counts a transaction that left the run.
-    pub fn record(&mut self, outcome: &Outcome, times: Times, open_loop: bool) {
+    /// Counts how a transaction left the run.
+    pub(crate) fn count(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Committed => self.committed += 1,
             Outcome::RolledBack => self.rolled_back += 1,
             Outcome::Failed(reason) => *self.failed.entry(reason.clone()).or_default() += 1,
             Outcome::Unknown => self.unknown += 1,
         }
+    }
+
+    /// Counts a transaction that left the run, with its times.
+    pub fn record(&mut self, outcome: &Outcome, times: Times, open_loop: bool) {
+        self.count(outcome);
         if matches!(outcome, Outcome::Committed | Outcome::RolledBack) {
             count(&mut self.response, times.response_us);
             count(&mut self.service, times.service_us);
@@ -144,6 +149,13 @@ pub struct Acknowledged {
     pub units: u64,
     /// Transactions that may or may not have committed.
     pub unknown: u64,
+}
+
+impl Acknowledged {
+    /// Acknowledged and unknown transactions.
+    pub(crate) fn counted(&self) -> (u64, u64) {
+        (self.committed, self.unknown)
+    }
 }
 
 /// What one group of threads counts.

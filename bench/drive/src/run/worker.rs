@@ -307,12 +307,7 @@ impl<W: Workload> Client<'_, W> {
         if counts {
             share.deferred.record(&outcome, times, true);
             let tally = &mut share.kinds[kind];
-            match outcome {
-                Outcome::Committed => tally.committed += 1,
-                Outcome::RolledBack => tally.rolled_back += 1,
-                Outcome::Failed(reason) => *tally.failed.entry(reason).or_default() += 1,
-                Outcome::Unknown => tally.unknown += 1,
-            }
+            tally.count(&outcome);
             tally.retried += u64::from(attempts > 1);
             tally.units += done.units;
             tally.skipped += done.skipped;
@@ -372,14 +367,14 @@ impl<W: Workload> Client<'_, W> {
 
     /// Attempts until an outcome, by the retry policy.
     fn attempt_all(&mut self, input: &W::Input, kind: usize) -> (Outcome, Done, u32) {
-        let nothing = Done {
+        const NOTHING: Done = Done {
             ending: Ending::RolledBack,
             units: 0,
             skipped: 0,
         };
         let policy = self.stage.options.retry;
         let mut attempt = 0;
-        loop {
+        let outcome = loop {
             attempt += 1;
             let reason = match self.attempt(input) {
                 Ok(done) => {
@@ -391,20 +386,16 @@ impl<W: Workload> Client<'_, W> {
                 }
                 Err(Failure::Unknown(error)) => {
                     self.drop_session("unknown", &error);
-                    return (Outcome::Unknown, nothing, attempt);
+                    break Outcome::Unknown;
                 }
                 Err(Failure::Wrong(text)) => {
                     self.keep_message("wrong answer", &text);
-                    return (
-                        Outcome::Failed(String::from("wrong answer")),
-                        nothing,
-                        attempt,
-                    );
+                    break Outcome::Failed(String::from("wrong answer"));
                 }
                 Err(Failure::Aborted(error)) => {
                     self.keep_message(&error.sqlstate, &error.message);
                     if !is_retryable(&error.sqlstate) {
-                        return (Outcome::Failed(error.sqlstate), nothing, attempt);
+                        break Outcome::Failed(error.sqlstate);
                     }
                     error.sqlstate
                 }
@@ -416,20 +407,17 @@ impl<W: Workload> Client<'_, W> {
             };
             self.note_abort(kind, &reason);
             if attempt >= policy.attempts_max {
-                return (Outcome::Failed(reason), nothing, attempt);
+                break Outcome::Failed(reason);
             }
             if self.stage.now_us() >= self.stage.drained_us() {
-                return (
-                    Outcome::Failed(String::from("unfinished")),
-                    nothing,
-                    attempt,
-                );
+                break Outcome::Failed(String::from("unfinished"));
             }
             let full = policy.backoff_us << (attempt - 1).min(20);
             let full = full.min(policy.backoff_us_max);
             let pause = full / 2 + self.prng.below(full / 2 + 1);
             std::thread::sleep(Duration::from_micros(pause));
-        }
+        };
+        (outcome, NOTHING, attempt)
     }
 
     fn attempt(&mut self, input: &W::Input) -> Result<Done, Failure> {

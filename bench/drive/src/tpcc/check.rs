@@ -17,8 +17,7 @@ pub(crate) fn check(
     progress: &mut dyn Progress,
 ) -> Result<CheckReport, DriveError> {
     let started = Instant::now();
-    let mut link = Link::connect(&target.endpoints[0], target, None).during("connecting")?;
-    let server = Server::identify(&mut link).during("asking the server for its version")?;
+    let (mut link, server) = Server::reach(target, None)?;
     let content = Book::read(&mut link)?.finished_content()?;
     progress.stage("checking the 12 consistency conditions");
     let begin = match server.is_trellis {

@@ -155,8 +155,7 @@ pub(super) fn load(
             options.scale
         ))
     })?;
-    let mut link = Link::connect(&target.endpoints[0], target, None).during("connecting")?;
-    let server = Server::identify(&mut link).during("asking the server for its version")?;
+    let (mut link, server) = Server::reach(target, None)?;
     let (book, content) = open_book(&mut link, options)?;
     if book.has("complete") {
         let loaded = warehouses(content.scale.warehouses);

@@ -3,7 +3,7 @@
 pub mod check;
 pub mod load;
 
-use crate::error::{DriveError, While};
+use crate::error::DriveError;
 use crate::link::{Link, LinkError, ready};
 use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
@@ -121,10 +121,7 @@ impl Tpcc {
     /// Takes scale and constants from the loaded database.
     pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
         let target = Target::parse(&options.url)?;
-        let timeout = Some(options.runner.timeout);
-        let mut link =
-            Link::connect(&target.endpoints[0], &target, timeout).during("connecting")?;
-        let server = Server::identify(&mut link).during("asking the server for its version")?;
+        let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let content = Book::read(&mut link)?.finished_content()?;
         link.close();
         if let Some(wanted) = options
@@ -219,17 +216,6 @@ impl Workload for Tpcc {
         &Kind::NAMES
     }
 
-    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError> {
-        let options = LoadOptions {
-            url: String::new(),
-            scale: self.content.scale,
-            seed: self.content.seed,
-            jobs: 4,
-            foreign_keys: false,
-        };
-        load::load(&self.target, &options, progress)
-    }
-
     fn terminal(&self, number: u32) -> Terminal {
         Terminal::new(self.content.scale, self.run, self.seed, number)
     }
@@ -277,34 +263,30 @@ impl Workload for Tpcc {
     }
 
     fn reconcile(&self, before: &Ledger, after: &Ledger, whole: &[Acknowledged]) -> Vec<Finding> {
-        let of = |kind: Kind| crate::run::whole_of(whole, kind.number());
-        let delivery = of(Kind::Delivery);
-        vec![
-            gained(
+        let counted = |kind: Kind| whole[kind.number()].counted();
+        let delivery = &whole[Kind::Delivery.number()];
+        let gains = [
+            (
                 "acknowledged new orders found",
                 before.orders,
                 after.orders,
-                {
-                    let new_order = of(Kind::NewOrder);
-                    (new_order.committed, new_order.unknown)
-                },
+                counted(Kind::NewOrder),
             ),
-            gained(
+            (
                 "acknowledged payments found",
                 before.payments,
                 after.payments,
-                {
-                    let payment = of(Kind::Payment);
-                    (payment.committed, payment.unknown)
-                },
+                counted(Kind::Payment),
             ),
-            gained(
+            (
                 "acknowledged deliveries found",
                 before.deliveries,
                 after.deliveries,
                 (delivery.units, delivery.unknown * 10),
             ),
-        ]
+        ];
+        let finding = |(title, before, after, counted)| gained(title, before, after, counted);
+        gains.map(finding).to_vec()
     }
 
     fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
