@@ -32,19 +32,13 @@ pub(crate) fn judge(ledger: &Ledger<'_>, graph: &mut GraphBuilder, found: &mut F
         note_txn(ledger, txn, &mut counters, found);
     }
     for (key, counter) in &mut counters {
+        let initial = ledger.history.initial_counters.get(&ledger.real_key(*key));
         Judge {
             ledger,
             graph,
             found,
             key: *key,
-            initial: i128::from(
-                ledger
-                    .history
-                    .initial_counters
-                    .get(&ledger.real_key(*key))
-                    .copied()
-                    .unwrap_or(0),
-            ),
+            initial: initial.map_or(0, |value| i128::from(*value)),
             counter,
         }
         .run();
@@ -104,7 +98,7 @@ fn note_txn(
                 let name = Name::plain(Kind::GSingle);
                 found.note(name, &[txn], || {
                     let why = "was read twice, with different results";
-                    story::own_read(ledger, name, txn, key, why)
+                    story::own_read(ledger, txn, key, why)
                 });
             }
         }
@@ -167,7 +161,8 @@ impl Judge<'_, '_> {
             high += add.delta.max(0);
             divisor = common_divisor(divisor, add.delta);
         }
-        for read in &self.counter.reads {
+        for at in 0..self.counter.reads.len() {
+            let read = self.counter.reads[at];
             let sum = read.others - self.initial;
             let possible = low - read.own.min(0) <= sum && sum <= high - read.own.max(0);
             let divides = match divisor {
@@ -175,12 +170,7 @@ impl Judge<'_, '_> {
                 divisor => sum % divisor == 0,
             };
             if !possible || !divides {
-                let name = Name::plain(Kind::WrongSum);
-                let bounds = (self.initial + low, self.initial + high);
-                let (ledger, txn, key) = (self.ledger, read.txn, self.key);
-                self.found.note(name, &[txn], || {
-                    story::wrong_sum(ledger, name, txn, key, bounds)
-                });
+                self.note_wrong_sum(read.txn, Basis::Values, (low, high));
             }
         }
     }
@@ -190,7 +180,8 @@ impl Judge<'_, '_> {
     /// tried.
     fn judge_sums_in_time(&mut self) {
         let timed = Timed::new(self.ledger, &self.counter.adds);
-        for read in &self.counter.reads {
+        for at in 0..self.counter.reads.len() {
+            let read = self.counter.reads[at];
             let reader = &self.ledger.history.txns[read.txn as usize];
             let until = self.ledger.committed_by(read.txn).unwrap_or(u64::MAX);
             let sum = read.others - self.initial;
@@ -200,17 +191,21 @@ impl Judge<'_, '_> {
                 Some(sums_to(sum - timed.certain(reader.invoked), &open))
             };
             if sum < low || high < sum || explained() == Some(false) {
-                let name = Name {
-                    basis: Basis::RealTime,
-                    ..Name::plain(Kind::WrongSum)
-                };
-                let bounds = (self.initial + low, self.initial + high);
-                let (ledger, txn, key) = (self.ledger, read.txn, self.key);
-                self.found.note(name, &[txn], || {
-                    story::wrong_sum(ledger, name, txn, key, bounds)
-                });
+                self.note_wrong_sum(read.txn, Basis::RealTime, (low, high));
             }
         }
+    }
+
+    /// `bounds`: what others may have added, at least and at most.
+    fn note_wrong_sum(&mut self, txn: u32, basis: Basis, (low, high): (i128, i128)) {
+        let name = Name {
+            basis,
+            ..Name::plain(Kind::WrongSum)
+        };
+        let bounds = (self.initial + low, self.initial + high);
+        let (ledger, key) = (self.ledger, self.key);
+        let tell = || story::wrong_sum(ledger, txn, key, bounds);
+        self.found.note(name, &[txn], tell);
     }
 
     /// A smaller value is an older state. One joint per value stands for "more than the value
@@ -341,14 +336,14 @@ fn link_updates(
     let name = Name::plain(Kind::G2Item);
     for other in updates {
         found.note(name, &[update.txn, other.txn], || {
-            story::lost_update(ledger, name, update.txn, other.txn, key)
+            story::lost_update(ledger, update.txn, other.txn, key)
         });
     }
     if let Some(next) = next
         && next.others < update.others + update.own
     {
         found.note(name, &[update.txn, next.txn], || {
-            story::between(ledger, name, update.txn, next.txn, key)
+            story::between(ledger, update.txn, next.txn, key)
         });
     }
 }

@@ -123,7 +123,7 @@ pub(crate) fn judge(ledger: &Ledger<'_>, graph: &Graph, found: &mut Found) {
             let first = (0..steps.len()).min_by_key(|place| steps[*place].from);
             steps.rotate_left(first.unwrap_or(0));
             let txns: Vec<u32> = steps.iter().map(|step| step.from).collect();
-            found.note(name, &txns, || story::cycle(ledger, name, &steps));
+            found.note(name, &txns, || story::cycle(ledger, &steps));
         }
     }
 }

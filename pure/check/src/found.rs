@@ -41,7 +41,7 @@ impl Name {
 }
 
 impl Found {
-    /// Adds an anomaly. `tell` is asked only if the story is to be kept.
+    /// Adds an anomaly. `tell` is asked only if the story is to be kept; the name comes before it.
     pub(crate) fn note(&mut self, name: Name, txns: &[u32], tell: impl FnOnce() -> String) {
         let (told, more) = self
             .kinds
@@ -61,7 +61,7 @@ impl Found {
             basis: name.basis,
             predicate: name.predicate,
             txns,
-            story: tell(),
+            story: format!("{}: {}", name.text(), tell()),
         });
     }
 

@@ -109,7 +109,6 @@ impl<'h> Judge<'_, 'h> {
         self.found.note(name, &[written.txn, reader], || {
             story::element(
                 ledger,
-                name,
                 reader,
                 key,
                 value,
@@ -125,14 +124,14 @@ impl<'h> Judge<'_, 'h> {
             None => {
                 let name = Name::plain(Kind::Unwritten);
                 self.found.note(name, &[reader], || {
-                    story::element(ledger, name, reader, key, value, "was never written")
+                    story::element(ledger, reader, key, value, "was never written")
                 });
             }
             Some(written) if ledger.outcome(written.txn) == Outcome::Aborted => {
                 let name = Name::plain(Kind::G1a);
                 self.found.note(name, &[written.txn, reader], || {
                     let why = "was written by a transaction that was rolled back";
-                    story::element(ledger, name, reader, key, value, why)
+                    story::element(ledger, reader, key, value, why)
                 });
             }
             Some(_) => {}
@@ -256,13 +255,13 @@ impl<'h> Judge<'_, 'h> {
         if !own_seen {
             self.found.note(name, &[read.txn], || {
                 let why = "did not hold what the transaction had appended before, as it did";
-                story::own_read(ledger, name, read.txn, read.key, why)
+                story::own_read(ledger, read.txn, read.key, why)
             });
         }
         if later.iter().any(|value| read.values.contains(value)) {
             self.found.note(name, &[read.txn], || {
                 let why = "held what the transaction appended only later";
-                story::own_read(ledger, name, read.txn, read.key, why)
+                story::own_read(ledger, read.txn, read.key, why)
             });
         }
     }
@@ -281,7 +280,7 @@ impl<'h> Judge<'_, 'h> {
             }
             let name = Name::plain(Kind::IncompatibleOrder);
             self.found.note(name, &[longest.reader, txn], || {
-                story::incompatible(ledger, name, key, longest, txn, read.values)
+                story::incompatible(ledger, key, longest, txn, read.values)
             });
             return;
         }
@@ -327,7 +326,7 @@ impl<'h> Judge<'_, 'h> {
         let name = Name::plain(Kind::G1b);
         self.found.note(name, &[written.txn, read.txn], || {
             let why = "is not the last that its transaction appended";
-            story::element(ledger, name, read.txn, read.key, value, why)
+            story::element(ledger, read.txn, read.key, value, why)
         });
     }
 
@@ -341,7 +340,7 @@ impl<'h> Judge<'_, 'h> {
         if first != txn {
             let name = Name::plain(Kind::LostUpdate);
             self.found.note(name, &[first, txn], || {
-                story::lost_update(ledger, name, first, txn, version.0)
+                story::lost_update(ledger, first, txn, version.0)
             });
         }
     }
@@ -375,7 +374,7 @@ impl<'h> Judge<'_, 'h> {
                         ..Name::plain(Kind::LostAppend)
                     };
                     self.found.note(name, &[*txn, reader], || {
-                        story::lost_append(ledger, name, *txn, reader, key as u32)
+                        story::lost_append(ledger, *txn, reader, key as u32)
                     });
                 }
             }

@@ -122,7 +122,7 @@ impl Judge<'_, '_> {
         if !same {
             self.found.note(name, &[txn], || {
                 let why = "did not show what the transaction had written before";
-                story::own_read(ledger, name, txn, key, why)
+                story::own_read(ledger, txn, key, why)
             });
         }
     }
@@ -137,7 +137,7 @@ impl Judge<'_, '_> {
         let Some(written) = ledger.writer(key, value) else {
             let name = Name::plain(Kind::Unwritten);
             self.found.note(name, &[txn], || {
-                story::element(ledger, name, txn, key, value, "was never written")
+                story::element(ledger, txn, key, value, "was never written")
             });
             return false;
         };
@@ -145,7 +145,7 @@ impl Judge<'_, '_> {
             let name = Name::plain(Kind::Internal);
             self.found.note(name, &[txn], || {
                 let why = "showed what the transaction wrote only later";
-                story::own_read(ledger, name, txn, key, why)
+                story::own_read(ledger, txn, key, why)
             });
             return false;
         }
@@ -153,7 +153,7 @@ impl Judge<'_, '_> {
             let name = Name::plain(Kind::G1a);
             self.found.note(name, &[written.txn, txn], || {
                 let why = "was written by a transaction that was rolled back";
-                story::element(ledger, name, txn, key, value, why)
+                story::element(ledger, txn, key, value, why)
             });
             return false;
         }
@@ -161,7 +161,7 @@ impl Judge<'_, '_> {
             let name = Name::plain(Kind::G1b);
             self.found.note(name, &[written.txn, txn], || {
                 let why = "is not the last that its transaction wrote";
-                story::element(ledger, name, txn, key, value, why)
+                story::element(ledger, txn, key, value, why)
             });
         }
         self.graph.edge(written.txn, txn, Dependency::Wr, key);
@@ -178,7 +178,7 @@ impl Judge<'_, '_> {
             };
             self.found.note(name, &[now.txn], || {
                 let why = "was read twice, with different results";
-                story::own_read(ledger, name, now.txn, now.key, why)
+                story::own_read(ledger, now.txn, now.key, why)
             });
         }
     }
@@ -197,7 +197,7 @@ impl Judge<'_, '_> {
                 ..Name::plain(Kind::LostUpdate)
             };
             self.found.note(name, &[first, txn], || {
-                story::lost_update(ledger, name, first, txn, key)
+                story::lost_update(ledger, first, txn, key)
             });
         }
     }

@@ -1,6 +1,5 @@
 //! Anomalies as stories: which transactions, what each did and saw, and why that cannot be.
 
-use crate::found::Name;
 use crate::graph::Dependency;
 use crate::history::{Op, Outcome};
 use crate::ledger::{Access, Ledger, Longest, Use};
@@ -24,77 +23,58 @@ pub(crate) struct Step {
 
 /// The name of a key as people wrote it.
 pub(crate) fn key_name(ledger: &Ledger<'_>, key: u32) -> String {
-    let real = ledger.real_key(key);
-    let named = ledger.history.key_names.get(&real);
-    named.cloned().unwrap_or_else(|| real.to_string())
+    real_name(ledger, ledger.real_key(key))
 }
 
-/// A value that a transaction saw and that should not be there.
-pub(crate) fn element(
-    ledger: &Ledger<'_>,
-    name: Name,
-    reader: u32,
-    key: u32,
-    value: u64,
-    why: &str,
-) -> String {
-    let mut story = format!(
-        "{}: T{reader} saw value {value} of key {}, which {why}",
-        name.text(),
-        key_name(ledger, key)
-    );
-    let writer = ledger.writer(key, value).map(|written| written.txn);
-    for txn in writer.into_iter().chain([reader]) {
-        push_txn(ledger, &mut story, txn, &[key]);
+/// The same of a key of the history.
+fn real_name(ledger: &Ledger<'_>, key: u64) -> String {
+    let named = ledger.history.key_names.get(&key);
+    named.cloned().unwrap_or_else(|| key.to_string())
+}
+
+/// What happened to `key`, and what each of `txns` did with it.
+fn told(ledger: &Ledger<'_>, what: String, txns: &[u32], key: u32) -> String {
+    let mut story = what;
+    for txn in txns {
+        push_txn(ledger, &mut story, *txn, &[key]);
     }
     story
 }
 
+/// A value that a transaction saw and that should not be there.
+pub(crate) fn element(ledger: &Ledger<'_>, reader: u32, key: u32, value: u64, why: &str) -> String {
+    let name = key_name(ledger, key);
+    let what = format!("T{reader} saw value {value} of key {name}, which {why}");
+    let writer = ledger.writer(key, value).map(|written| written.txn);
+    let txns: Vec<u32> = writer.into_iter().chain([reader]).collect();
+    told(ledger, what, &txns, key)
+}
+
 /// A read that contradicts its own transaction.
-pub(crate) fn own_read(ledger: &Ledger<'_>, name: Name, txn: u32, key: u32, why: &str) -> String {
-    let mut story = format!(
-        "{}: in T{txn}, key {} {why}",
-        name.text(),
-        key_name(ledger, key)
-    );
-    push_txn(ledger, &mut story, txn, &[key]);
-    story
+pub(crate) fn own_read(ledger: &Ledger<'_>, txn: u32, key: u32, why: &str) -> String {
+    let what = format!("in T{txn}, key {} {why}", key_name(ledger, key));
+    told(ledger, what, &[txn], key)
 }
 
 /// Two transactions that saw the same version and both wrote.
-pub(crate) fn lost_update(ledger: &Ledger<'_>, name: Name, a: u32, b: u32, key: u32) -> String {
-    let mut story = format!(
-        "{}: T{a} and T{b} saw the same version of key {}, and both wrote it",
-        name.text(),
-        key_name(ledger, key)
-    );
-    push_txn(ledger, &mut story, a, &[key]);
-    push_txn(ledger, &mut story, b, &[key]);
-    story
+pub(crate) fn lost_update(ledger: &Ledger<'_>, a: u32, b: u32, key: u32) -> String {
+    let name = key_name(ledger, key);
+    let what = format!("T{a} and T{b} saw the same version of key {name}, and both wrote it");
+    told(ledger, what, &[a, b], key)
 }
 
 /// A counter was seen between what a transaction read and what it made of it.
-pub(crate) fn between(
-    ledger: &Ledger<'_>,
-    name: Name,
-    adder: u32,
-    reader: u32,
-    key: u32,
-) -> String {
-    let mut story = format!(
-        "{}: T{reader} saw counter {} between what T{adder} saw and what T{adder} made of it",
-        name.text(),
-        key_name(ledger, key)
+pub(crate) fn between(ledger: &Ledger<'_>, adder: u32, reader: u32, key: u32) -> String {
+    let name = key_name(ledger, key);
+    let what = format!(
+        "T{reader} saw counter {name} between what T{adder} saw and what T{adder} made of it"
     );
-    push_txn(ledger, &mut story, adder, &[key]);
-    push_txn(ledger, &mut story, reader, &[key]);
-    story
+    told(ledger, what, &[adder, reader], key)
 }
 
 /// Two reads of a list of which neither is a beginning of the other.
 pub(crate) fn incompatible(
     ledger: &Ledger<'_>,
-    name: Name,
     key: u32,
     longest: Longest<'_>,
     reader: u32,
@@ -102,66 +82,49 @@ pub(crate) fn incompatible(
 ) -> String {
     let pairs = longest.values.iter().zip(values);
     let same = pairs.take_while(|(a, b)| a == b).count();
-    let mut story = format!(
-        "{}: T{} and T{reader} saw key {} in states that differ in element {}: {} and {}",
-        name.text(),
+    let what = format!(
+        "T{} and T{reader} saw key {} in states that differ in element {}: {} and {}",
         longest.reader,
         key_name(ledger, key),
         same + 1,
         list_around(longest.values, same),
         list_around(values, same),
     );
-    push_txn(ledger, &mut story, longest.reader, &[key]);
-    push_txn(ledger, &mut story, reader, &[key]);
-    story
+    told(ledger, what, &[longest.reader, reader], key)
 }
 
 /// An acknowledged append that is gone.
-pub(crate) fn lost_append(
-    ledger: &Ledger<'_>,
-    name: Name,
-    txn: u32,
-    reader: u32,
-    key: u32,
-) -> String {
-    let mut story = format!(
-        "{}: T{txn} appended to key {} and was acknowledged, T{reader} began afterwards, and no \
+pub(crate) fn lost_append(ledger: &Ledger<'_>, txn: u32, reader: u32, key: u32) -> String {
+    let what = format!(
+        "T{txn} appended to key {} and was acknowledged, T{reader} began afterwards, and no \
          read of the key shows it",
-        name.text(),
         key_name(ledger, key)
     );
-    push_txn(ledger, &mut story, txn, &[key]);
-    push_txn(ledger, &mut story, reader, &[key]);
-    story
+    told(ledger, what, &[txn, reader], key)
 }
 
 /// A counter that no set of increments explains. `bounds`: what others put it between.
 pub(crate) fn wrong_sum(
     ledger: &Ledger<'_>,
-    name: Name,
     txn: u32,
     key: u32,
-    bounds: (i128, i128),
+    (low, high): (i128, i128),
 ) -> String {
-    let mut story = format!(
-        "{}: no set of increments that T{txn} may have seen makes what it saw of counter {}; those \
-         of others put it between {} and {}",
-        name.text(),
-        key_name(ledger, key),
-        bounds.0,
-        bounds.1
+    let what = format!(
+        "no set of increments that T{txn} may have seen makes what it saw of counter {}; those \
+         of others put it between {low} and {high}",
+        key_name(ledger, key)
     );
-    push_txn(ledger, &mut story, txn, &[key]);
-    story
+    told(ledger, what, &[txn], key)
 }
 
 /// A cycle: each transaction comes before the next, and the last before the first.
-pub(crate) fn cycle(ledger: &Ledger<'_>, name: Name, steps: &[Step]) -> String {
-    let mut story = format!("{}:", name.text());
+pub(crate) fn cycle(ledger: &Ledger<'_>, steps: &[Step]) -> String {
+    let mut story = String::new();
     for step in steps {
-        story.push_str(&format!(" T{} -{}->", step.from, arrow(step)));
+        story.push_str(&format!("T{} -{}-> ", step.from, arrow(step)));
     }
-    story.push_str(&format!(" T{}", steps[0].from));
+    story.push_str(&format!("T{}", steps[0].from));
     let mut keys: Vec<u32> = steps
         .iter()
         .flat_map(|step| step.by.iter().map(|(_, key)| *key))
@@ -169,10 +132,10 @@ pub(crate) fn cycle(ledger: &Ledger<'_>, name: Name, steps: &[Step]) -> String {
         .collect();
     keys.sort_unstable();
     keys.dedup();
-    let mut told: Vec<u32> = Vec::new();
+    let mut named: Vec<u32> = Vec::new();
     for step in steps {
-        if !told.contains(&step.from) {
-            told.push(step.from);
+        if !named.contains(&step.from) {
+            named.push(step.from);
             push_txn(ledger, &mut story, step.from, &keys);
         }
     }
@@ -377,10 +340,7 @@ fn concerns(op: &Op, keys: &[u64]) -> bool {
 }
 
 fn op_text(ledger: &Ledger<'_>, op: &Op) -> String {
-    let name = |key: &u64| {
-        let named = ledger.history.key_names.get(key);
-        named.cloned().unwrap_or_else(|| key.to_string())
-    };
+    let name = |key: &u64| real_name(ledger, *key);
     match op {
         Op::Append { key, value } => format!("append {value} to {}", name(key)),
         Op::ReadList { key, values } => {

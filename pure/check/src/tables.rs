@@ -136,7 +136,7 @@ fn check_tables(
                 && let Some(what) = wrong(rows)
             {
                 let name = Name::plain(kind);
-                found.note(name, &[txn as u32], || tell(history, name, txn, &what));
+                found.note(name, &[txn as u32], || tell(history, txn, &what));
             }
         }
     }
@@ -146,14 +146,12 @@ fn check_tables(
 }
 
 /// The story of one wrong read: what it saw and who wrote meanwhile.
-fn tell(history: &History, name: Name, txn: usize, what: &str) -> String {
+fn tell(history: &History, txn: usize, what: &str) -> String {
     let reader = &history.txns[txn];
     let end = reader.completed.unwrap_or(u64::MAX);
     let mut story = format!(
-        "{}: T{txn} (process {}, {} to {end}) {what}",
-        name.text(),
-        reader.process,
-        reader.invoked
+        "T{txn} (process {}, {} to {end}) {what}",
+        reader.process, reader.invoked
     );
     let busy = history.txns.iter().enumerate().filter(|(_, other)| {
         let other_end = other.completed.unwrap_or(u64::MAX);

@@ -35,29 +35,17 @@ impl Form {
     }
 
     pub(crate) fn int(&self) -> Option<i128> {
-        match self {
-            Form::Int(value) => Some(*value),
-            Form::Nil
-            | Form::Bool
-            | Form::Text(_)
-            | Form::Word(_)
-            | Form::Other
-            | Form::List(_)
-            | Form::Map(_) => None,
-        }
+        let Form::Int(value) = self else {
+            return None;
+        };
+        Some(*value)
     }
 
     pub(crate) fn list(&self) -> Option<&[Form]> {
-        match self {
-            Form::List(list) => Some(list),
-            Form::Nil
-            | Form::Bool
-            | Form::Int(_)
-            | Form::Text(_)
-            | Form::Word(_)
-            | Form::Other
-            | Form::Map(_) => None,
-        }
+        let Form::List(list) = self else {
+            return None;
+        };
+        Some(list)
     }
 
     /// What a map holds under `name`, if it is a map and has it.
