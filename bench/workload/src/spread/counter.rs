@@ -3,7 +3,7 @@
 //! A transaction that adds to its own counter first runs where its client is; the common counter is
 //! remote to all but one node.
 
-use crate::wire::{Connection, Done, Ending, Failure, ParamType, Session};
+use crate::wire::{Connection, Done, Failure, ParamType, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -62,11 +62,7 @@ pub(super) async fn execute<C: Connection>(
     };
     session.round().await?;
     match session.answers.affected(at) {
-        1 => Ok(Done {
-            ending: Ending::Committed,
-            units: 1,
-            skipped: 0,
-        }),
+        1 => Ok(Done::committed(1)),
         other => Err(Failure::Wrong(format!("{other} counters were found"))),
     }
 }

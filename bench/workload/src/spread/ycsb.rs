@@ -1,7 +1,7 @@
 //! Key-value rows in parts, and transactions of dependent steps: the extension of YCSB by
 //! multi-step transactions (LEAP, section 5.1).
 
-use crate::wire::{Connection, Done, Ending, Failure, ParamType, Session};
+use crate::wire::{Connection, Done, Failure, ParamType, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -106,11 +106,7 @@ pub(super) async fn execute<C: Connection>(
             .iter()
             .fold(0u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(*byte));
     }
-    Ok(Done {
-        ending: Ending::Committed,
-        units: steps.len() as u64,
-        skipped: 0,
-    })
+    Ok(Done::committed(steps.len() as u64))
 }
 
 fn send<C: Connection>(

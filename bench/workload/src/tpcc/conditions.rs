@@ -53,7 +53,7 @@ pub struct OrderFacts {
 }
 
 /// The lines of one order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LineFacts {
     /// Rows.
     pub rows: i64,
@@ -283,12 +283,7 @@ impl Verifier {
                 let place = if waiting { "in" } else { "not in" };
                 format!("order {w}/{d}/{o}: O_CARRIER_ID {carrier}, {place} NEW-ORDER")
             });
-            let none = LineFacts {
-                rows: 0,
-                delivered_rows: 0,
-                delivered_cents: 0,
-            };
-            let lines = facts.lines.get(&(d, o)).copied().unwrap_or(none);
+            let lines = facts.lines.get(&(d, o)).copied().unwrap_or_default();
             self.compare(6, order.lines == Some(lines.rows), || {
                 format!(
                     "order {w}/{d}/{o}: O_OL_CNT {:?}, {} lines",

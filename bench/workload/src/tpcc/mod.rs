@@ -87,12 +87,6 @@ impl Kind {
     pub fn think_mean_us(self) -> u64 {
         [12_000_000, 12_000_000, 10_000_000, 5_000_000, 5_000_000][self.number()]
     }
-
-    /// The response time in microseconds that 90 % must not exceed (clause 5.2.5.3). For Delivery
-    /// this is the time to queue the request.
-    pub fn response_limit_us(self) -> u64 {
-        [5_000_000, 5_000_000, 5_000_000, 5_000_000, 20_000_000][self.number()]
-    }
 }
 
 /// The most tpmC that one warehouse can give with keying and think times (clause 4.2.2 and its

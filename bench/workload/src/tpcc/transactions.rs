@@ -54,14 +54,6 @@ impl<C: Connection> Say for Session<C> {
     }
 }
 
-fn committed<E>(units: u64) -> Result<Done, Failure<E>> {
-    Ok(Done {
-        ending: Ending::Committed,
-        units,
-        skipped: 0,
-    })
-}
-
 /// A line that found its item and its stock.
 struct Priced {
     number: u32,
@@ -84,22 +76,14 @@ async fn new_order<C: Connection>(session: &mut Session<C>, order: &NewOrder) ->
 
     session.say(Sql::Begin);
     session.stmt(Sql::WarehouseTax).int(w).send();
-    session.stmt(Sql::DistrictNextOrder).int(w).int(d).send();
-    session
-        .stmt(Sql::CustomerDiscount)
-        .int(w)
-        .int(d)
-        .int(c)
-        .send();
+    session.stmt(Sql::DistrictNextOrder).ints(&[w, d]).send();
+    session.stmt(Sql::CustomerDiscount).ints(&[w, d, c]).send();
     for (_, line) in &lines {
         session.stmt(Sql::Item).int(line.item).send();
         let remote = u32::from(line.supply_warehouse != w);
         let stock = session.bind(Sql::StockUpdate as usize + d as usize - 1);
         stock
-            .int(line.supply_warehouse)
-            .int(line.item)
-            .int(line.quantity)
-            .int(remote)
+            .ints(&[line.supply_warehouse, line.item, line.quantity, remote])
             .send();
     }
     session.round().await?;
@@ -192,28 +176,16 @@ fn insert_order<C: Connection>(
     let count = lines.len() as u32;
     let at = session.now_unix_us();
     let insert = session.stmt(Sql::OrderInsert);
-    let insert = insert.int(id).int(d).int(w).int(c).time(at);
+    let insert = insert.ints(&[id, d, w, c]).time(at);
     insert.int(count).int(u32::from(all_local)).send();
-    session
-        .stmt(Sql::NewOrderInsert)
-        .int(id)
-        .int(d)
-        .int(w)
-        .send();
+    session.stmt(Sql::NewOrderInsert).ints(&[id, d, w]).send();
     if priced.is_empty() {
         return;
     }
     let mut insert = session.bind(Sql::LinesInsert as usize + priced.len() - 1);
     for line in priced {
-        insert = insert
-            .int(id)
-            .int(d)
-            .int(w)
-            .int(line.number)
-            .int(line.line.item);
-        insert = insert
-            .int(line.line.supply_warehouse)
-            .int(line.line.quantity);
+        insert = insert.ints(&[id, d, w, line.number, line.line.item]);
+        insert = insert.ints(&[line.line.supply_warehouse, line.line.quantity]);
         insert = insert.cents(line.amount_cents).text(&line.dist_info);
     }
     insert.send();
@@ -239,22 +211,15 @@ async fn pay<C: Connection>(session: &mut Session<C>, payment: &Payment) -> Outc
     session.stmt(Sql::WarehouseAddress).int(w).send();
     session
         .stmt(Sql::DistrictPaid)
-        .int(w)
-        .int(d)
+        .ints(&[w, d])
         .cents(amount)
         .send();
-    session.stmt(Sql::DistrictAddress).int(w).int(d).send();
+    session.stmt(Sql::DistrictAddress).ints(&[w, d]).send();
     match &payment.customer {
-        Customer::Id(c) => session
-            .stmt(Sql::CustomerById)
-            .int(cw)
-            .int(cd)
-            .int(*c)
-            .send(),
+        Customer::Id(c) => session.stmt(Sql::CustomerById).ints(&[cw, cd, *c]).send(),
         Customer::LastName(n) => session
             .stmt(Sql::CustomersByName)
-            .int(cw)
-            .int(cd)
+            .ints(&[cw, cd])
             .text(n)
             .send(),
     }
@@ -279,12 +244,12 @@ async fn pay<C: Connection>(session: &mut Session<C>, payment: &Payment) -> Outc
     charge(session, payment, c, bad_credit);
     let at = session.now_unix_us();
     let history = session.stmt(Sql::HistoryInsert);
-    let history = history.int(c).int(cd).int(cw).int(d).int(w);
+    let history = history.ints(&[c, cd, cw, d, w]);
     history.time(at).cents(amount).text(&data).send();
     session.say(Sql::Commit);
     session.round().await?;
     match session.answers.affected(0) {
-        1 => committed(1),
+        1 => Ok(Done::committed(1)),
         _ => {
             let text = format!("payment: customer {cw}/{cd}/{c} was not updated");
             Err(Failure::Wrong(text))
@@ -306,13 +271,11 @@ fn charge<C: Connection>(session: &mut Session<C>, payment: &Payment, c: u32, ba
         let cents = (amount / 100, amount % 100);
         let note = format!("{c} {cd} {cw} {d} {w} {}.{:02} | ", cents.0, cents.1);
         let paid = session.stmt(Sql::CustomerPaidBadCredit);
-        paid.int(cw).int(cd).int(c).cents(amount).text(&note).send();
+        paid.ints(&[cw, cd, c]).cents(amount).text(&note).send();
     } else {
         session
             .stmt(Sql::CustomerPaid)
-            .int(cw)
-            .int(cd)
-            .int(c)
+            .ints(&[cw, cd, c])
             .cents(amount)
             .send();
     }
@@ -329,16 +292,15 @@ async fn order_status<C: Connection>(session: &mut Session<C>, status: &OrderSta
     // With the number known, the last order can be asked for in the same round.
     let order_at = match &status.customer {
         Customer::Id(c) => {
-            session.stmt(Sql::StatusById).int(w).int(d).int(*c).send();
-            session.stmt(Sql::LastOrder).int(w).int(d).int(*c).send();
+            session.stmt(Sql::StatusById).ints(&[w, d, *c]).send();
+            session.stmt(Sql::LastOrder).ints(&[w, d, *c]).send();
             session.round().await?;
             2
         }
         Customer::LastName(name) => {
             session
                 .stmt(Sql::StatusByName)
-                .int(w)
-                .int(d)
+                .ints(&[w, d])
                 .text(name)
                 .send();
             session.round().await?;
@@ -348,12 +310,7 @@ async fn order_status<C: Connection>(session: &mut Session<C>, status: &OrderSta
                     .wrong(format!("order status: no \"{name}\" in {w}/{d}"))
                     .await);
             };
-            session
-                .stmt(Sql::LastOrder)
-                .int(w)
-                .int(d)
-                .int(c as u32)
-                .send();
+            session.stmt(Sql::LastOrder).ints(&[w, d, c as u32]).send();
             session.round().await?;
             0
         }
@@ -363,9 +320,7 @@ async fn order_status<C: Connection>(session: &mut Session<C>, status: &OrderSta
     if let Some(order) = order {
         session
             .stmt(Sql::OrderLines)
-            .int(w)
-            .int(d)
-            .int(order as u32)
+            .ints(&[w, d, order as u32])
             .send();
     }
     session.say(Sql::Commit);
@@ -376,7 +331,7 @@ async fn order_status<C: Connection>(session: &mut Session<C>, status: &OrderSta
             "order status: {lines} lines of {w}/{d}/{order:?}"
         )));
     }
-    committed(1)
+    Ok(Done::committed(1))
 }
 
 /// Clause 2.7.4, all ten districts in one transaction. Units are delivered orders; a district
@@ -388,7 +343,7 @@ async fn deliver<C: Connection>(session: &mut Session<C>, delivery: Delivery) ->
     } = delivery;
     session.say(Sql::Begin);
     for d in 1..=DISTRICTS {
-        session.stmt(Sql::OldestNewOrder).int(w).int(d).send();
+        session.stmt(Sql::OldestNewOrder).ints(&[w, d]).send();
     }
     session.round().await?;
     let oldest = |d: u32| Some((d, session.answers.int(d as usize, 0, 0)? as u32));
@@ -397,24 +352,14 @@ async fn deliver<C: Connection>(session: &mut Session<C>, delivery: Delivery) ->
     if !orders.is_empty() {
         let at = session.now_unix_us();
         for &(d, o) in &orders {
-            session
-                .stmt(Sql::NewOrderDelete)
-                .int(w)
-                .int(d)
-                .int(o)
-                .send();
+            session.stmt(Sql::NewOrderDelete).ints(&[w, d, o]).send();
             session
                 .stmt(Sql::OrderDelivered)
-                .int(w)
-                .int(d)
-                .int(o)
-                .int(carrier)
+                .ints(&[w, d, o, carrier])
                 .send();
             session
                 .stmt(Sql::LinesDelivered)
-                .int(w)
-                .int(d)
-                .int(o)
+                .ints(&[w, d, o])
                 .time(at)
                 .send();
         }
@@ -423,9 +368,7 @@ async fn deliver<C: Connection>(session: &mut Session<C>, delivery: Delivery) ->
         for (d, c, sum) in payers {
             session
                 .stmt(Sql::CustomerDelivered)
-                .int(w)
-                .int(d)
-                .int(c)
+                .ints(&[w, d, c])
                 .cents(sum)
                 .send();
         }
@@ -481,23 +424,20 @@ async fn stock_level<C: Connection>(session: &mut Session<C>, level: StockLevel)
         threshold,
     } = level;
     session.say(Sql::BeginReadOnly);
-    session.stmt(Sql::NextOrder).int(w).int(d).send();
+    session.stmt(Sql::NextOrder).ints(&[w, d]).send();
     session.round().await?;
     let Some(next) = session.answers.int(1, 0, 0).map(|next| next as u32) else {
         return Err(session
             .wrong(format!("stock level: no district {w}/{d}"))
             .await);
     };
-    let low_stock = session.stmt(Sql::LowStock).int(w).int(d);
-    low_stock
-        .int(next.saturating_sub(20))
-        .int(next)
-        .int(threshold)
-        .send();
+    let from = next.saturating_sub(20);
+    let low_stock = session.stmt(Sql::LowStock);
+    low_stock.ints(&[w, d, from, next, threshold]).send();
     session.say(Sql::Commit);
     session.round().await?;
     match session.answers.int(0, 0, 0) {
-        Some(_) => committed(1),
+        Some(_) => Ok(Done::committed(1)),
         None => Err(Failure::Wrong(format!("stock level: no count for {w}/{d}"))),
     }
 }

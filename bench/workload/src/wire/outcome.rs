@@ -23,6 +23,17 @@ pub struct Done {
     pub skipped: u64,
 }
 
+impl Done {
+    /// It has committed, and nothing was left out.
+    pub fn committed(units: u64) -> Done {
+        Done {
+            ending: Ending::Committed,
+            units,
+            skipped: 0,
+        }
+    }
+}
+
 /// One attempt that did not end as it should. `E` is the error of the connection.
 #[derive(Clone, Debug)]
 pub enum Failure<E> {

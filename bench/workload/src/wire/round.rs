@@ -92,6 +92,11 @@ impl Bind<'_> {
         self.big(i64::from(value))
     }
 
+    /// Integers, such as those of a key.
+    pub fn ints(self, values: &[u32]) -> Self {
+        values.iter().fold(self, |bind, value| bind.int(*value))
+    }
+
     /// An integer of eight bytes, or a negative one.
     pub fn big(self, value: i64) -> Self {
         self.param(|out| push_int(value, out))
