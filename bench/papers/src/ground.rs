@@ -3,16 +3,17 @@
 //! The baseline's configuration was frozen before the figures were drawn; a test says if it is
 //! changed.
 
+use crate::cluster::pair;
 use crate::model::{Model, SYSTEMS};
-use sim::scale::Mix;
 use workload::spread::Plan;
-use workload::tpcc::Scale;
-use workload::tpcc::random::Constants;
 
 /// Lines for the report.
 pub(super) fn lines(model: &Model) -> Vec<String> {
     let base = model.base();
-    let plan = plan_of(base.mix);
+    let plan = Plan {
+        mix: base.mix,
+        ..pair(0)
+    };
     let databases = SYSTEMS.map(|system| {
         let options = system.options();
         format!("{}: CREATE DATABASE ... WITH ({options})", system.name())
@@ -43,18 +44,6 @@ pub(super) fn lines(model: &Model) -> Vec<String> {
     ]
 }
 
-/// The plan of a mix, as far as statements go.
-fn plan_of(mix: Mix) -> Plan {
-    let constants = Constants::for_load(1);
-    Plan {
-        mix,
-        spread: sim::scale::Spread::new(Vec::new(), 0),
-        scale: Scale::reduced(1),
-        constants: Constants::for_run(1, constants.c_last),
-        seed: 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +72,11 @@ mod tests {
             (16, 1, 16, 3)
         );
         assert_eq!((base.items, base.customers, base.seed), (1_000, 30, 1));
-        let every = plan_of(base.mix).statements();
+        let every = Plan {
+            mix: base.mix,
+            ..pair(0)
+        };
+        let every = every.statements();
         assert!(
             every.iter().any(|(sql, _)| sql.contains("SERIALIZABLE")),
             "{every:?}"

@@ -3,9 +3,9 @@
 use crate::Lab;
 use crate::figure::{Chart, Figure, trend};
 use crate::model::{SYSTEMS, core_us, frames, mean_ms, moved, rate};
-use crate::remote::names;
+use crate::remote::{by_share, names};
 use anyhow::Result;
-use sim::scale::{Point, ScaleOptions, Slice, Spread, System};
+use sim::scale::{Point, ScaleOptions, Slice, System};
 use std::rc::Rc;
 
 const LOCALITY: [u64; 4] = [0, 30, 60, 90];
@@ -15,16 +15,9 @@ const ENDS: [u64; 2] = [0, 90];
 const MUCH: u64 = 50;
 
 fn options(lab: &Lab, system: System, remote_percent: u64, locality_percent: u64) -> ScaleOptions {
-    let base = lab.model.base();
-    ScaleOptions {
-        system,
-        spread: Spread {
-            remote_percent,
-            locality_percent: Some(locality_percent),
-            ..base.spread.clone()
-        },
-        ..base
-    }
+    let mut options = lab.model.with(system, remote_percent);
+    options.spread.locality_percent = Some(locality_percent);
+    options
 }
 
 fn points(
@@ -176,15 +169,11 @@ fn sentences(
     let over = |system: usize, points: &[Vec<Rc<Point>>], at: usize| {
         points[0][at].commits() as f64 / (points[system][at].commits() as f64).max(1.0)
     };
+    let at_10: Vec<f64> = (0..LOCALITY.len()).map(|at| over(1, few, at)).collect();
     let against = format!(
         "leap over interleaved two_phase at 10 % remote: {}; at {MUCH} %: {:.2} and {:.2} at 0 and \
          90 % locality.",
-        LOCALITY
-            .iter()
-            .enumerate()
-            .map(|(at, share)| format!("{:.2} at {share} %", over(1, few, at)))
-            .collect::<Vec<_>>()
-            .join(", "),
+        by_share(&LOCALITY, &at_10),
         over(1, many, 0),
         over(1, many, 1)
     );

@@ -69,6 +69,14 @@ impl Model {
         }
     }
 
+    /// The same under a system, with another percentage of remote accesses.
+    pub(super) fn with(&self, system: System, remote_percent: u64) -> ScaleOptions {
+        let mut options = self.base();
+        options.system = system;
+        options.spread.remote_percent = remote_percent;
+        options
+    }
+
     /// What the base is, for a reader. Its size is stated because it is not the specification's.
     pub(super) fn describe(&self) -> String {
         let base = self.base();

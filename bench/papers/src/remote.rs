@@ -4,7 +4,7 @@ use crate::Lab;
 use crate::figure::{Chart, Figure, trend};
 use crate::model::{SYSTEMS, busy, core_us, frames, mean_ms, moved, rate};
 use anyhow::Result;
-use sim::scale::{Point, ScaleOptions, Spread, System};
+use sim::scale::{Point, ScaleOptions, System};
 use std::rc::Rc;
 
 /// Percentages of remote accesses.
@@ -14,30 +14,25 @@ const ONE: usize = 1;
 const TEN: usize = 3;
 const FIFTY: usize = 5;
 
-fn options(lab: &Lab, system: System, remote_percent: u64) -> ScaleOptions {
-    let base = lab.model.base();
-    ScaleOptions {
-        system,
-        spread: Spread {
-            remote_percent,
-            ..base.spread.clone()
-        },
-        ..base
-    }
-}
-
 /// The points of a system, by remote share.
 pub(super) fn points(lab: &mut Lab, system: System, shares: &[u64]) -> Result<Vec<Rc<Point>>> {
-    let mut one = |remote: &u64| {
-        let options = options(lab, system, *remote);
+    let points = shares.iter().map(|remote| {
+        let options = lab.model.with(system, *remote);
         lab.model.point(&options)
-    };
-    shares.iter().map(&mut one).collect()
+    });
+    points.collect()
 }
 
 /// Percentages as names of an axis.
 pub(super) fn names(shares: &[u64]) -> Vec<String> {
     shares.iter().map(|share| format!("{share} %")).collect()
+}
+
+/// A ratio for each percentage, in words.
+pub(super) fn by_share(shares: &[u64], ratios: &[f64]) -> String {
+    let each = shares.iter().zip(ratios);
+    let each = each.map(|(share, ratio)| format!("{ratio:.2} at {share} %"));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// Where these figures' numbers come from.
@@ -55,7 +50,7 @@ pub(super) fn figure_9(lab: &mut Lab) -> Result<Figure> {
     let mut messages = chart("messages between nodes, per transaction", "messages");
     let mut used = chart("use of the cores", "% of their time");
     let mut all = Vec::new();
-    let any = options(lab, System::Leap, 0);
+    let any = lab.model.with(System::Leap, 0);
     for system in SYSTEMS {
         let points = points(lab, system, &REMOTE)?;
         let (name, each) = (system.name(), || points.iter());
@@ -98,11 +93,7 @@ fn span(ratios: &[f64]) -> (f64, f64) {
 
 /// Expectation 1, as far as the model tells.
 fn judge(lab: &mut Lab, serial: &[f64], interleaved: &[f64]) {
-    let by_share = |ratios: &[f64]| {
-        let each = REMOTE.iter().zip(ratios);
-        let each = each.map(|(share, ratio)| format!("{ratio:.2} at {share} %"));
-        each.collect::<Vec<_>>().join(", ")
-    };
+    let by_share = |ratios: &[f64]| by_share(&REMOTE, ratios);
     let (least, most) = span(serial);
     lab.expectations
         .judge("1a", by_share(serial), least >= 2.5 && most >= 20.0);

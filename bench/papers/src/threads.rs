@@ -5,7 +5,7 @@ use crate::figure::{Chart, Figure};
 use crate::model::{SYSTEMS, moved, rate};
 use crate::remote::Tries;
 use anyhow::Result;
-use sim::scale::{Point, ScaleOptions, Spread, System};
+use sim::scale::{Point, ScaleOptions, System};
 use std::rc::Rc;
 
 /// Transactions at a time per node stand for the paper's threads: a thread of L-Store has one
@@ -16,16 +16,10 @@ const REMOTE: [u64; 4] = [1, 5, 10, 30];
 const NODES: u16 = 4;
 
 fn options(lab: &Lab, system: System, remote_percent: u64, at_a_time: u32) -> ScaleOptions {
-    let base = lab.model.base();
     ScaleOptions {
         nodes: NODES,
-        system,
         clients_per_node: at_a_time,
-        spread: Spread {
-            remote_percent,
-            ..base.spread.clone()
-        },
-        ..base
+        ..lab.model.with(system, remote_percent)
     }
 }
 
@@ -128,18 +122,12 @@ pub(super) fn figure_17(lab: &mut Lab) -> Result<Figure> {
     for system in SYSTEMS {
         let mut of_system = Vec::new();
         for shards in cores {
-            let base = lab.model.base();
             let options = ScaleOptions {
                 nodes: NODES,
                 shards,
-                system,
                 clients_per_node: 8 * u32::from(shards),
                 warehouses_per_node: u32::from(shards),
-                spread: Spread {
-                    remote_percent: 0,
-                    ..base.spread.clone()
-                },
-                ..base
+                ..lab.model.with(system, 0)
             };
             let point = lab.model.point(&options)?;
             of_system.push(rate(&options, &point));
