@@ -25,7 +25,7 @@ impl Used {
 
     /// The transaction uses what this operation goes to.
     pub(crate) fn note(&self, op: &Op) {
-        let Some(index) = index_of(op) else {
+        let Some(index) = op.index() else {
             return;
         };
         let mut indexes = self.indexes.borrow_mut();
@@ -57,17 +57,4 @@ fn keeps_table(before: &Database, next: &Database, index: IndexId) -> bool {
     let mut tables = before.tables.values();
     let table = tables.find(|table| table.indexes().any(|other| other.id == index));
     table.is_none_or(|table| next.tables.values().any(|other| other.id == table.id))
-}
-
-fn index_of(op: &Op) -> Option<IndexId> {
-    match op {
-        Op::Get { key, .. }
-        | Op::Modify { key, .. }
-        | Op::Insert { key, .. }
-        | Op::Formula { key, .. }
-        | Op::Write { key, .. } => Some(key.index),
-        Op::InsertMany(rows) => Some(rows.index()),
-        Op::Scan(scan) => Some(scan.index),
-        Op::Clock(_) => None,
-    }
 }

@@ -9,14 +9,14 @@
 
 use base::{Datum, IndexId, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
-use journal::{CheckpointTables, Record};
+use journal::Record;
 use node::frame::encode_message;
-use node::{ConnId, Effects, Input, Message, Shard, ShardConfig, ShardRecovered, WireMessage};
+use node::{ConnId, Effects, Input, Message, Shard, WireMessage};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use store::{Store, Write};
+use store::Write;
 use txn::JournalPort;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply, Tag};
@@ -129,26 +129,8 @@ enum Clients {
 }
 
 fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
-    let config = ShardConfig {
-        shard,
-        nodes: (1..=NODES)
-            .map(|node| (NodeId(node), String::new()))
-            .collect(),
-        shards_per_node: SHARDS,
-        incarnation: 1,
-        cluster: 1,
-        seed: 1,
-        stopwatch: || 0,
-        barrier: node::barrier::let_through,
-    };
-    let recovered = ShardRecovered {
-        store: Store::new(),
-        catalog: Arc::default(),
-        clock_floor: Ts(1),
-        clock_bound: Ts(1),
-        tables: CheckpointTables::default(),
-        vote: None,
-    };
+    let config = one_shard::config(shard, NODES, SHARDS);
+    let recovered = one_shard::without_rows(Arc::default(), Ts(1));
     Shard::new(config, Box::new(Port(journal.clone())), recovered)
 }
 

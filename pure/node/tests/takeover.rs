@@ -4,13 +4,12 @@
 
 use base::{NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
-use journal::{CheckpointTables, Entry, Record, ReplayStart};
+use journal::{Entry, Record, ReplayStart};
 use node::{ConnId, Effects, Input, Message, Shard, ShardConfig, ShardRecovered};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use store::Store;
 use txn::JournalPort;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply, Severity};
@@ -132,24 +131,12 @@ impl World {
         for index in 0..SHARDS {
             let shard = ShardId::new(id, index);
             let config = ShardConfig {
-                shard,
-                nodes: (1..=count)
-                    .map(|node| (NodeId(node), String::new()))
-                    .collect(),
-                shards_per_node: SHARDS,
                 incarnation: node.incarnation,
-                cluster: 1,
-                seed: 1,
-                stopwatch: || 0,
-                barrier: node::barrier::let_through,
+                ..one_shard::config(shard, count, SHARDS)
             };
             let recovered = ShardRecovered {
-                store: Store::new(),
-                catalog: catalog.clone(),
-                clock_floor: floor,
-                clock_bound: floor,
-                tables: CheckpointTables::default(),
                 vote: recovery.vote.clone().filter(|_| index == 0),
+                ..one_shard::without_rows(catalog.clone(), floor)
             };
             let host = Host {
                 machine: Shard::new(config, Box::new(Port(node.journal.clone())), recovered),

@@ -3,7 +3,7 @@
 #![warn(missing_docs)]
 
 use base::{Datum, NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
-use catalog::{Placement, ProtocolKind};
+use catalog::{Catalog, Placement, ProtocolKind};
 use journal::CheckpointTables;
 use node::{ConnId, Effects, Input, Preparation, Shard, ShardConfig, ShardRecovered};
 use std::sync::Arc;
@@ -58,28 +58,39 @@ impl Default for Outcome {
     }
 }
 
+/// The configuration of a shard in a cluster of so many nodes and shards per node.
+pub fn config(shard: ShardId, nodes: u16, shards: u16) -> ShardConfig {
+    ShardConfig {
+        shard,
+        nodes: (1..=nodes)
+            .map(|node| (NodeId(node), String::new()))
+            .collect(),
+        shards_per_node: shards,
+        incarnation: 1,
+        cluster: 1,
+        seed: 1,
+        stopwatch: || 0,
+        barrier: node::barrier::let_through,
+    }
+}
+
+/// What recovery gives a shard that has no rows: its catalog, and where its clock goes on.
+pub fn without_rows(catalog: Arc<Catalog>, clock: Ts) -> ShardRecovered {
+    ShardRecovered {
+        store: Store::new(),
+        catalog,
+        clock_floor: clock,
+        clock_bound: clock,
+        tables: CheckpointTables::default(),
+        vote: None,
+    }
+}
+
 impl World {
     /// A shard of a new cluster whose database follows this protocol.
     pub fn new(protocol: ProtocolKind) -> World {
-        let config = ShardConfig {
-            shard: ShardId(0),
-            nodes: vec![(NodeId(1), String::new())],
-            shards_per_node: 1,
-            incarnation: 1,
-            cluster: 1,
-            seed: 1,
-            stopwatch: || 0,
-            barrier: node::barrier::let_through,
-        };
-        let recovered = ShardRecovered {
-            store: Store::new(),
-            catalog: Arc::default(),
-            clock_floor: Ts(1),
-            clock_bound: Ts(1),
-            tables: CheckpointTables::default(),
-            vote: None,
-        };
-        let mut shard = Shard::new(config, Box::new(Port(0)), recovered);
+        let recovered = without_rows(Arc::default(), Ts(1));
+        let mut shard = Shard::new(config(ShardId(0), 1, 1), Box::new(Port(0)), recovered);
         shard.bootstrap(Placement::new(1, 1), protocol);
         let mut world = World {
             shard,
