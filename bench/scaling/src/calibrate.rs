@@ -162,7 +162,7 @@ impl Watch {
 }
 
 impl Stopwatch for Watch {
-    fn step_begins(&mut self) {
+    fn begins(&mut self) {
         self.began = Instant::now();
     }
     fn step_ended(&mut self) {
@@ -174,9 +174,6 @@ impl Stopwatch for Watch {
             amounts: work.amounts,
             ns: self.took_ns,
         });
-    }
-    fn coding_begins(&mut self) {
-        self.began = Instant::now();
     }
     fn coding_ended(&mut self) {
         let took = self.passed_ns();

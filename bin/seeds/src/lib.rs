@@ -17,7 +17,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use drive::outputs;
 use plan_args::PlanArgs;
-use pool::{Job, Pool};
+use pool::Pool;
 use scaling::{calibrate, scale};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -165,13 +165,7 @@ fn run_many(args: &RunArgs) -> Result<ExitCode> {
             let workload = args.plan.workload_of(next)?;
             // Spread evenly: seed times the golden ratio, modulo 100.
             let twice = next.wrapping_mul(61) % 100 < args.twice;
-            let arguments = args.plan.of(workload, next).arguments();
-            pool.start(Job {
-                seed: next,
-                workload,
-                twice,
-                arguments,
-            })?;
+            pool.start(args.plan.of(workload, next).job(twice))?;
             next += 1;
         }
         let Some(done) = pool.wait()? else { break };
@@ -193,11 +187,15 @@ fn run_many(args: &RunArgs) -> Result<ExitCode> {
             args.at_least
         );
     }
-    Ok(if totals.failed() == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(totals.failed()))
+}
+
+/// Success if nothing failed.
+fn exit_code(failed: u64) -> ExitCode {
+    match failed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
 }
 
 fn is_over(until: Option<Instant>) -> bool {
@@ -207,7 +205,8 @@ fn is_over(until: Option<Instant>) -> bool {
 fn report_failure(done: &pool::Done, plan: &PlanArgs) -> Result<()> {
     let plan = plan.of(done.job.workload, done.job.seed);
     let mut out = std::io::stdout().lock();
-    writeln!(out, "seed {} failed: {}", done.job.seed, done.text)?;
+    let text = done.failure().unwrap_or_default();
+    writeln!(out, "seed {} failed: {text}", done.job.seed)?;
     writeln!(out, "  {}", plan.draw()?)?;
     writeln!(
         out,

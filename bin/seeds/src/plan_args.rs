@@ -1,5 +1,6 @@
 //! The options that say which run is meant, on the command line and between processes.
 
+use super::pool::Job;
 use anyhow::{Context, Result, bail, ensure};
 use base::Planted;
 use clap::Args;
@@ -14,7 +15,7 @@ pub(crate) struct PlanArgs {
     workload: String,
     /// Transaction protocol of the database: two_phase, leap
     #[arg(long, default_value = "two_phase")]
-    protocol: ProtocolKind,
+    pub(crate) protocol: ProtocolKind,
     /// `all` (drawn), `none`, or kinds separated by commas (see `trellis sim list`)
     #[arg(long, default_value = "all")]
     faults: String,
@@ -23,7 +24,7 @@ pub(crate) struct PlanArgs {
     without: Option<String>,
     /// Only the faults with these numbers happen, separated by commas, or `none`
     #[arg(long)]
-    keep: Option<String>,
+    pub(crate) keep: Option<String>,
     /// Nodes
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64))]
     nodes: Option<u16>,
@@ -32,10 +33,10 @@ pub(crate) struct PlanArgs {
     shards: Option<u16>,
     /// Clients
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    clients: Option<u32>,
+    pub(crate) clients: Option<u32>,
     /// Milliseconds of the phase with faults
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
-    millis: Option<u64>,
+    pub(crate) millis: Option<u64>,
     /// Power cut at a sync: node, number of its sync, `before` or `after`, separated by commas
     #[arg(long)]
     stop_at: Option<String>,
@@ -141,6 +142,16 @@ impl OneRun {
         run
     }
 
+    /// What a worker is told of it.
+    pub(crate) fn job(&self, twice: bool) -> Job {
+        Job {
+            seed: self.seed,
+            workload: self.workload,
+            twice,
+            arguments: self.arguments(),
+        }
+    }
+
     /// The command-line options that mean the same.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let args = &self.args;
@@ -189,21 +200,6 @@ impl PlanArgs {
         self.without = (!list.is_empty()).then(|| list.join(","));
     }
 
-    /// So many clients.
-    pub(crate) fn set_clients(&mut self, clients: u32) {
-        self.clients = Some(clients);
-    }
-
-    /// So long.
-    pub(crate) fn set_millis(&mut self, millis: u64) {
-        self.millis = Some(millis);
-    }
-
-    /// The database runs this protocol.
-    pub(crate) fn set_protocol(&mut self, protocol: ProtocolKind) {
-        self.protocol = protocol;
-    }
-
     /// This bug is planted, or none.
     pub(crate) fn set_plant(&mut self, bug: Option<Planted>) {
         self.plant = bug.map(|bug| bug.name().to_owned());
@@ -227,6 +223,14 @@ impl PlanArgs {
             "after"
         };
         self.stop_at = Some(format!("{node},{sync},{how}"));
+    }
+
+    /// Numbers of the faults that happen, of so many.
+    pub(crate) fn kept(&self, count: usize) -> Result<Vec<usize>> {
+        match &self.keep {
+            Some(list) => numbers(list),
+            None => Ok((0..count).collect()),
+        }
     }
 }
 
@@ -258,18 +262,3 @@ fn stop_at(text: &str) -> Result<(u16, u64, SyncStop)> {
 pub(crate) const RATES: [Kind; 3] = [Kind::Loss, Kind::Duplicate, Kind::Reorder];
 
 const _: () = assert!(KINDS.len() > RATES.len());
-
-impl PlanArgs {
-    /// All faults happen again.
-    pub(crate) fn forget_keep(&mut self) {
-        self.keep = None;
-    }
-
-    /// Numbers of the faults that happen, of so many.
-    pub(crate) fn kept(&self, count: usize) -> Result<Vec<usize>> {
-        match &self.keep {
-            Some(list) => numbers(list),
-            None => Ok((0..count).collect()),
-        }
-    }
-}

@@ -3,7 +3,7 @@
 //! Needs a build with `--features planted`; no other build has the switches.
 
 use super::plan_args::PlanArgs;
-use super::pool::{Done, Job, Pool, Verdict};
+use super::pool::{Done, Pool};
 use anyhow::{Context, Result, bail, ensure};
 use base::Planted;
 use clap::Args;
@@ -100,11 +100,7 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
     let missed = rows.iter().filter(|row| row.seen.is_none()).count();
     let failed = missed + search.broken.len();
     writeln!(out, "{} passed, {failed} failed", rows.len() - missed)?;
-    Ok(if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(super::exit_code(failed as u64))
 }
 
 /// The protocol whose rule it breaks, or that of most databases.
@@ -153,17 +149,22 @@ impl Search<'_> {
                     workload,
                     seed,
                 };
-                return Ok(Some((found, seed - start + 1, account(&done.text))));
+                return Ok(Some((
+                    found,
+                    seed - start + 1,
+                    account(done.failure().unwrap_or_default()),
+                )));
             };
-            self.note_broken(protocol, workload, seed, &guilty.text);
+            self.note_broken(protocol, &guilty);
             from = seed + 1;
         }
         Ok(None)
     }
 
-    fn note_broken(&mut self, protocol: ProtocolKind, workload: &str, seed: u64, text: &str) {
-        let name = protocol.name();
-        let text = format!("{name} {workload} {seed}: {}", account(text));
+    fn note_broken(&mut self, protocol: ProtocolKind, done: &Done) {
+        let (name, seed) = (protocol.name(), done.job.seed);
+        let text = account(done.failure().unwrap_or_default());
+        let text = format!("{name} {} {seed}: {text}", done.job.workload);
         self.broken.insert((name, seed), text);
     }
 
@@ -171,9 +172,8 @@ impl Search<'_> {
     fn check_sound(&mut self, protocol: ProtocolKind, runs: u64) -> Result<()> {
         let (mut from, end) = (self.args.start, self.args.start + runs);
         while let Some(done) = self.next_failure(protocol, None, from, end)? {
-            let (seed, workload) = (done.job.seed, done.job.workload);
-            self.note_broken(protocol, workload, seed, &done.text);
-            from = seed + 1;
+            self.note_broken(protocol, &done);
+            from = done.job.seed + 1;
         }
         Ok(())
     }
@@ -192,17 +192,10 @@ impl Search<'_> {
             while self.pool.is_free() && best.is_none() && next < end {
                 let turn = (next - self.args.start) % self.workloads.len() as u64;
                 let workload = self.workloads[turn as usize];
-                let run = self.args.plan.of(workload, next);
-                let run = run.with(|args| {
-                    args.set_protocol(protocol);
-                    args.set_plant(bug);
-                });
-                self.pool.start(Job {
-                    seed: next,
-                    workload,
-                    twice: false,
-                    arguments: run.arguments(),
-                })?;
+                let mut run = self.args.plan.of(workload, next);
+                run.args.protocol = protocol;
+                run.args.set_plant(bug);
+                self.pool.start(run.job(false))?;
                 next += 1;
             }
             // Those that were begun before it are waited for: the smallest seed counts.
@@ -212,7 +205,7 @@ impl Search<'_> {
             let is_first = best
                 .as_ref()
                 .is_none_or(|best| done.job.seed < best.job.seed);
-            if done.verdict == Verdict::Fail && is_first {
+            if done.failure().is_some() && is_first {
                 best = Some(done);
             }
         }

@@ -1,7 +1,7 @@
 //! Child processes that run seeds.
 
 use anyhow::{Context, Result};
-use sim::plan::Kind;
+use sim::{Outcome, Report, Verdict};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,29 +20,28 @@ pub(crate) struct Job {
     pub(crate) arguments: Vec<String>,
 }
 
-/// What became of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    Pass,
-    Fail,
-    Inconclusive,
-}
-
 /// A run that is over.
 pub(crate) struct Done {
     pub(crate) job: Job,
-    pub(crate) verdict: Verdict,
-    /// Why not.
-    pub(crate) text: String,
-    pub(crate) virtual_ns: u64,
-    pub(crate) steps: u64,
-    pub(crate) starts: u64,
-    pub(crate) checkpoints: u64,
-    pub(crate) lost: u64,
-    pub(crate) torn: u64,
-    pub(crate) happened: Vec<(Kind, u64)>,
-    /// Per node: syncs when the tables were made, and at the end.
-    pub(crate) syncs: Vec<(u64, u64)>,
+    pub(crate) outcome: Outcome,
+}
+
+impl Done {
+    fn failed(job: Job, text: String) -> Done {
+        let outcome = Outcome {
+            verdict: Verdict::Fail(text),
+            report: Report::default(),
+        };
+        Done { job, outcome }
+    }
+
+    /// Why it has failed, if it has.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match &self.outcome.verdict {
+            Verdict::Fail(text) => Some(text),
+            Verdict::Pass | Verdict::Inconclusive(_) => None,
+        }
+    }
 }
 
 struct Worker {
@@ -153,7 +152,8 @@ impl Pool {
                     }
                     let job = self.workers[index].job.take();
                     let (job, _) = job.context("a line nobody has asked for")?;
-                    return parse(job, &line).map(Some);
+                    let outcome = serde_json::from_str(&line).context("an outcome")?;
+                    return Ok(Some(Done { job, outcome }));
                 }
                 Ok(News::Ended(index, generation, text)) => {
                     if self.workers[index].generation != generation {
@@ -163,7 +163,7 @@ impl Pool {
                     let job = self.workers[index].job.take();
                     self.workers[index] = self.spawn(index)?;
                     if let Some((job, _)) = job {
-                        return Ok(Some(failed(job, brief(&text))));
+                        return Ok(Some(Done::failed(job, brief(&text))));
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -187,7 +187,7 @@ impl Pool {
             let _ = worker.child.kill();
             let _ = worker.child.wait();
             self.workers[index] = self.spawn(index)?;
-            return Ok(Some(failed(job, "it does not end".into())));
+            return Ok(Some(Done::failed(job, "it does not end".into())));
         }
         Ok(None)
     }
@@ -210,62 +210,4 @@ fn brief(text: &str) -> String {
         .filter(|line| !line.starts_with("note:"));
     let said: Vec<&str> = lines.take(12).collect();
     format!("the process ended: {}", said.join("\n"))
-}
-
-fn failed(job: Job, text: String) -> Done {
-    Done {
-        job,
-        verdict: Verdict::Fail,
-        text,
-        virtual_ns: 0,
-        steps: 0,
-        starts: 0,
-        checkpoints: 0,
-        lost: 0,
-        torn: 0,
-        happened: Vec::new(),
-        syncs: Vec::new(),
-    }
-}
-
-fn parse(job: Job, line: &str) -> Result<Done> {
-    let mut words = line.splitn(10, ' ');
-    let mut word = || words.next().context("a line of a worker is too short");
-    let verdict = match word()? {
-        "pass" => Verdict::Pass,
-        "inconclusive" => Verdict::Inconclusive,
-        _ => Verdict::Fail,
-    };
-    let (virtual_ns, steps, starts) = (word()?.parse()?, word()?.parse()?, word()?.parse()?);
-    let (checkpoints, lost, torn) = (word()?.parse()?, word()?.parse()?, word()?.parse()?);
-    let happened = list(word()?, '=', |name, count| {
-        let kind = Kind::find(name).context("a kind of fault")?;
-        Ok((kind, count.parse()?))
-    })?;
-    let syncs = list(word()?, '-', |from, to| Ok((from.parse()?, to.parse()?)))?;
-    let text = words.next().unwrap_or_default();
-    Ok(Done {
-        job,
-        verdict,
-        text: text.replace("\\n", "\n").replace("\\\\", "\\"),
-        virtual_ns,
-        steps,
-        starts,
-        checkpoints,
-        lost,
-        torn,
-        happened,
-        syncs,
-    })
-}
-
-fn list<T>(text: &str, between: char, each: impl Fn(&str, &str) -> Result<T>) -> Result<Vec<T>> {
-    if text == "-" {
-        return Ok(Vec::new());
-    }
-    let pair = |part: &str| {
-        let (left, right) = part.split_once(between).context("a pair")?;
-        each(left, right)
-    };
-    text.split(',').map(pair).collect()
 }

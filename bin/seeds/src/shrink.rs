@@ -2,7 +2,7 @@
 //! clients, less time.
 
 use super::plan_args::{OneRun, PlanArgs, RATES};
-use super::pool::{Done, Job, Pool, Verdict};
+use super::pool::{Done, Pool};
 use anyhow::{Context, Result, bail};
 use sim::plan::Kind;
 use std::io::Write;
@@ -21,14 +21,14 @@ pub(crate) fn run(seed: u64, args: &PlanArgs) -> Result<ExitCode> {
     let first = args.of(workload, seed);
     let mut pool = Pool::new(1)?;
     let done = attempt(&mut pool, &first)?;
-    if done.verdict != Verdict::Fail {
+    let Some(text) = done.failure() else {
         bail!("seed {seed} does not fail");
-    }
+    };
     let mut shrink = Shrink {
         pool,
         tried: 1,
         best: first,
-        text: done.text,
+        text: text.to_owned(),
     };
     shrink.kinds()?;
     shrink.faults()?;
@@ -48,12 +48,7 @@ pub(crate) fn run(seed: u64, args: &PlanArgs) -> Result<ExitCode> {
 }
 
 fn attempt(pool: &mut Pool, run: &OneRun) -> Result<Done> {
-    pool.start(Job {
-        seed: run.seed,
-        workload: run.workload,
-        twice: false,
-        arguments: run.arguments(),
-    })?;
+    pool.start(run.job(false))?;
     pool.wait()?.context("a run was started")
 }
 
@@ -76,12 +71,13 @@ impl Shrink {
     fn take(&mut self, run: OneRun) -> Result<bool> {
         let done = attempt(&mut self.pool, &run)?;
         self.tried += 1;
-        if done.verdict != Verdict::Fail || signature(&done.text) != signature(&self.text) {
+        let same = |text: &&str| signature(text) == signature(&self.text);
+        let Some(text) = done.failure().filter(same) else {
             return Ok(false);
-        }
+        };
         let mut err = std::io::stderr().lock();
         writeln!(err, "smaller: {}", run.arguments().join(" "))?;
-        (self.best, self.text) = (run, done.text);
+        (self.best, self.text) = (run, text.to_owned());
         Ok(true)
     }
 
@@ -99,12 +95,8 @@ impl Shrink {
 
     /// Halves, quarters, ... of the faults are left out as long as it helps.
     fn faults(&mut self) -> Result<()> {
-        let count = self
-            .best
-            .with(|args| args.forget_keep())
-            .draw()?
-            .faults
-            .len();
+        let whole = self.best.with(|args| args.keep = None).draw()?;
+        let count = whole.faults.len();
         let mut keep: Vec<usize> = self.best.args.kept(count)?;
         let mut piece = keep.len();
         while piece > 0 {
@@ -132,7 +124,7 @@ impl Shrink {
             } else {
                 clients - 1
             };
-            let run = self.best.with(|args| args.set_clients(fewer));
+            let run = self.best.with(|args| args.clients = Some(fewer));
             if !self.take(run)? {
                 break;
             }
@@ -145,7 +137,7 @@ impl Shrink {
         let mut millis = self.best.draw()?.run_us / 1_000;
         let mut step = millis / 2;
         while step > 0 && millis > 20 {
-            let run = self.best.with(|args| args.set_millis(millis - step));
+            let run = self.best.with(|args| args.millis = Some(millis - step));
             if self.take(run)? {
                 millis -= step;
                 step = step.min(millis / 2);

@@ -1,8 +1,9 @@
 //! A power cut at every sync: one run counts them, then one run for each.
 
 use super::SyncsArgs;
-use super::pool::{Job, Pool, Verdict};
+use super::pool::Pool;
 use anyhow::{Context, Result, bail};
+use sim::Verdict;
 use sim::disk::SyncStop;
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,19 +12,13 @@ pub(crate) fn run(args: &SyncsArgs) -> Result<ExitCode> {
     let workload = args.one.plan.workload_of(args.one.seed)?;
     let plain = args.one.plan.of(workload, args.one.seed);
     let mut pool = Pool::new(args.jobs.max(1))?;
-    let job = |run: &super::plan_args::OneRun| Job {
-        seed: run.seed,
-        workload,
-        twice: false,
-        arguments: run.arguments(),
-    };
-    pool.start(job(&plain))?;
+    pool.start(plain.job(false))?;
     let first = pool.wait()?.context("a run was started")?;
-    if first.verdict == Verdict::Fail {
-        bail!("without a crash it fails already: {}", first.text);
+    if let Some(text) = first.failure() {
+        bail!("without a crash it fails already: {text}");
     }
     let mut points = Vec::new();
-    for (index, (_, end)) in first.syncs.iter().enumerate() {
+    for (index, end) in first.outcome.report.syncs.iter().enumerate() {
         for sync in 1..=*end {
             for how in [SyncStop::Before, SyncStop::After] {
                 points.push((index as u16 + 1, sync, how));
@@ -43,15 +38,16 @@ pub(crate) fn run(args: &SyncsArgs) -> Result<ExitCode> {
         while pool.is_free()
             && let Some((node, sync, how)) = points.next()
         {
-            pool.start(job(&plain.with(|args| args.set_stop_at(node, sync, how))))?;
+            let run = plain.with(|args| args.set_stop_at(node, sync, how));
+            pool.start(run.job(false))?;
         }
         let Some(done) = pool.wait()? else { break };
-        match done.verdict {
+        match &done.outcome.verdict {
             Verdict::Pass => passed += 1,
-            Verdict::Inconclusive => inconclusive += 1,
-            Verdict::Fail => {
+            Verdict::Inconclusive(_) => inconclusive += 1,
+            Verdict::Fail(text) => {
                 failed += 1;
-                writeln!(out, "failed: {}", done.text)?;
+                writeln!(out, "failed: {text}")?;
                 let arguments = done.job.arguments.join(" ");
                 writeln!(out, "  trellis sim replay {} {arguments}", done.job.seed)?;
             }
@@ -64,9 +60,5 @@ pub(crate) fn run(args: &SyncsArgs) -> Result<ExitCode> {
         )?;
     }
     writeln!(out, "{passed} passed, {failed} failed")?;
-    Ok(if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(super::exit_code(failed))
 }

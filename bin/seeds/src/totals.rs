@@ -1,8 +1,8 @@
 //! What many runs come to.
 
-use super::pool::{Done, Verdict};
+use super::pool::Done;
 use anyhow::Result;
-use sim::plan::Kind;
+use sim::{Report, Verdict};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
@@ -15,60 +15,47 @@ struct Counts {
 }
 
 /// Sums over runs.
+#[derive(Default)]
 pub(crate) struct Totals {
     workloads: BTreeMap<&'static str, Counts>,
-    virtual_ns: u64,
-    steps: u64,
-    starts: u64,
-    checkpoints: u64,
-    lost: u64,
-    torn: u64,
+    /// What happened in all of them.
+    report: Report,
     twice: u64,
-    happened: BTreeMap<Kind, u64>,
     failed_seeds: Vec<(u64, &'static str)>,
 }
 
 impl Totals {
     pub(crate) fn new(workloads: &[&'static str]) -> Totals {
+        let workloads = workloads.iter().map(|name| (*name, Counts::default()));
         Totals {
-            workloads: workloads
-                .iter()
-                .map(|name| (*name, Counts::default()))
-                .collect(),
-            virtual_ns: 0,
-            steps: 0,
-            starts: 0,
-            checkpoints: 0,
-            lost: 0,
-            torn: 0,
-            twice: 0,
-            happened: BTreeMap::new(),
-            failed_seeds: Vec::new(),
+            workloads: workloads.collect(),
+            ..Totals::default()
         }
     }
 
     /// Adds a run; whether it has failed.
     pub(crate) fn take(&mut self, done: &Done) -> bool {
         let counts = self.workloads.entry(done.job.workload).or_default();
-        match done.verdict {
+        match done.outcome.verdict {
             Verdict::Pass => counts.passed += 1,
-            Verdict::Inconclusive => counts.inconclusive += 1,
-            Verdict::Fail => {
+            Verdict::Inconclusive(_) => counts.inconclusive += 1,
+            Verdict::Fail(_) => {
                 counts.failed += 1;
                 self.failed_seeds.push((done.job.seed, done.job.workload));
             }
         }
-        self.virtual_ns += done.virtual_ns;
-        self.steps += done.steps;
-        self.starts += done.starts;
-        self.checkpoints += done.checkpoints;
-        self.lost += done.lost;
-        self.torn += done.torn;
-        self.twice += u64::from(done.job.twice);
-        for (kind, count) in &done.happened {
-            *self.happened.entry(*kind).or_default() += count;
+        let (sum, of_run) = (&mut self.report, &done.outcome.report);
+        sum.virtual_ns += of_run.virtual_ns;
+        sum.steps += of_run.steps;
+        sum.starts += of_run.starts;
+        sum.checkpoints += of_run.checkpoints;
+        sum.lost += of_run.lost;
+        sum.torn += of_run.torn;
+        for (kind, count) in &of_run.happened {
+            *sum.happened.entry(*kind).or_default() += count;
         }
-        done.verdict == Verdict::Fail
+        self.twice += u64::from(done.job.twice);
+        done.failure().is_some()
     }
 
     fn sum(&self, of: impl Fn(&Counts) -> u64) -> u64 {
@@ -94,7 +81,7 @@ impl Totals {
     }
 
     fn virtual_hours(&self) -> f64 {
-        self.virtual_ns as f64 / 3.6e12
+        self.report.virtual_ns as f64 / 3.6e12
     }
 
     /// Prints everything; the last line is `N passed, M failed`.
@@ -113,15 +100,20 @@ impl Totals {
             self.virtual_hours(),
             wall.as_secs_f64(),
             self.virtual_hours() * 3600.0 / wall.as_secs_f64().max(0.001),
-            self.steps
+            self.report.steps
         )?;
         writeln!(
             out,
             "{} starts, {} checkpoints, {} power cuts lost unsynced writes, {} left half a write, \
              {} runs twice",
-            self.starts, self.checkpoints, self.lost, self.torn, self.twice
+            self.report.starts,
+            self.report.checkpoints,
+            self.report.lost,
+            self.report.torn,
+            self.twice
         )?;
         let faults: Vec<String> = self
+            .report
             .happened
             .iter()
             .map(|(kind, count)| format!("{} {count}", kind.name()))
@@ -154,6 +146,7 @@ impl Totals {
             })
             .collect();
         let faults: BTreeMap<_, _> = self
+            .report
             .happened
             .iter()
             .map(|(kind, count)| (kind.name(), *count))
@@ -169,11 +162,11 @@ impl Totals {
             "simulated_hours": self.virtual_hours(),
             "wall_seconds": wall.as_secs_f64(),
             "simulated_per_real": self.virtual_hours() * 3600.0 / wall.as_secs_f64().max(0.001),
-            "steps": self.steps,
-            "starts": self.starts,
-            "checkpoints": self.checkpoints,
-            "power_cuts_that_lost": self.lost,
-            "power_cuts_that_tore": self.torn,
+            "steps": self.report.steps,
+            "starts": self.report.starts,
+            "checkpoints": self.report.checkpoints,
+            "power_cuts_that_lost": self.report.lost,
+            "power_cuts_that_tore": self.report.torn,
             "runs_twice": self.twice,
             "faults": faults,
         });

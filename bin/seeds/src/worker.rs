@@ -2,15 +2,13 @@
 //!
 //! ```text
 //! -> SEED TWICE OPTION...
-//! <- pass|fail|inconclusive VIRTUAL_NS STEPS STARTS CHECKPOINTS LOST TORN KIND=COUNT,... SYNCS
-//!    TEXT (one line)
+//! <- the outcome as JSON
 //! ```
 
 use super::plan_args::PlanArgs;
 use anyhow::{Context, Result};
 use clap::{Args, Parser};
-use sim::{Outcome, Verdict};
-use std::fmt::Write as _;
+use sim::Verdict;
 use std::io::{BufRead, Write};
 
 /// Arguments of the worker.
@@ -45,44 +43,8 @@ pub(crate) fn run(_: &WorkerArgs) -> Result<()> {
             }
         }
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", encode(&outcome))?;
+        writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
         out.flush()?;
     }
     Ok(())
-}
-
-fn encode(outcome: &Outcome) -> String {
-    let (word, text) = match &outcome.verdict {
-        Verdict::Pass => ("pass", ""),
-        Verdict::Fail(text) => ("fail", &**text),
-        Verdict::Inconclusive(text) => ("inconclusive", &**text),
-    };
-    let report = &outcome.report;
-    let mut line = format!(
-        "{word} {} {} {} {} {} {} ",
-        report.virtual_ns,
-        report.steps,
-        report.starts,
-        report.checkpoints,
-        report.lost,
-        report.torn
-    );
-    if report.happened.is_empty() {
-        line.push('-');
-    }
-    for (index, (kind, count)) in report.happened.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        write!(line, "{comma}{}={count}", kind.name()).expect("a string takes all");
-    }
-    line.push(' ');
-    for (index, (before, after)) in report.syncs_before.iter().zip(&report.syncs).enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        write!(line, "{comma}{before}-{after}").expect("a string takes all");
-    }
-    if report.syncs_before.is_empty() {
-        line.push('-');
-    }
-    line.push(' ');
-    line.push_str(&text.replace('\\', "\\\\").replace('\n', "\\n"));
-    line
 }

@@ -155,7 +155,6 @@ pub struct SimConn {
     parsing: Option<String>,
     pid: i32,
     secret: i32,
-    notices: Vec<SqlError>,
 }
 
 impl SimConn {
@@ -172,7 +171,6 @@ impl SimConn {
             parsing: None,
             pid: 0,
             secret: 0,
-            notices: Vec::new(),
         }
     }
 
@@ -196,11 +194,6 @@ impl SimConn {
         self.status
     }
 
-    /// Notices and warnings since the last call.
-    pub fn take_notices(&mut self) -> Vec<SqlError> {
-        std::mem::take(&mut self.notices)
-    }
-
     /// Runs a text of one or more statements by the simple protocol; result of the last one.
     ///
     /// # Errors
@@ -209,15 +202,6 @@ impl SimConn {
     pub async fn query(&mut self, sql: &str) -> Result<Answer, SimError> {
         self.start(sql);
         self.answer().await
-    }
-
-    /// As [`SimConn::query`], with the results of all statements.
-    ///
-    /// # Errors
-    /// As [`SimConn::query`].
-    pub async fn query_all(&mut self, sql: &str) -> Result<Vec<Answer>, SimError> {
-        self.start(sql);
-        self.answers().await
     }
 
     /// Runs one statement by the extended protocol. Its text is prepared once per connection.
@@ -416,9 +400,10 @@ impl SimConn {
             Reply::Error(Severity::Error | Severity::Fatal | Severity::Panic, error) => {
                 partial.error.get_or_insert(error);
             }
-            Reply::Error(_, notice) => self.notices.push(notice),
             Reply::Close => self.cell.state.set(ConnState::Lost),
-            Reply::AuthenticationOk
+            // Notices and warnings say nothing that a workload asks for.
+            Reply::Error(..)
+            | Reply::AuthenticationOk
             | Reply::ParameterStatus(..)
             | Reply::ParameterDescription(_)
             | Reply::NoData

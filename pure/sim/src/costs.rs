@@ -1,4 +1,4 @@
-//! What things take when the question is speed. Runs that look for faults let steps take no time.
+//! What a step does, where the question is speed. Runs that look for faults let steps take no time.
 
 use base::ShardId;
 use node::{Effects, Input};
@@ -74,35 +74,4 @@ impl Work {
         let leaving = leaving.filter(|message| message.to.node() != shard.node());
         self.frames_out = leaving.count() as u64;
     }
-}
-
-/// Times of a modelled machine, in virtual nanoseconds.
-pub trait CostModel {
-    /// A step begins now.
-    fn step_begins(&mut self) {}
-
-    /// It has ended.
-    fn step_ended(&mut self) {}
-
-    /// A frame is encoded or decoded from now on.
-    fn coding_begins(&mut self) {}
-
-    /// That has ended.
-    fn coding_ended(&mut self) {}
-
-    /// How long the shard's core is busy with a step. Its effects appear when it is over.
-    fn step_ns(&mut self, shard: ShardId, work: &Work) -> u64;
-
-    /// How long a frame of `bytes` bytes takes from node to node (indices from 0), queueing behind
-    /// others included. `now_ns` is when it is handed over.
-    fn link_ns(&mut self, now_ns: u64, from: usize, to: usize, bytes: usize) -> u64;
-
-    /// How long a message takes between two shards of a node.
-    fn local_ns(&mut self) -> u64;
-
-    /// How long a flush of this many bytes takes.
-    fn flush_ns(&mut self, node: usize, bytes: usize) -> u64;
-
-    /// How long something takes between a client and a node.
-    fn client_ns(&mut self) -> u64;
 }

@@ -155,6 +155,12 @@ impl SimCx {
         self.until(micros, || false).await;
     }
 
+    /// Waits a random time below this many virtual microseconds.
+    pub(crate) async fn pause(&self, micros: u64) {
+        let micros = self.rng().below(micros);
+        self.sleep(micros).await;
+    }
+
     /// Waits until nothing happens in the world any more but by timers, at most `limit_us` of
     /// virtual time: a task that waits then is blocked. Other tasks that sleep count as timers.
     /// Shards that repeat a message until it is answered may never leave the world quiet.
@@ -189,6 +195,21 @@ impl SimCx {
     /// The node is down, or refuses.
     pub async fn connect(&self, node: u16) -> Result<SimConn, SimError> {
         self.connect_with(node, &[]).await
+    }
+
+    /// A node of the cluster, drawn at random.
+    pub(crate) fn any_node(&self) -> u16 {
+        self.rng().below(u64::from(self.nodes())) as u16 + 1
+    }
+
+    /// Connects to a node drawn at random. If that is not possible it takes a while, and there is
+    /// no connection.
+    pub(crate) async fn connect_any(&self) -> Option<SimConn> {
+        let conn = self.connect(self.any_node()).await.ok();
+        if conn.is_none() {
+            self.sleep(50_000).await;
+        }
+        conn
     }
 
     /// As [`SimCx::connect`], with more startup parameters (`database`, settings).

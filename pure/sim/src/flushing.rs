@@ -40,7 +40,7 @@ impl World {
         self.fall_mute(node);
         let power = self.nodes[node].power_at_flush.take();
         let after = match &mut self.costs {
-            Some(costs) => costs.flush_ns(node, bytes.len()),
+            Some(costs) => costs.flush_ns(bytes.len()),
             None => {
                 // Not both: such a flush would outlast all that heals.
                 let slow = power.map_or(1, |(_, factor)| factor);

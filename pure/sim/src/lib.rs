@@ -11,7 +11,7 @@
 
 pub mod client;
 mod closed;
-pub mod costs;
+mod costs;
 pub mod disk;
 mod executor;
 mod faults;

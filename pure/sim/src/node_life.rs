@@ -5,6 +5,7 @@ use crate::disk::SimDisk;
 use crate::hosted::{BEAT_US, Hosted, Link, LinkState, Running, SILENCE_US, ShardHost, SimJournal};
 use crate::plan::Kind;
 use crate::queue::{Event, Life, LinkName};
+use crate::scale::model::Model;
 use crate::world::{CLUSTER, World};
 use base::{NodeId, ShardId, Ts};
 use catalog::Placement;
@@ -350,12 +351,16 @@ impl World {
         let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
         let mut work = self.costs.as_mut().map(|costs| {
             let work = Work::begun(id, &input, &host.machine.counters());
-            costs.step_begins();
+            if let Some(watch) = costs.watch() {
+                watch.begins();
+            }
             work
         });
         host.machine.step(now, input, &mut host.effects);
         if let (Some(costs), Some(work)) = (&mut self.costs, &mut work) {
-            costs.step_ended();
+            if let Some(watch) = costs.watch() {
+                watch.step_ended();
+            }
             work.done(id, &host.machine.counters(), &host.effects);
             from_ns = self.now_ns.max(host.busy_until_ns) + costs.step_ns(id, work);
             host.busy_until_ns = from_ns;
@@ -534,12 +539,12 @@ impl World {
             return host.machine.note_sent(0);
         };
         let mut bytes = Vec::with_capacity(128);
-        if let Some(costs) = &mut self.costs {
-            costs.coding_begins();
+        if let Some(watch) = self.costs.as_mut().and_then(Model::watch) {
+            watch.begins();
         }
         let length = frame::encode_message(from, to, message, &mut bytes);
-        if let Some(costs) = &mut self.costs {
-            costs.coding_ended();
+        if let Some(watch) = self.costs.as_mut().and_then(Model::watch) {
+            watch.coding_ended();
         }
         host.machine.note_sent(length as u64);
         if self.network.is_cut(node, peer) || !link.stalled.is_empty() {
@@ -620,15 +625,15 @@ impl World {
         self.trace.mix(u64::from_le_bytes(
             bytes[..8].try_into().expect("a frame has a header"),
         ));
-        if let Some(costs) = &mut self.costs {
-            costs.coding_begins();
+        if let Some(watch) = self.costs.as_mut().and_then(Model::watch) {
+            watch.begins();
         }
         let next = frame::next_frame(bytes).expect("frames are not damaged on the way");
         let (payload, used) = next.expect("frames travel whole");
         assert_eq!(used, bytes.len());
         let message = frame::decode_message(payload);
-        if let Some(costs) = &mut self.costs {
-            costs.coding_ended();
+        if let Some(watch) = self.costs.as_mut().and_then(Model::watch) {
+            watch.coding_ended();
         }
         let frame::Envelope { from, to, message } =
             message.expect("what a node encodes can be decoded");

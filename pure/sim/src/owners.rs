@@ -12,7 +12,7 @@ impl World {
     /// # Errors
     /// A text that names the row and its owners.
     pub(crate) fn check_owners(&self, quiet: bool) -> Result<(), String> {
-        let machines = self.machines();
+        let machines = self.by_shard();
         let mut owners: BTreeMap<Key, ShardId> = BTreeMap::new();
         let known = known_to_all(&machines);
         for (shard, machine) in &machines {
@@ -45,7 +45,7 @@ impl World {
     /// may have lost it until its home knows, so this is for a time when everything was healed
     /// long ago.
     pub(crate) fn lost_row(&self) -> Option<String> {
-        let machines = self.machines();
+        let machines = self.by_shard();
         let known = known_to_all(&machines);
         machines.iter().find_map(|(home, machine)| {
             let under_way = machine.rows_under_way().into_iter();
@@ -69,11 +69,8 @@ impl World {
         })
     }
 
-    /// The machines of all nodes that are up.
-    fn machines(&self) -> BTreeMap<ShardId, &Shard> {
-        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
-        let shards = running.flat_map(|running| &running.shards);
-        let machines = shards.map(|host| (host.machine.id(), &host.machine));
+    fn by_shard(&self) -> BTreeMap<ShardId, &Shard> {
+        let machines = self.machines().map(|machine| (machine.id(), machine));
         machines.collect()
     }
 }

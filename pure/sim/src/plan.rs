@@ -3,10 +3,11 @@
 use crate::disk::SyncStop;
 use base::Prng;
 pub use catalog::ProtocolKind;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A kind of fault that `--faults` can name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the table below says what they are")]
 pub enum Kind {
     Kill,

@@ -3,8 +3,7 @@
 use crate::executor::TaskId;
 use base::ShardId;
 use node::{ConnId, Message};
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use wire::{ClientMessage, Reply};
 
 /// A life of a node: counts its starts in this run, so that what was meant for one life does not
@@ -210,40 +209,16 @@ impl Event {
     }
 }
 
-struct Entry {
-    at_ns: u64,
-    number: u64,
-    timer: bool,
-    event: Event,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl Eq for Entry {}
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Entry {
-    /// The earliest is the greatest: the heap gives out the greatest first.
-    fn cmp(&self, other: &Entry) -> Ordering {
-        (other.at_ns, other.number).cmp(&(self.at_ns, self.number))
-    }
-}
-
 /// A wake-up this near counts as something that is going on: pauses between retries are such.
 const NEAR_NS: u64 = 60_000_000;
 
 /// Events in order of time; of one time in order of arrival.
 #[derive(Default)]
 pub(crate) struct Queue {
-    heap: BinaryHeap<Entry>,
+    /// By time and number; whether each counts as a timer.
+    events: BTreeMap<(u64, u64), (bool, Event)>,
     number: u64,
-    /// Entries that are no timers.
+    /// Events that are no timers.
     busy: usize,
 }
 
@@ -254,23 +229,19 @@ impl Queue {
         let timer = event.is_timer() && !near;
         self.busy += usize::from(!timer);
         self.number += 1;
-        self.heap.push(Entry {
-            at_ns: at_ns.max(now_ns),
-            number: self.number,
-            timer,
-            event,
-        });
+        let place = (at_ns.max(now_ns), self.number);
+        self.events.insert(place, (timer, event));
     }
 
     /// When the next event happens.
     pub(crate) fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|entry| entry.at_ns)
+        self.events.keys().next().map(|(at_ns, _)| *at_ns)
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        let entry = self.heap.pop()?;
-        self.busy -= usize::from(!entry.timer);
-        Some(entry.event)
+        let (_, (timer, event)) = self.events.pop_first()?;
+        self.busy -= usize::from(!timer);
+        Some(event)
     }
 
     /// Whether nothing but timers is left.

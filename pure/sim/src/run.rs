@@ -1,7 +1,6 @@
 //! One run: a cluster comes up, clients work under faults, everything is healed, and the result is
 //! judged.
 
-use crate::costs::CostModel;
 use crate::executor::{Join, SimCx, Task};
 use crate::hosted::LinkState;
 use crate::plan::{Kind, Plan};
@@ -10,12 +9,14 @@ use crate::trace::Sink;
 use crate::workload::{Scale, Verdict, Workload, find};
 use crate::world::World;
 use base::{Key, Prng, ShardId, Ts};
+use node::Shard;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What happened in a run.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Virtual nanoseconds.
     pub virtual_ns: u64,
@@ -42,7 +43,7 @@ pub struct Report {
 }
 
 /// A run and its judgement.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// The judgement.
     pub verdict: Verdict,
@@ -65,8 +66,6 @@ const TASK_NS: u64 = 1_000 * 3_600 * SECOND_NS;
 pub struct Options {
     /// Reads the trace.
     pub sink: Option<Sink>,
-    /// Makes steps take time.
-    pub costs: Option<Box<dyn CostModel>>,
     /// In place of the workload that the plan names.
     pub workload: Option<Rc<dyn Workload>>,
 }
@@ -78,12 +77,8 @@ pub fn run(plan: &Plan) -> Outcome {
 
 /// Runs a plan with more than it says.
 pub fn run_with(plan: &Plan, options: Options) -> Outcome {
-    let Options {
-        sink,
-        costs,
-        workload,
-    } = options;
-    let mut world = World::new(plan.clone(), sink, costs);
+    let Options { sink, workload } = options;
+    let mut world = World::new(plan.clone(), sink, None);
     let mut report = Report::default();
     let verdict = match world.play(workload, &mut report) {
         Ok(verdict) => verdict,
@@ -297,13 +292,15 @@ impl World {
         })
     }
 
+    /// The machines of all nodes that are up.
+    pub(crate) fn machines(&self) -> impl Iterator<Item = &Shard> {
+        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
+        let shards = running.flat_map(|running| &running.shards);
+        shards.map(|shard| &shard.machine)
+    }
+
     fn validate(&self) {
-        for running in self.nodes.iter().filter_map(|node| node.running.as_ref()) {
-            running
-                .shards
-                .iter()
-                .for_each(|shard| shard.machine.validate());
-        }
+        self.machines().for_each(Shard::validate);
     }
 
     /// Ends all processes at once: what they had in memory must be what is on disk.
@@ -330,17 +327,14 @@ impl World {
 
     /// The newest rows of each shard, without copies.
     fn rows(&self) -> BTreeMap<ShardId, Rows> {
-        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
-        let shards = running.flat_map(|running| &running.shards);
-        let rows = shards.map(|shard| (shard.machine.id(), shard.machine.rows(Ts::MAX)));
-        rows.collect()
+        let rows = |shard: &Shard| (shard.id(), shard.rows(Ts::MAX));
+        self.machines().map(rows).collect()
     }
 
     /// Digest of the newest rows of each shard.
     fn digests(&self) -> Vec<u64> {
-        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
-        let shards = running.flat_map(|running| &running.shards);
-        shards.map(|shard| shard.machine.digest(Ts::MAX)).collect()
+        let digests = self.machines().map(|shard| shard.digest(Ts::MAX));
+        digests.collect()
     }
 
     fn syncs(&self) -> Vec<u64> {

@@ -2,12 +2,12 @@
 
 use crate::client::{ConnCell, ConnState};
 use crate::closed::Closed;
-use crate::costs::CostModel;
 use crate::executor::{Executor, Request, Shared, TaskId};
 use crate::hosted::{Hosted, NodeClock};
 use crate::network::Network;
 use crate::plan::{Kind, Plan};
 use crate::queue::{Event, Life, Queue};
+use crate::scale::model::Model;
 use crate::trace::{Sink, Trace};
 use crate::waits::Waits;
 use base::{NodeId, Prng, Time};
@@ -45,7 +45,8 @@ pub(crate) struct World {
     /// Draws what faults leave open.
     pub(crate) prng: Prng,
     pub(crate) trace: Trace,
-    pub(crate) costs: Option<Box<dyn CostModel>>,
+    /// Makes steps take time.
+    pub(crate) costs: Option<Model>,
     /// Faults that happened, by kind.
     pub(crate) happened: BTreeMap<Kind, u64>,
     pub(crate) steps: u64,
@@ -63,7 +64,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(plan: Plan, sink: Option<Sink>, costs: Option<Box<dyn CostModel>>) -> World {
+    pub(crate) fn new(plan: Plan, sink: Option<Sink>, costs: Option<Model>) -> World {
         let mut prng = Prng::new(plan.seed ^ 0x0057_0a7d);
         let shared = Rc::new(Shared::new(EPOCH_US, plan.nodes, plan.shards));
         let count = usize::from(plan.nodes);

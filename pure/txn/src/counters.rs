@@ -24,6 +24,10 @@ macro_rules! counters {
             pub fn add(&mut self, other: &Counters) {
                 $(self.$name += other.$name;)*
             }
+            /// What has been counted since an earlier reading.
+            pub fn since(&self, before: &Counters) -> Counters {
+                Counters { $($name: self.$name - before.$name,)* }
+            }
         }
     };
 }

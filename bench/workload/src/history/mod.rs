@@ -70,7 +70,7 @@ impl Kind {
     ];
 
     /// As a person types it.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Kind::ListAppend => "list-append",
             Kind::Register => "register",

@@ -5,7 +5,7 @@
 //! and the same cost table give the same numbers.
 
 mod load;
-mod model;
+pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
@@ -167,7 +167,7 @@ pub fn measure(
         ..Usage::default()
     }));
     let model = Model::new(table.clone(), usage.clone(), watch);
-    let mut world = World::new(plan(options), None, Some(Box::new(model)));
+    let mut world = World::new(plan(options), None, Some(model));
     world.boot()?;
     world.healed = true;
     let cx = SimCx::new(world.shared.clone(), Prng::new(options.seed ^ 0x5ca1e));
@@ -211,7 +211,7 @@ pub fn measure(
         slice.moves = moves_of(&world.moved()) - begun.1;
         point.slices.push(slice);
     }
-    point.counters = less(&world.counted(), &before.0);
+    point.counters = world.counted().since(&before.0);
     point.moves = world.moved().since(&before.1);
     point.latencies_ns.sort_unstable();
     point.usage = usage.borrow().clone();
@@ -271,39 +271,18 @@ fn plan(options: &ScaleOptions) -> Plan {
     }
 }
 
-/// What has been counted since `before`.
-fn less(now: &Counters, before: &Counters) -> Counters {
-    macro_rules! each {
-        ($($name:ident)*) => { Counters { $($name: now.$name - before.$name,)* } };
-    }
-    each!(
-        txn_committed txn_aborted txn_died txn_lock_timeout txn_participant_lost
-        txn_schema_changed txn_gave_way txn_unknown txn_shard_local txn_node_local txn_distributed
-        participant_nodes messages messages_on_path messages_in_node message_bytes forced_writes
-        journal_records journal_bytes lock_waits lock_wait_us snapshot_waits statements
-        snapshot_raises statement_restarts server_retries rows_read rows_written formulas
-        rows_moved move_wait_us units
-    )
-}
-
 impl World {
     /// The sum of all shards' counters.
     fn counted(&self) -> Counters {
         let mut sum = Counters::default();
-        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
-        for shard in running.flat_map(|running| &running.shards) {
-            sum.add(&shard.machine.counters());
-        }
+        self.machines().for_each(|shard| sum.add(&shard.counters()));
         sum
     }
 
     /// What all shards say of rows that move.
     fn moved(&self) -> Moves {
         let mut sum = Moves::default();
-        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
-        for shard in running.flat_map(|running| &running.shards) {
-            sum.add(&shard.machine.moves());
-        }
+        self.machines().for_each(|shard| sum.add(&shard.moves()));
         sum
     }
 }

@@ -1,6 +1,6 @@
 //! The modelled machine: cores, links and disks, by a table of measured costs.
 
-use crate::costs::{AMOUNTS, CostModel, Work};
+use crate::costs::{AMOUNTS, Work};
 use base::ShardId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -48,14 +48,12 @@ impl CostTable {
 
 /// Reads a real clock around what the model weighs. The simulator itself knows none.
 pub trait Stopwatch {
-    /// A step begins.
-    fn step_begins(&mut self);
+    /// A step, or the coding of a frame, begins.
+    fn begins(&mut self);
     /// The step has ended.
     fn step_ended(&mut self);
     /// What the step that has ended was.
     fn step_was(&mut self, work: &Work);
-    /// Coding of a frame begins.
-    fn coding_begins(&mut self);
     /// Coding of the frame has ended.
     fn coding_ended(&mut self);
 }
@@ -119,7 +117,8 @@ impl Model {
         }
     }
 
-    fn watch(&mut self) -> Option<&mut Box<dyn Stopwatch>> {
+    /// The real clock, if it is to run now.
+    pub(crate) fn watch(&mut self) -> Option<&mut Box<dyn Stopwatch>> {
         let on = self.usage.borrow().on;
         self.watch.as_mut().filter(|_| on)
     }
@@ -129,34 +128,9 @@ impl Model {
         let rate = self.table.link_bytes_per_s;
         (bytes * 1_000_000_000).checked_div(rate).unwrap_or(0)
     }
-}
 
-impl CostModel for Model {
-    fn step_begins(&mut self) {
-        if let Some(watch) = self.watch() {
-            watch.step_begins();
-        }
-    }
-
-    fn step_ended(&mut self) {
-        if let Some(watch) = self.watch() {
-            watch.step_ended();
-        }
-    }
-
-    fn coding_begins(&mut self) {
-        if let Some(watch) = self.watch() {
-            watch.coding_begins();
-        }
-    }
-
-    fn coding_ended(&mut self) {
-        if let Some(watch) = self.watch() {
-            watch.coding_ended();
-        }
-    }
-
-    fn step_ns(&mut self, shard: ShardId, work: &Work) -> u64 {
+    /// How long the shard's core is busy with a step. Its effects appear when it is over.
+    pub(crate) fn step_ns(&mut self, shard: ShardId, work: &Work) -> u64 {
         if let Some(watch) = self.watch() {
             watch.step_was(work);
         }
@@ -172,7 +146,9 @@ impl CostModel for Model {
         took
     }
 
-    fn link_ns(&mut self, now_ns: u64, from: usize, to: usize, bytes: usize) -> u64 {
+    /// How long a frame of `bytes` bytes takes from node to node (indices from 0), queueing behind
+    /// others included. `now_ns` is when it is handed over.
+    pub(crate) fn link_ns(&mut self, now_ns: u64, from: usize, to: usize, bytes: usize) -> u64 {
         {
             let mut usage = self.usage.borrow_mut();
             if !usage.on {
@@ -191,14 +167,16 @@ impl CostModel for Model {
         arrives - now_ns
     }
 
-    fn local_ns(&mut self) -> u64 {
+    /// How long a message takes between two shards of a node.
+    pub(crate) fn local_ns(&mut self) -> u64 {
         match self.usage.borrow().on {
             true => self.table.local_ns,
             false => 0,
         }
     }
 
-    fn flush_ns(&mut self, _node: usize, bytes: usize) -> u64 {
+    /// How long a flush of this many bytes takes.
+    pub(crate) fn flush_ns(&mut self, bytes: usize) -> u64 {
         let mut usage = self.usage.borrow_mut();
         if !usage.on {
             return 0;
@@ -208,7 +186,8 @@ impl CostModel for Model {
         (self.table.flush_ns + self.table.flush_byte_ns * bytes as f64).round() as u64
     }
 
-    fn client_ns(&mut self) -> u64 {
+    /// How long something takes between a client and a node.
+    pub(crate) fn client_ns(&mut self) -> u64 {
         match self.usage.borrow().on {
             true => self.table.client_ns,
             false => 0,

@@ -161,7 +161,7 @@ fn delays(texts: &'static [&'static str]) -> Vec<u64> {
         ..CostTable::default()
     };
     let model = Model::new(table, usage.clone(), None);
-    let mut world = World::new(plan(&options), None, Some(Box::new(model)));
+    let mut world = World::new(plan(&options), None, Some(model));
     world.boot().unwrap();
     let cx = SimCx::new(world.shared.clone(), Prng::new(1));
     let homes = super::homes(options.nodes, options.shards, options.warehouses_per_node);

@@ -4,12 +4,12 @@
 //! makes anew; another writes rows, some of which violate them. From when a constraint is
 //! acknowledged until its tables are about to be dropped, no row violates it.
 
-use super::histories::{Histories, patiently};
+use super::blame::say_patiently;
+use super::histories::Histories;
 use crate::client::SimConn;
 use crate::executor::SimCx;
 use std::cell::Cell;
 use std::rc::Rc;
-use workload::wire;
 
 /// A check is violated from here on.
 const TOO_LARGE: i64 = 1_000_000;
@@ -73,13 +73,7 @@ impl Constraints {
     }
 
     pub(super) async fn make_tables(&self, cx: &SimCx) -> Result<(), String> {
-        patiently(cx, async |link| {
-            for statement in TABLES {
-                wire::command(link, statement).await?;
-            }
-            Ok(())
-        })
-        .await
+        say_patiently(cx, &TABLES).await
     }
 
     /// One schema change, or the tables anew. Tells whether the connection goes on.
@@ -116,7 +110,7 @@ impl Constraints {
         {
             self.is_uncertain.set(true);
         }
-        (result.is_ok(), self.rows.excuse(sql, result, also))
+        (result.is_ok(), self.rows.blame.excuse(sql, result, also))
     }
 
     /// A write, or a look for rows that violate a constraint. Tells whether the connection goes on.
@@ -141,7 +135,7 @@ impl Constraints {
         };
         self.next_key.set(key + 1);
         let result = conn.query(&sql).await;
-        self.rows.excuse(&sql, result, &OF_WRITES)
+        self.rows.blame.excuse(&sql, result, &OF_WRITES)
     }
 
     async fn look(&self, cx: &SimCx, conn: &mut SimConn, which: usize) -> bool {
@@ -158,10 +152,10 @@ impl Constraints {
             self.looks.set(self.looks.get() + 1);
             if let Some(row) = answer.rows.first() {
                 let text = format!("{statement} was acknowledged, and {row:?} violates it");
-                self.rows.accuse(text);
+                self.rows.blame.accuse(text);
             }
         }
-        self.rows.excuse(query, result, &["42P01"])
+        self.rows.blame.excuse(query, result, &["42P01"])
     }
 
     /// Looks once more at everything, on the healed cluster.

@@ -9,8 +9,9 @@
 //! * That table sometimes gets its primary key only while it is written to, which closes it.
 //! * Both do the same with constraints: [`super::constraints`].
 
+use super::blame::say_patiently;
 use super::constraints::Constraints;
-use super::histories::{Histories, patiently};
+use super::histories::Histories;
 use super::{Entry, Scale, Verdict, Workload};
 use crate::client::{Answer, SimConn, SimError};
 use crate::executor::{SimCx, Task};
@@ -19,7 +20,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use workload::history::Kind;
-use workload::wire;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ddl",
@@ -81,9 +81,7 @@ impl Ddl {
         let mut more = 0;
         let is_little = || self.changes.get() < CHANGES_MIN || self.compared.get() < COMPARED_MIN;
         while goes_on(cx, is_little(), &mut more) {
-            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
-            let Ok(mut conn) = cx.connect(node).await else {
-                cx.sleep(50_000).await;
+            let Some(mut conn) = cx.connect_any().await else {
                 continue;
             };
             while goes_on(cx, is_little(), &mut more) && conn.is_open() {
@@ -96,8 +94,7 @@ impl Ddl {
                 if !may_go_on {
                     break;
                 }
-                let pause = cx.rng().below(self.pause_us);
-                cx.sleep(pause).await;
+                cx.pause(self.pause_us).await;
             }
         }
     }
@@ -112,7 +109,7 @@ impl Ddl {
         // An index may be there already, or be gone, after a change with an unknown outcome.
         // Schema changes need every node. A table may be there without its key, or with it.
         let expected = ["42P07", "42704", "55000", "42P16", "42P01"];
-        (is_done, self.rows.excuse(sql, result, &expected))
+        (is_done, self.rows.blame.excuse(sql, result, &expected))
     }
 
     async fn remake_index(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
@@ -139,9 +136,10 @@ impl Ddl {
             Ok(()) => true,
             // What it has seen may have changed under it: it could not commit.
             Err(error) => {
-                self.rows.excuse("comparing", Err(error), &[])
+                self.rows.blame.excuse("comparing", Err(error), &[])
                     && self
                         .rows
+                        .blame
                         .excuse("comparing", conn.query("ROLLBACK").await, &[])
             }
         }
@@ -168,7 +166,9 @@ impl Ddl {
             self.compared.set(self.compared.get() + 1);
         }
         conn.query("COMMIT").await?;
-        wrong.into_iter().for_each(|text| self.rows.accuse(text));
+        wrong
+            .into_iter()
+            .for_each(|text| self.rows.blame.accuse(text));
         Ok(())
     }
 
@@ -194,8 +194,7 @@ impl Ddl {
         if !goes_on || with_key {
             return goes_on;
         }
-        let pause = cx.rng().below(self.pause_us);
-        cx.sleep(pause).await;
+        cx.pause(self.pause_us).await;
         // Whatever comes of it, the rows stay.
         let (_, goes_on) = self
             .say(conn, "ALTER TABLE other ADD PRIMARY KEY (k)")
@@ -208,9 +207,7 @@ impl Ddl {
         let mut more = 0;
         let is_little = || self.looks.get() < LOOKS_MIN;
         while goes_on(cx, is_little(), &mut more) {
-            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
-            let Ok(mut conn) = cx.connect(node).await else {
-                cx.sleep(50_000).await;
+            let Some(mut conn) = cx.connect_any().await else {
                 continue;
             };
             while goes_on(cx, is_little(), &mut more) && conn.is_open() {
@@ -223,8 +220,7 @@ impl Ddl {
                 if !may_go_on {
                     break;
                 }
-                let pause = cx.rng().below(self.pause_us);
-                cx.sleep(pause).await;
+                cx.pause(self.pause_us).await;
             }
         }
     }
@@ -238,7 +234,7 @@ impl Ddl {
             let times = (begun_ns, cx.now_ns());
             self.inserted.borrow_mut().insert(key, times);
         }
-        self.rows.excuse(sql, result, &["42P01"])
+        self.rows.blame.excuse(sql, result, &["42P01"])
     }
 
     async fn look(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
@@ -249,7 +245,7 @@ impl Ddl {
         if let Ok(answer) = &result {
             self.compare_with_inserted(answer, begun_ns, stable_since);
         }
-        self.rows.excuse(sql, result, &["42P01"])
+        self.rows.blame.excuse(sql, result, &["42P01"])
     }
 
     fn compare_with_inserted(&self, answer: &Answer, begun_ns: u64, stable_since: Option<u64>) {
@@ -264,7 +260,7 @@ impl Ddl {
             let is_old = |key: &&i64| inserted.get(key).is_some_and(|times| times.1 < sent_ns);
             if let Some(key) = keys.iter().find(is_old) {
                 let text = format!("row {key} is there although its table has been dropped");
-                self.rows.accuse(text);
+                self.rows.blame.accuse(text);
             }
         }
         // Only if nothing was changed before, while and after we looked.
@@ -276,7 +272,7 @@ impl Ddl {
             .filter(|(_, times)| times.0 > since_ns && times.1 < begun_ns);
         if let Some((key, _)) = expected.find(|(key, _)| keys.binary_search(key).is_err()) {
             let text = format!("row {key} is not there although it was acknowledged");
-            self.rows.accuse(text);
+            self.rows.blame.accuse(text);
         }
     }
 }
@@ -298,11 +294,7 @@ impl Workload for Ddl {
     fn setup(self: Rc<Self>, cx: SimCx) -> Task<Result<(), String>> {
         Box::pin(async move {
             self.rows.make_tables(&cx).await?;
-            patiently(&cx, async |link| {
-                wire::command(link, "DROP TABLE IF EXISTS other").await?;
-                wire::command(link, CREATE_OTHER).await
-            })
-            .await?;
+            say_patiently(&cx, &["DROP TABLE IF EXISTS other", CREATE_OTHER]).await?;
             self.stable_since.set(Some(cx.now_ns()));
             self.constraints.make_tables(&cx).await
         })

@@ -4,7 +4,7 @@
 //! No later write covers a row that recovery has lost, so the loss is seen at the end however long
 //! ago it was. The plan makes most groups cross shards of one node ([`crate::Plan`]).
 
-use super::histories::{is_excusable, patiently};
+use super::blame::{Blame, ask_patiently, is_excusable, say_patiently};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::client::{Answer, SimError};
 use crate::executor::{SimCx, Task};
@@ -12,7 +12,6 @@ use base::Prng;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use workload::wire;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "groups",
@@ -26,8 +25,6 @@ const GROUPS_MIN: usize = 30;
 const COLLIDES_ONE_IN: u64 = 6;
 /// Rounds of a client with the healed cluster, where faults let too little happen.
 const MORE_MAX: u32 = 60;
-/// Attempts at the last look, on the healed cluster.
-const LAST_ATTEMPTS: u32 = 30;
 
 /// What a client knows of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,8 +41,7 @@ struct Groups {
     next: Cell<i64>,
     last_committed: Cell<Option<i64>>,
     fates: RefCell<BTreeMap<i64, Fate>>,
-    /// An answer that no fault explains.
-    wrong: RefCell<Option<String>>,
+    blame: Blame,
 }
 
 impl Groups {
@@ -56,7 +52,7 @@ impl Groups {
             next: Cell::new(1),
             last_committed: Cell::new(None),
             fates: RefCell::default(),
-            wrong: RefCell::default(),
+            blame: Blame::default(),
         }
     }
 
@@ -89,7 +85,7 @@ impl Groups {
             }
         };
         if let Some(text) = wrong {
-            self.wrong.borrow_mut().get_or_insert(text);
+            self.blame.accuse(text);
         }
         fate
     }
@@ -114,9 +110,7 @@ impl Groups {
     async fn work(&self, cx: &SimCx) {
         let mut more = 0;
         while !cx.stopping() || (self.committed() < GROUPS_MIN && more < MORE_MAX) {
-            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
-            let Ok(mut conn) = cx.connect(node).await else {
-                cx.sleep(50_000).await;
+            let Some(mut conn) = cx.connect_any().await else {
                 continue;
             };
             while conn.is_open() {
@@ -130,30 +124,16 @@ impl Groups {
                 if cx.stopping() {
                     break;
                 }
-                let pause = cx.rng().below(self.pause_us);
-                cx.sleep(pause).await;
+                cx.pause(self.pause_us).await;
             }
         }
     }
 
     /// Number of rows by group.
     async fn read_all(&self, cx: &SimCx) -> Result<BTreeMap<i64, i64>, SimError> {
-        let mut attempts = 0;
-        loop {
-            let answer = match cx.connect(1).await {
-                Ok(mut conn) => conn.query("SELECT g, count(*) FROM t GROUP BY g").await,
-                Err(error) => Err(error),
-            };
-            match answer {
-                Ok(answer) => {
-                    let row = |at| Some((answer.int(at, 0)?, answer.int(at, 1)?));
-                    return Ok((0..answer.rows.len()).filter_map(row).collect());
-                }
-                Err(error) if attempts == LAST_ATTEMPTS => return Err(error),
-                Err(_) => attempts += 1,
-            }
-            cx.sleep(100_000).await;
-        }
+        let answer = ask_patiently(cx, 1, "SELECT g, count(*) FROM t GROUP BY g").await?;
+        let row = |at| Some((answer.int(at, 0)?, answer.int(at, 1)?));
+        Ok((0..answer.rows.len()).filter_map(row).collect())
     }
 
     fn judge(&self, found: &BTreeMap<i64, i64>) -> Result<(), String> {
@@ -178,15 +158,8 @@ impl Groups {
 impl Workload for Groups {
     fn setup(self: Rc<Self>, cx: SimCx) -> Task<Result<(), String>> {
         Box::pin(async move {
-            patiently(&cx, async |link| {
-                wire::command(link, "DROP TABLE IF EXISTS t").await?;
-                wire::command(
-                    link,
-                    "CREATE TABLE t (id bigint PRIMARY KEY, g bigint NOT NULL)",
-                )
-                .await
-            })
-            .await
+            let create = "CREATE TABLE t (id bigint PRIMARY KEY, g bigint NOT NULL)";
+            say_patiently(&cx, &["DROP TABLE IF EXISTS t", create]).await
         })
     }
 
@@ -196,7 +169,7 @@ impl Workload for Groups {
 
     fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
         Box::pin(async move {
-            if let Some(text) = self.wrong.take() {
+            if let Some(text) = self.blame.take() {
                 return Verdict::Fail(text);
             }
             let found = match self.read_all(&cx).await {

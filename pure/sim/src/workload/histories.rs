@@ -4,9 +4,9 @@
 //! COMMITTED is judged by what that level promises, in real time. Clients move between nodes; a
 //! client whose connection breaks becomes another process of the history.
 
-use super::wire::{LinkError, SimLink};
+use super::blame::{Blame, is_excusable, patiently};
+use super::wire::SimLink;
 use super::{Entry, Scale, Verdict, Workload};
-use crate::client::{Answer, SimError};
 use crate::executor::{SimCx, Task};
 use base::Prng;
 use check::{Demand, History, Judgement, Level};
@@ -30,24 +30,14 @@ const DEMAND: Demand = Demand {
 const ENOUGH: u64 = 100;
 const MORE_MAX: u32 = 150;
 
-/// Attempts at making tables.
-const SETUP_ATTEMPTS_MAX: u32 = 30;
 /// Longer than the clocks of nodes are apart before there are faults.
 pub(super) const CLOCKS_APART_US: u64 = 1_000_000;
 
-/// One entry of the list of workloads for each kind of history.
+/// The entry of a kind of history in the list of workloads.
 macro_rules! entries {
     ($($name:ident: $kind:expr, $about:literal;)*) => {$(
         pub(super) const $name: Entry = Entry {
-            name: match $kind {
-                Kind::ListAppend => "list-append",
-                Kind::Register => "register",
-                Kind::Phantom => "phantom",
-                Kind::Bank => "bank",
-                Kind::Ring => "ring",
-                Kind::Counter => "counter",
-                Kind::HotCounter => "hot-counter",
-            },
+            name: $kind.name(),
             about: $about,
             make: |prng, scale| Rc::new(Histories::draw($kind, prng, scale)),
         };
@@ -74,8 +64,7 @@ pub(super) struct Histories {
     next_process: Cell<u32>,
     committed: Cell<u64>,
     history: RefCell<History>,
-    /// An answer that no fault explains.
-    wrong: RefCell<Option<String>>,
+    pub(super) blame: Blame,
 }
 
 /// What the client of an attempt may do next.
@@ -122,38 +111,12 @@ impl Histories {
             next_process: Cell::new(SETUP_PROCESS + 1),
             committed: Cell::new(0),
             history: RefCell::new(empty(&shape)),
-            wrong: RefCell::default(),
+            blame: Blame::default(),
         }
     }
 
     pub(super) fn process(&self) -> u32 {
         self.next_process.replace(self.next_process.get() + 1)
-    }
-
-    /// Keeps the first thing that no fault explains.
-    pub(super) fn accuse(&self, text: String) {
-        self.wrong.borrow_mut().get_or_insert(text);
-    }
-
-    /// Tells whether a connection can be used further after an answer; accuses of errors that
-    /// nothing explains: no fault, no conflict, and none of `also`.
-    pub(super) fn excuse(
-        &self,
-        doing: &str,
-        result: Result<Answer, SimError>,
-        also: &[&str],
-    ) -> bool {
-        match result {
-            Ok(_) => true,
-            Err(SimError::Lost) => false,
-            Err(SimError::Sql(error)) => {
-                let state = error.state();
-                if !is_excusable(state.as_str()) && !also.contains(&state.as_str()) {
-                    self.accuse(format!("{doing}: {error}"));
-                }
-                true
-            }
-        }
     }
 
     /// A connection with prepared statements to a node of the client's choice.
@@ -164,16 +127,7 @@ impl Histories {
         shape: &Shape,
     ) -> Option<Client<SimLink>> {
         let link = SimLink::connect(cx, node).await.ok()?;
-        match Client::open(link, shape).await {
-            Ok(client) => Some(client),
-            Err(LinkError::Lost) => None,
-            Err(LinkError::Server(error)) => {
-                if !is_excusable(&error.sqlstate) {
-                    self.accuse(format!("preparing: {error}"));
-                }
-                None
-            }
-        }
+        self.blame.prepared(Client::open(link, shape).await)
     }
 
     /// One attempt, which becomes a transaction of the history.
@@ -195,12 +149,12 @@ impl Histories {
                 Next::Another
             }
             Err(Failure::Wrong(text)) => {
-                self.accuse(format!("process {process}: {text}"));
+                self.blame.accuse(format!("process {process}: {text}"));
                 Next::NoMore
             }
             Err(Failure::Aborted(error)) => {
                 if !is_excusable(&error.sqlstate) {
-                    self.accuse(format!("process {process}: {error}"));
+                    self.blame.accuse(format!("process {process}: {error}"));
                 }
                 Next::Again
             }
@@ -212,15 +166,14 @@ impl Histories {
     pub(super) async fn work(&self, cx: &SimCx) {
         let mut more = 0;
         while self.goes_on(cx, &mut more) {
-            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
+            let node = cx.any_node();
             let Some(mut client) = self.open(cx, node, &self.shape).await else {
                 cx.sleep(50_000).await;
                 continue;
             };
             let process = self.process();
             while self.goes_on(cx, &mut more) && self.transact(cx, &mut client, process).await {
-                let pause = cx.rng().below(self.pause_us);
-                cx.sleep(pause).await;
+                cx.pause(self.pause_us).await;
             }
         }
     }
@@ -295,7 +248,7 @@ impl Histories {
 
     /// Judges what has been recorded.
     fn judge(&self) -> Verdict {
-        if let Some(text) = self.wrong.take() {
+        if let Some(text) = self.blame.take() {
             return Verdict::Fail(text);
         }
         let verdict = judge(&self.shape, &self.history.borrow(), self.level, &DEMAND);
@@ -305,46 +258,6 @@ impl Histories {
             Judgement::Inconclusive => Verdict::Inconclusive(verdict.to_string()),
         }
     }
-}
-
-/// Makes tables, again from the start when faults have come between: messages may be lost from the
-/// first moment on.
-pub(super) async fn patiently(
-    cx: &SimCx,
-    make: impl AsyncFn(&mut SimLink) -> Result<(), LinkError>,
-) -> Result<(), String> {
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        let error = match SimLink::connect(cx, 1).await {
-            Ok(mut link) => match make(&mut link).await {
-                Ok(()) => return Ok(()),
-                Err(error) => error,
-            },
-            Err(_) => LinkError::Lost,
-        };
-        let is_excused = match &error {
-            LinkError::Lost => true,
-            // A schema change needs every node; one of an attempt before, whose answer was lost,
-            // may be carried out between two of this one.
-            LinkError::Server(error) => {
-                is_excusable(&error.sqlstate)
-                    || matches!(&*error.sqlstate, "55000" | "42P07" | "2BP01")
-            }
-        };
-        if !is_excused || attempts == SETUP_ATTEMPTS_MAX {
-            return Err(error.to_string());
-        }
-        cx.sleep(100_000).await;
-    }
-}
-
-/// Whether faults and conflicts explain an SQLSTATE: transaction rollback, connection exceptions,
-/// the intervention of an operator (a node that stops), resources, a constraint that two inserts
-/// race for, a row in doubt because a coordinator is away.
-pub(super) fn is_excusable(sqlstate: &str) -> bool {
-    let classes = ["40", "08", "57", "53", "58"];
-    classes.iter().any(|class| sqlstate.starts_with(class)) || matches!(sqlstate, "23505" | "55P03")
 }
 
 impl Workload for Histories {

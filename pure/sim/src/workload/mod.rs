@@ -1,5 +1,6 @@
 //! What clients do to the cluster, and how the result is judged.
 
+mod blame;
 mod constraints;
 mod ddl;
 mod groups;
@@ -11,10 +12,11 @@ pub(crate) mod wire;
 
 use crate::executor::{SimCx, Task};
 use base::Prng;
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 /// The judgement of one run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Verdict {
     /// Nothing wrong was seen, and enough was exercised to have seen it.
     Pass,

@@ -49,9 +49,7 @@ impl Switch {
         let mut more = 0;
         while !cx.stopping() || (self.changes.get() < CHANGES_MIN && more < MORE_MAX) {
             more += u32::from(cx.stopping());
-            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
-            let Ok(mut conn) = cx.connect(node).await else {
-                cx.sleep(50_000).await;
+            let Some(mut conn) = cx.connect_any().await else {
                 continue;
             };
             let protocol = ["two_phase", "leap"][cx.rng().below(2) as usize];
@@ -61,9 +59,9 @@ impl Switch {
                 .set(self.changes.get() + u64::from(result.is_ok()));
             // 55000: a node is down.
             self.rows
+                .blame
                 .excuse("changing the protocol", result, &["55000"]);
-            let pause = cx.rng().below(self.pause_us);
-            cx.sleep(pause).await;
+            cx.pause(self.pause_us).await;
         }
     }
 }

@@ -4,12 +4,13 @@
 //! specification, but every transaction, statement and condition is. Beside the conditions the
 //! database must have gained what was acknowledged, and at most the unknown ones more.
 
-use super::histories::{CLOCKS_APART_US, is_excusable, patiently};
+use super::blame::{Blame, is_excusable, patiently};
+use super::histories::CLOCKS_APART_US;
 use super::wire::{LinkError, SimLink};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::executor::{SimCx, Task};
 use base::Prng;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use workload::tpcc::check::{Ledger, check, read_ledger};
 use workload::tpcc::input::Terminal;
@@ -49,7 +50,7 @@ struct Tpcc {
     pause_us: u64,
     before: Cell<Ledger>,
     counts: [Cell<Count>; 5],
-    wrong: RefCell<Option<String>>,
+    blame: Blame,
 }
 
 impl Tpcc {
@@ -78,12 +79,8 @@ impl Tpcc {
             pause_us: 1 << prng.between(15, 18),
             before: Cell::default(),
             counts: Default::default(),
-            wrong: RefCell::default(),
+            blame: Blame::default(),
         }
-    }
-
-    fn accuse(&self, text: String) {
-        self.wrong.borrow_mut().get_or_insert(text);
     }
 
     async fn load(&self, cx: &SimCx) -> Result<(), String> {
@@ -117,25 +114,17 @@ impl Tpcc {
             let data = String::from_utf8_lossy(&bytes);
             let copied = link.copy_in(&copy, &data).await?;
             if copied != rows {
-                self.accuse(format!("{copy} counted {copied} of {rows} rows"));
+                self.blame
+                    .accuse(format!("{copy} counted {copied} of {rows} rows"));
             }
         }
         Ok(())
     }
 
     async fn open(&self, cx: &SimCx) -> Option<Session<SimLink>> {
-        let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
-        let link = SimLink::connect(cx, node).await.ok()?;
-        match Session::open(link, &sql::all(self.isolation)).await {
-            Ok(session) => Some(session),
-            Err(LinkError::Lost) => None,
-            Err(LinkError::Server(error)) => {
-                if !is_excusable(&error.sqlstate) {
-                    self.accuse(format!("preparing: {error}"));
-                }
-                None
-            }
-        }
+        let link = SimLink::connect(cx, cx.any_node()).await.ok()?;
+        let session = Session::open(link, &sql::all(self.isolation)).await;
+        self.blame.prepared(session)
     }
 
     fn count(&self, kind: Kind, acknowledged: u64, unknown: u64) {
@@ -154,8 +143,7 @@ impl Tpcc {
                 continue;
             };
             while !cx.stopping() && self.transact(cx, &mut session, &mut terminal).await {
-                let pause = cx.rng().below(self.pause_us);
-                cx.sleep(pause).await;
+                cx.pause(self.pause_us).await;
             }
         }
     }
@@ -178,13 +166,13 @@ impl Tpcc {
                 }
                 Err(Failure::Aborted(error)) => {
                     if !is_excusable(&error.sqlstate) {
-                        self.accuse(format!("{input:?}: {error}"));
+                        self.blame.accuse(format!("{input:?}: {error}"));
                         return true;
                     }
                 }
                 Err(Failure::Conflict(_)) => {}
                 Err(Failure::Wrong(text)) => {
-                    self.accuse(text);
+                    self.blame.accuse(text);
                     return true;
                 }
                 Err(Failure::Lost(_)) => return false,
@@ -268,7 +256,7 @@ impl Workload for Tpcc {
 
     fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
         Box::pin(async move {
-            if let Some(text) = self.wrong.take() {
+            if let Some(text) = self.blame.take() {
                 return Verdict::Fail(text);
             }
             // What the faults have left undecided may be in the way for a moment.

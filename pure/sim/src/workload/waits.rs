@@ -4,14 +4,13 @@
 //! Every client stays at its node. What it does is small and has no pauses inside transactions, so
 //! a statement that waits for a lock waits for a client that is at work, or for an outage.
 
-use super::histories::{is_excusable, patiently};
+use super::blame::{Blame, ask_patiently, say_patiently};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::client::{Answer, SimConn, SimError};
 use crate::executor::{SimCx, Task};
 use base::Prng;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
-use workload::wire;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "waits",
@@ -27,8 +26,6 @@ pub(super) const SWITCHING: Entry = Entry {
 
 /// A run with fewer statements proves nothing.
 const DONE_MIN: u64 = 200;
-/// Attempts at the last look, on the healed cluster.
-const LAST_ATTEMPTS: u32 = 30;
 /// Pause of a client between its statements, at most. Microseconds.
 const PAUSE_US: u64 = 20_000;
 
@@ -40,8 +37,7 @@ struct Waits {
     own_rows: i64,
     next_key: Cell<i64>,
     done: Cell<u64>,
-    /// An answer that no fault explains.
-    wrong: RefCell<Option<String>>,
+    blame: Blame,
 }
 
 impl Waits {
@@ -52,7 +48,7 @@ impl Waits {
             own_rows: i64::from(scale.nodes) * 4,
             next_key: Cell::new(1_000),
             done: Cell::new(0),
-            wrong: RefCell::default(),
+            blame: Blame::default(),
         }
     }
 
@@ -100,22 +96,10 @@ impl Waits {
 
     /// Whether the connection goes on.
     fn note(&self, sql: &str, result: Result<Answer, SimError>) -> bool {
-        match result {
-            Ok(_) => {
-                self.done.set(self.done.get() + 1);
-                true
-            }
-            Err(SimError::Lost) => false,
-            Err(SimError::Sql(error)) => {
-                // 55000: a schema change needs all nodes.
-                let refused = self.switches && error.state().as_str() == "55000";
-                if !refused && !is_excusable(error.state().as_str()) {
-                    let text = format!("{sql}: {error}");
-                    self.wrong.borrow_mut().get_or_insert(text);
-                }
-                true
-            }
-        }
+        self.done.set(self.done.get() + u64::from(result.is_ok()));
+        // 55000: a schema change needs all nodes.
+        let also: &[&str] = if self.switches { &["55000"] } else { &[] };
+        self.blame.excuse(sql, result, also)
     }
 
     /// Whether the connection goes on.
@@ -135,21 +119,10 @@ impl Waits {
         true
     }
 
-    /// The rows that every run has. A connection may still break of the last outage.
+    /// The rows that every run has.
     async fn count_own(&self, cx: &SimCx, node: u16) -> Result<Option<i64>, SimError> {
-        let mut attempts = 0;
-        loop {
-            let answer = match cx.connect(node).await {
-                Ok(mut conn) => conn.query("SELECT count(*) FROM own").await,
-                Err(error) => Err(error),
-            };
-            match answer {
-                Ok(answer) => return Ok(answer.int(0, 0)),
-                Err(error) if attempts == LAST_ATTEMPTS => return Err(error),
-                Err(_) => attempts += 1,
-            }
-            cx.sleep(100_000).await;
-        }
+        let answer = ask_patiently(cx, node, "SELECT count(*) FROM own").await?;
+        Ok(answer.int(0, 0))
     }
 
     async fn work(&self, cx: &SimCx, node: u16) {
@@ -159,8 +132,7 @@ impl Waits {
                 continue;
             };
             while !cx.stopping() && self.transact(cx, &mut conn).await {
-                let pause = cx.rng().below(PAUSE_US);
-                cx.sleep(pause).await;
+                cx.pause(PAUSE_US).await;
             }
         }
     }
@@ -182,13 +154,7 @@ impl Workload for Waits {
                      generate_series(0, 3) h"
                 ),
             ];
-            patiently(&cx, async |link| {
-                for statement in &statements {
-                    wire::command(link, statement).await?;
-                }
-                Ok(())
-            })
-            .await
+            say_patiently(&cx, &statements).await
         })
     }
 
@@ -201,7 +167,7 @@ impl Workload for Waits {
 
     fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
         Box::pin(async move {
-            if let Some(text) = self.wrong.take() {
+            if let Some(text) = self.blame.take() {
                 return Verdict::Fail(text);
             }
             for node in 1..=cx.nodes() {
