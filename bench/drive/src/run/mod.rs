@@ -327,41 +327,45 @@ pub fn run<W: Workload>(
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
     progress.stage(&describe_mode(options));
-    let measured = measure(workload, target, options, progress)?;
+    let Measured {
+        share,
+        audits,
+        seen,
+    } = measure(workload, target, options, progress)?;
     let after = workload.ledger()?;
-    let mut audits = workload.findings(measured.audits);
-    audits.extend(workload.reconcile(&before, &after, &measured.share.whole));
+    let mut audits = workload.findings(audits);
+    audits.extend(workload.reconcile(&before, &after, &share.whole));
     let consistency = match options.check {
         true => Some(workload.verify(progress)?),
         false => None,
     };
     let mut response = histogram();
-    for tally in &measured.share.kinds {
+    for tally in &share.kinds {
         response
             .add(&tally.response)
             .expect("all histograms have the same bounds");
     }
-    let kinds = workload.kinds().iter().zip(measured.share.kinds);
+    let kinds = workload.kinds().iter().zip(share.kinds);
     Ok(RunReport {
         description: workload.describe(),
         server,
         target: target.clone(),
         options: options.clone(),
         started_unix_s,
-        paced: measured.paced,
+        paced: workload.pauses_us(&mut workload.terminal(0), 0).is_some(),
         kinds: kinds
             .map(|(name, tally)| KindReport { name, tally })
             .collect(),
         response,
-        deferred: measured.share.deferred,
-        timeline: measured.timeline,
-        overloaded: measured.overloaded,
-        counters: measured.counters,
+        deferred: share.deferred,
+        timeline: seen.timeline,
+        overloaded: seen.overloaded,
+        counters: seen.counters,
         audits,
         consistency,
-        client_cpu: measured.client_cpu,
+        client_cpu: seen.client_cpu,
         client_cores: cpu::cores(),
-        messages: measured.share.messages,
+        messages: share.messages,
     })
 }
 
@@ -384,11 +388,16 @@ pub fn describe_mode(options: &RunnerOptions) -> String {
 struct Measured<A> {
     share: Share,
     audits: Vec<A>,
+    seen: Seen,
+}
+
+/// What the main thread has seen of the measured phase.
+#[derive(Default)]
+struct Seen {
     timeline: Vec<Second>,
     overloaded: Option<String>,
     counters: Counters,
     client_cpu: Option<f64>,
-    paced: bool,
 }
 
 fn measure<W: Workload>(
@@ -403,7 +412,6 @@ fn measure<W: Workload>(
         None => Vec::new(),
     };
     let kinds = workload.kinds().len();
-    let paced = workload.pauses_us(&mut workload.terminal(0), 0).is_some();
     let background = match (0..kinds).any(|kind| workload.is_deferred(kind)) {
         true => (options.clients / 10).clamp(1, 64),
         false => 0,
@@ -440,23 +448,13 @@ fn measure<W: Workload>(
             None => Ok(audits),
         }
     })?;
-    let Watch {
-        timeline,
-        overloaded,
-        counters,
-        client_cpu,
-        ..
-    } = watch;
-    let mut sum = Share::new(kinds);
-    stage.each_share(|share| sum.merge(share));
+    let seen = watch.seen;
+    let mut share = Share::new(kinds);
+    stage.each_share(|other| share.merge(other));
     Ok(Measured {
-        share: sum,
+        share,
         audits,
-        timeline,
-        overloaded,
-        counters,
-        client_cpu,
-        paced,
+        seen,
     })
 }
 
@@ -464,10 +462,7 @@ fn measure<W: Workload>(
 struct Watch<'a, W: Workload> {
     stage: &'a Stage<'a, W>,
     kinds: usize,
-    timeline: Vec<Second>,
-    overloaded: Option<String>,
-    counters: Counters,
-    client_cpu: Option<f64>,
+    seen: Seen,
     aborts_before: u64,
 }
 
@@ -476,10 +471,7 @@ impl<'a, W: Workload> Watch<'a, W> {
         Watch {
             stage,
             kinds,
-            timeline: Vec::new(),
-            overloaded: None,
-            counters: Counters::new(),
-            client_cpu: None,
+            seen: Seen::default(),
             aborts_before: 0,
         }
     }
@@ -494,11 +486,11 @@ impl<'a, W: Workload> Watch<'a, W> {
         let cpu_before = CpuReading::now();
         self.sleep_seconds(start, end, &mut second, progress);
         if let (Some(before), Some(after)) = (cpu_before, CpuReading::now()) {
-            self.client_cpu = Some(after.share_since(&before, cpu::cores()));
+            self.seen.client_cpu = Some(after.share_since(&before, cpu::cores()));
         }
-        self.overloaded = self.stage.fell_behind();
+        self.seen.overloaded = self.stage.fell_behind();
         let counters_after = read_counters(self.stage.target);
-        self.counters = difference(&counters_before, &counters_after);
+        self.seen.counters = difference(&counters_before, &counters_after);
     }
 
     /// Sleeps until `until` after `start` and takes note of every full second on the way.
@@ -556,7 +548,7 @@ impl<'a, W: Workload> Watch<'a, W> {
         live.p50_us = response.value_at_quantile(0.5);
         live.p99_us = response.value_at_quantile(0.99);
         live.aborts = aborts.into_iter().collect();
-        self.timeline.push(Second {
+        self.seen.timeline.push(Second {
             second,
             measured,
             committed: live.committed.clone(),
