@@ -20,69 +20,53 @@ pub struct Target {
 /// All decoders that read bytes which somebody else, or an earlier life of the node, wrote. The
 /// last one reads what other programs recorded.
 pub const TARGETS: &[Target] = &[
-    Target {
-        name: "wire",
-        decode: wire::fuzz,
-        corpus: corpus::wire,
-        reseal: None,
-    },
-    Target {
-        name: "frames",
-        decode: runtime::frame::fuzz,
-        corpus: corpus::frames,
-        reseal: Some(reseal::frames),
-    },
-    Target {
-        name: "record",
-        decode: journal::fuzz_record,
-        corpus: corpus::records,
-        reseal: None,
-    },
-    Target {
-        name: "segment",
-        decode: journal::fuzz_segment,
-        corpus: corpus::segments,
-        reseal: Some(reseal::segment),
-    },
-    Target {
-        name: "checkpoint",
-        decode: journal::fuzz_checkpoint,
-        corpus: corpus::checkpoints,
-        reseal: Some(reseal::checkpoint),
-    },
-    Target {
-        name: "manifest",
-        decode: journal::fuzz_manifest,
-        corpus: corpus::manifests,
-        reseal: Some(reseal::manifest),
-    },
-    Target {
-        name: "sql",
-        decode: sql_text,
-        corpus: corpus::sql,
-        reseal: None,
-    },
-    Target {
-        name: "program",
-        decode: program,
-        corpus: corpus::programs,
-        reseal: None,
-    },
-    Target {
-        name: "history",
-        decode: history,
-        corpus: corpus::histories,
-        reseal: None,
-    },
+    target("wire", wire::fuzz, corpus::wire, None),
+    target(
+        "frames",
+        runtime::frame::fuzz,
+        corpus::frames,
+        Some(reseal::frames),
+    ),
+    target("record", journal::fuzz_record, corpus::records, None),
+    target(
+        "segment",
+        journal::fuzz_segment,
+        corpus::segments,
+        Some(reseal::segment),
+    ),
+    target(
+        "checkpoint",
+        journal::fuzz_checkpoint,
+        corpus::checkpoints,
+        Some(reseal::checkpoint),
+    ),
+    target(
+        "manifest",
+        journal::fuzz_manifest,
+        corpus::manifests,
+        Some(reseal::manifest),
+    ),
+    target("sql", sql_text, corpus::sql, None),
+    target("program", program, corpus::programs, None),
+    target("history", history, corpus::histories, None),
 ];
 
+const fn target(
+    name: &'static str,
+    decode: fn(&[u8]),
+    corpus: fn() -> Vec<Vec<u8>>,
+    reseal: Option<fn(&mut [u8])>,
+) -> Target {
+    Target {
+        name,
+        decode,
+        corpus,
+        reseal,
+    }
+}
+
 /// A decoder with a bug: it trusts a length. The harness must find it, or it finds nothing.
-pub const PLANTED: Target = Target {
-    name: "planted",
-    decode: trusts_a_length,
-    corpus: corpus::planted,
-    reseal: None,
-};
+pub const PLANTED: Target = target("planted", trusts_a_length, corpus::planted, None);
 
 /// Parses text; statements must lie inside of it.
 fn sql_text(bytes: &[u8]) {
