@@ -216,6 +216,13 @@ impl TwoPhase {
             Stop::Journal => self.jobs.await_journal(job.id),
             Stop::Fail(_) => unreachable!("a failed job is answered, not parked"),
         }
+        if let Origin::Remote {
+            from,
+            reference: Reference::Read(read),
+        } = job.origin
+        {
+            self.reads_in.insert((from, job.txn, read));
+        }
         self.jobs.insert(job.id, job);
         self.plan_doubt_look(cx.now);
     }

@@ -69,7 +69,7 @@ mod tests;
 
 pub use message::Message;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
@@ -136,6 +136,8 @@ pub struct TwoPhase {
     jobs: Jobs<Job>,
     /// Snapshot reads that wait for promises.
     promise_waits: Vec<u64>,
+    /// Reads of other shards, with their transactions and numbers, that have stopped here.
+    reads_in: BTreeSet<(ShardId, TxnId, u64)>,
     installed: Installed,
     /// Position of the last record that says how a promise ended: acknowledgements wait for it.
     resolved: Position,

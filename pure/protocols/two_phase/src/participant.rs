@@ -41,12 +41,7 @@ impl TwoPhase {
         let txn = message.txn;
         let reference = Reference::Read(request.read);
         let origin = Origin::Remote { from, reference };
-        let repeated = self.is_remote(from)
-            && self
-                .jobs
-                .values()
-                .any(|job| job.txn == txn && job.origin == origin);
-        if repeated {
+        if self.is_remote(from) && self.reads_in.contains(&(from, txn, request.read)) {
             self.say(cx, from, txn, message.attempt, Body::Working(reference));
             return;
         }
@@ -273,6 +268,11 @@ impl TwoPhase {
         result: Result<OpResult, OpError>,
     ) {
         let (txn, attempt) = (job.txn, job.attempt);
+        if let Reference::Read(read) = reference
+            && !self.reads_in.is_empty()
+        {
+            self.reads_in.remove(&(from, txn, read));
+        }
         let wrote = self.has_written(txn);
         let wait = job.wait;
         let mut reply = Reply {
