@@ -67,7 +67,7 @@ fn placement(core: &Core, database: &str) -> RowBatch {
         return batch;
     };
     for table in database.tables.values() {
-        for index in core::iter::once(&table.primary).chain(&table.secondary) {
+        for index in table.indexes() {
             let (counts, slots) = core.store.index_counts(index.id);
             batch.push([
                 text(&table.name),
@@ -165,12 +165,9 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
     // Rows of other databases may be among them: a few more are looked at.
     let moving = core.protocols.moving().into_iter();
     for hot in moving.flat_map(|rows| rows.hottest(4 * count)) {
-        let tables = database.tables.values();
-        let mut indexes = tables.flat_map(|table| {
-            let all = core::iter::once(&table.primary).chain(&table.secondary);
-            all.map(move |index| (table, index))
-        });
-        let Some((table, index)) = indexes.find(|(_, index)| index.id == hot.key.index) else {
+        let mut tables = database.tables.values();
+        let found = tables.find_map(|table| Some((table, table.index_by_id(hot.key.index)?)));
+        let Some((table, index)) = found else {
             continue;
         };
         let owner = hot
@@ -192,13 +189,7 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
 fn sizes(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(2);
     for database in core.catalog.databases.values() {
-        let tables = database.tables.values();
-        let indexes = tables.flat_map(|table| {
-            let secondary = table.secondary.iter().map(|index| index.id);
-            core::iter::once(table.primary.id).chain(secondary)
-        });
-        let sequences = database.sequences.values().map(|sequence| sequence.id);
-        for index in indexes.chain(sequences) {
+        for index in database.key_spaces() {
             let (counts, _) = core.store.index_counts(index);
             let bytes = Datum::Int(counts.bytes as i64);
             batch.push([Datum::Int(i64::from(index.0)), bytes]);
