@@ -9,7 +9,7 @@ use base::{ShardId, Ts, TxnId};
 use local::record::commit_few;
 use txn::{AbortReason, Asked, OpId, OpReply, OpResult, Outcome, Submitted};
 
-/// A shard that has not confirmed the locks that it gave in one of its lives.
+/// A shard that has not confirmed the locks that it gave in the life `life`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unconfirmed {
     pub(crate) shard: ShardId,
@@ -39,7 +39,7 @@ impl Leap {
         self.commit_asked(cx, txn, id, OpResult::Done)
     }
 
-    /// Commits; how that ends is no failure of an operation.
+    /// Commits. An abort is the outcome of the commit, not an error of an operation.
     pub(crate) fn commit_asked(
         &mut self,
         cx: &mut Cx<'_>,
@@ -76,7 +76,7 @@ impl Leap {
         if cx.journal.is_full() && writes {
             return self.fail(cx, txn, AbortReason::DiskFull(self.shard));
         }
-        // One operation that read at one shard did so at one moment.
+        // A transaction of one operation that read at one shard read at one moment.
         let once = !writes && state.ops == 1 && state.visited.len() == 1;
         let node = self.shard.node();
         let visited = state.visited.iter();
@@ -91,7 +91,7 @@ impl Leap {
         let commit_ts = cx.clock.tick(cx.now);
         let state = &self.coord.txns[&txn];
         if once && state.read_at > Ts::ZERO {
-            // Its place is where it read: the shard may restart before it hears of a later one.
+            // It commits at its read: the shard may restart before it hears of a later time.
             let commit_ts = state.read_at;
             return Submitted::Ready(self.finish(cx, txn, commit_ts, result));
         }
@@ -106,7 +106,7 @@ impl Leap {
         self.confirm(cx, txn, commit_ts, phase, unconfirmed)
     }
 
-    /// Asks shards of other nodes whether they still hold a transaction's locks of their lives.
+    /// Asks shards of other nodes whether they still hold the locks that they gave in those lives.
     fn confirm(
         &mut self,
         cx: &mut Cx<'_>,
@@ -154,7 +154,7 @@ impl Leap {
         };
         if !holds {
             let asked = self.coord.confirms.get((txn, from));
-            // The same life of it has not heard from this shard for a while.
+            // The shard is in that life, but has not heard from this one for a while.
             let present = self.peers.life(from.node());
             let reason = match asked.is_some_and(|asked| asked.life == present) {
                 true => AbortReason::Unreachable(from),
@@ -170,7 +170,7 @@ impl Leap {
         }
     }
 
-    /// Journals and installs the writes. From here on it is committed.
+    /// Journals and installs the writes. From here on the transaction is committed.
     fn finish(&mut self, cx: &mut Cx<'_>, txn: TxnId, commit_ts: Ts, result: OpResult) -> OpReply {
         let shipments = self.shipments(txn);
         let state = self.coord.txns.of(txn);
@@ -184,7 +184,7 @@ impl Leap {
             let (state, scratch) = (self.coord.txns.of(txn), &mut self.scratch);
             let written = &mut state.written;
             let position = written.commit(cx, installed, bulks, scratch, txn, commit_ts);
-            // Without one, all of it is owed to owners.
+            // Without writes here, owners get all that the transaction has changed.
             let position =
                 position.unwrap_or_else(|| commit_few(cx, installed, scratch, txn, commit_ts, &[]));
             wait = wait.max(position);
@@ -209,7 +209,7 @@ impl Leap {
         }
     }
 
-    /// Rolls back and answers what is outstanding. Without effect after the end.
+    /// Rolls back and answers outstanding operations. Does nothing after the end.
     pub(crate) fn abort_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) {
         let open = self.coord.is_open(txn);
         if open && self.is_entrusted(txn) {
@@ -220,13 +220,13 @@ impl Leap {
         }
     }
 
-    /// Rolls back what was to be answered with something else.
+    /// Rolls back, and answers with the reason in place of a result.
     pub(crate) fn fail(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) -> Submitted {
         self.abort_txn(cx, txn, reason.clone());
         Submitted::Ready(OpReply::failed(reason))
     }
 
-    /// Sets the outcome, frees the locks everywhere, and answers all that is still outstanding.
+    /// Sets the outcome, frees the locks on all shards, and answers all outstanding operations.
     pub(crate) fn end_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, outcome: Outcome) {
         let here = self.shard.node();
         let state = self.coord.txns.of(txn);
@@ -247,12 +247,12 @@ impl Leap {
         state.cost.messages_in_node += told.len() as u32 - remote;
         let cost = state.cost;
         let wait = state.wait;
-        // A guest is counted where it came from.
+        // An errand of another shard is counted there.
         if state.guest.is_none() {
             cx.note_end(txn, &outcome, &cost);
         }
         for shard in told {
-            // It tells its clock as well: later commits there lie above this one.
+            // It also advances the shard's clock: later commits there lie above this one.
             self.say(cx, shard, Body::Release(txn));
         }
         self.release_locks(txn);
@@ -285,7 +285,7 @@ impl Leap {
         self.fail_reads(cx, reads, &reason);
     }
 
-    /// Shards that may hold locks for a transaction that ends; its scans there need nothing more.
+    /// Shards that may hold locks for a transaction that ends. Its scans there need no more rows.
     fn take_visited(&mut self, txn: TxnId) -> Vec<ShardId> {
         let own = self.shard;
         let state = self.coord.txns.of(txn);
@@ -300,7 +300,7 @@ impl Leap {
         told
     }
 
-    /// Drops what the transaction's scans elsewhere still fetch from here.
+    /// Drops fetches from this shard for scans of the transaction on other shards.
     fn drop_fetches(&mut self, txn: TxnId) {
         for id in self.guests.jobs(txn) {
             self.drop_job(id);

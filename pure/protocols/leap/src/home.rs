@@ -75,7 +75,7 @@ pub(crate) struct Incoming {
     pub(crate) reclaim: Option<ShardId>,
 }
 
-/// Who is to get a row: the shard, its life, and the number under which it has asked.
+/// The shard that is to get a row, its life, and the number of its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Want {
     pub(crate) to: ShardId,
@@ -95,10 +95,10 @@ pub(crate) struct Grant {
     pub(crate) key: Key,
     pub(crate) from: ShardId,
     pub(crate) want: Want,
-    /// The request that this grant answers.
+    /// Requester and number of the request that this grant answers.
     pub(crate) request: (ShardId, u64),
     pub(crate) priority: Priority,
-    /// The owner has restarted: the requester is asked to refuse.
+    /// The owner has restarted: the requester is asked to refuse the grant.
     pub(crate) cancel: bool,
     /// Earlier grants of the row that came to nothing; the owner may know one in place of this.
     pub(crate) older: Vec<Otag>,
@@ -455,7 +455,7 @@ impl Leap {
         }
     }
 
-    /// The requester says that it has the row.
+    /// The requester has the row, and may not have it durably yet.
     pub(crate) fn transferred(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let grant = self.home.close_grant(otag);
         let key = grant.key;
@@ -512,7 +512,7 @@ impl Leap {
         self.wake_movers();
     }
 
-    /// The new owner has the row durably: the backup may go.
+    /// The new owner has the row durably, so the backup is dropped.
     pub(crate) fn settle(&mut self, cx: &mut Cx<'_>, otag: Otag, evict: bool) {
         let Some(settling) = self.home.end_settling(otag) else {
             return;
@@ -588,7 +588,7 @@ impl Leap {
         self.enqueue(cx, self.shard, seq, incoming);
     }
 
-    /// As [`Leap::reclaim`], in the place of `request`.
+    /// As [`Leap::reclaim`], in the queue place of `request`.
     pub(crate) fn reclaim_now(
         &mut self,
         cx: &mut Cx<'_>,
@@ -599,7 +599,7 @@ impl Leap {
     ) {
         let before = self.home.settling_of.get(key).copied();
         if let Some(before) = before.filter(|otag| self.home.settling[otag].backup == backup) {
-            // The backup becomes the row again; the transfer that it was made for is void.
+            // The backup becomes the row again, so the transfer for which it was made is void.
             let settling = self.home.end_settling(before);
             let settling = settling.expect("listed by its row");
             older.extend(settling.older);
@@ -616,7 +616,7 @@ impl Leap {
         }
         let otag = self.home.next_otag(cx.incarnation);
         let incoming = self.home.request(request);
-        // The request in this place is over; the reclaim takes the place.
+        // That request is over; the reclaim takes its place.
         let priority = incoming.priority;
         let entry = self.home.away(key);
         entry.grant = Some(otag);
@@ -656,7 +656,7 @@ impl Leap {
     }
 }
 
-/// The name of a request in the queue, which is a lock table.
+/// The name of a request in the queue. The queue is a lock table, so the name is a transaction's.
 pub(crate) fn place(from: ShardId, incarnation: u32, seq: u64) -> TxnId {
     TxnId {
         shard: from,

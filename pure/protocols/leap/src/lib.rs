@@ -1,9 +1,9 @@
 //! LEAP: rows move to the transaction, which then commits with one local record.
 //!
 //! One [`Leap`] per shard plays all parts. The *coordinator* is the shard where a transaction runs;
-//! it *requests* rows that it does not own. The *home* of a row is the shard of its slot: it knows
-//! who owns the row and grants it to one requester at a time. The *owner* gives it up when no
-//! transaction of its own is in the way, and keeps a backup until the new owner has it durably.
+//! it *requests* rows that it does not own. The *home* of a row is the shard of its slot. It knows
+//! the owner and grants the row to one requester at a time. The *owner* gives the row up when no
+//! local transaction is in the way, and keeps a backup until the new owner has it durably.
 //!
 //! ```text
 //! requester ──OwnerRequest──> home ──TransferRequest(otag)──> owner
@@ -15,8 +15,8 @@
 //! Which file does what: `docs/protocols/leap-code.md`.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
-//! * a row has at most one owner; the owner table of its home names it, or knows the one grant that
-//!   is on its way;
+//! * a row has at most one owner; the owner table of its home names the owner, or knows the one
+//! grant under which the row is on its way;
 //! * a row is locked where its transaction runs before it is requested, and no row leaves while a
 //!   transaction of its owner has a lock on it;
 //! * a version leaves its node only when its record is durable, and a backup goes only when the
@@ -91,7 +91,7 @@ use visit::Visit;
 /// Settings of the protocol on one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// What every protocol may be set to.
+    /// Settings that every protocol has.
     pub limits: Limits,
     /// Largest number of versions that travel with a row. The new owner refuses snapshots below
     /// the oldest of them.
@@ -129,7 +129,7 @@ impl Default for Settings {
 #[derive(Default)]
 pub struct Leap {
     shard: ShardId,
-    /// As [`txn::Cx::placement`] says, known from [`txn::Protocol::recover`] on.
+    /// As [`txn::Cx::placement`], from [`txn::Protocol::recover`] on.
     placement: Placement,
     settings: Settings,
     locks: LockTable,
@@ -140,7 +140,7 @@ pub struct Leap {
     /// Operations that wait: for a lock, a row, or their turn.
     jobs: Jobs<Job>,
     guests: Guests,
-    /// Scans that wait for a row to arrive somewhere.
+    /// Numbers of jobs that wait for a row which is on its way to some shard.
     moving_waits: Vec<u64>,
     /// Locks that transactions of other shards hold here.
     visits: Asks<TxnId, Visit>,
@@ -148,7 +148,7 @@ pub struct Leap {
     errands: Errands,
     /// Formulas that this shard holds for transactions of other shards.
     pendings: Pendings,
-    /// Copies of rows: those that this shard has given, and those that it has got.
+    /// Copies of rows that this shard has given, and copies that it has got.
     sharing: Sharing,
     /// Fetches that scans of this shard wait for.
     fetches: Asks<u64, Fetching>,
@@ -168,7 +168,7 @@ pub struct Leap {
     /// Messages of this shard to itself.
     loopback: VecDeque<message::Body>,
     moves: Moves,
-    /// Arrivals of rows in a second; `moves_out` counts departures.
+    /// Arrivals of rows within the last second; `moves_out` counts departures.
     moves_in: Rate,
     moves_out: Rate,
     scratch: Vec<u8>,
@@ -176,7 +176,7 @@ pub struct Leap {
     printed: Option<base::Planted>,
 }
 
-/// What a protocol may touch, for this protocol's messages.
+/// What a protocol may touch, with the messages of this one.
 pub(crate) type Cx<'a> = txn::Cx<'a, Message>;
 
 impl Leap {
@@ -191,7 +191,7 @@ impl Leap {
         leap
     }
 
-    /// Changes the settings; takes effect for what starts later.
+    /// Changes the settings, for operations and messages that begin later.
     pub fn set_settings(&mut self, settings: Settings) {
         self.settings = settings;
         self.bulks.set_slice(settings.slice_units);
@@ -234,7 +234,7 @@ impl Leap {
         self.printed == Some(rule)
     }
 
-    /// A position before every record of this shard: an effect that waits for it is not held back.
+    /// A position before every record of this shard: an effect with this position does not wait.
     pub(crate) const NOTHING: Position = Position(0);
 }
 

@@ -1,4 +1,4 @@
-//! What shards say to one another. `docs/protocols/leap.md` has the table of messages.
+//! The messages between shards. `docs/protocols/leap.md` has the table of messages.
 
 use crate::home::Want;
 use alloc::boxed::Box;
@@ -9,96 +9,96 @@ use serde::{Deserialize, Serialize};
 use store::Formula;
 use txn::{AbortReason, Head, LockMode, Op, OpError, OpResult, Outcome, Priority, TxnOptions};
 
-/// One message.
+/// One message from a shard to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// What every message says.
+    /// The fields that every message has.
     pub head: Head,
-    /// What it says.
+    /// The kind of the message, with its fields.
     pub body: Body,
 }
 
-/// The kinds of messages. First those that move rows, then those of transactions whose reads stay
+/// The kinds of messages: first those that move rows, then those of transactions whose reads stay
 /// where the rows are, then those of recovery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Body {
-    /// Requester to home: I want this row. Repeated until answered.
+    /// Requester to home: asks for a row. Repeated until answered.
     OwnerRequest(Box<OwnerRequest>),
-    /// Home to owner: give this row away. Repeated until the requester informs.
+    /// Home to owner: asks it to give a row away. Repeated until the requester informs.
     TransferRequest(Box<TransferRequest>),
-    /// Owner to requester: here it is.
+    /// Owner to requester: the versions of the row.
     Response(Box<Response>),
-    /// Owner or home to requester: no.
+    /// Owner or home to requester: the row does not come.
     Refused(Box<Refused>),
-    /// Home to requester: your repeated request is being worked on; by this owner, if it was asked.
+    /// Home to requester: it deals with the request of this number; this owner was asked, if any.
     Working(u64, Option<ShardId>),
-    /// Owner to home: your repeated request waits for a lock.
+    /// Owner to home: the repeated request waits for a lock.
     Waiting(Otag),
-    /// Owner to home: these have left, and their requesters cannot be reached from here.
+    /// Owner to home: these rows have left, and the owner cannot reach their requesters.
     Stranded(Vec<Otag>),
-    /// Requester to home: what became of grants. Owner to home: refused, and the requester cannot
-    /// be told.
+    /// Requester to home: the fates of grants. Owner to home: a grant was refused, and the owner
+    /// cannot reach the requester.
     Inform(Inform),
-    /// Home to requester, in answer to repeated informs: these are dealt with.
+    /// Home to requester, in answer to repeated informs: the home has dealt with these grants.
     Settled(Vec<Otag>),
     /// Home to the former owner: forget these backups.
     ReleaseAck(ReleaseAck),
-    /// Former owner to home: may I forget these?
+    /// Former owner to home: asks which of these backups may be forgotten.
     Unacked(Vec<(Key, Otag)>),
-    /// Home to owner: the index of these is gone, and nobody owns them any more.
+    /// Home to owner: the index of these rows was dropped, so the rows have no owner any more.
     Forget(Vec<(Key, Otag)>),
-    /// Home to reader: a copy of the row.
+    /// Home to reader: a copy of the row, in answer to a shared request.
     Share(Box<Share>),
-    /// Home to reader: give the copy up. Repeated until answered.
+    /// Home to reader: asks it to give the copy up. Repeated until answered.
     Recall(Box<Recall>),
-    /// The answer to that.
+    /// Reader to home: the copy is gone, or the writer must be rolled back.
     Recalled(Box<Recalled>),
-    /// Home to requester: the owner has restarted. If you have not got it, refuse it.
+    /// Home to requester: the owner has restarted. A requester without the row refuses the grant.
     Cancel(Key, Otag),
 
-    /// Coordinator: read or scan this where it is. Executed as often as it comes.
+    /// Coordinator: a read or scan, executed where the rows are as often as the message comes.
     Read(Box<ReadRequest>),
     /// The answer to a read.
     Reply(Box<ReadReply>),
-    /// A repeated read or fetch is being worked on.
+    /// The repeated read, fetch or errand of this number is being dealt with.
     Reading(u64),
-    /// Home of a scan to an owner: rows of the scan that are with you.
+    /// Home of a scan to an owner: asks for rows of the scan.
     Fetch(Box<Fetch>),
     /// The answer to a fetch.
     Fetched(Box<Fetched>),
     /// Coordinator to an owner: run and commit this transaction. Repeated until answered.
     Entrust(Box<Entrust>),
-    /// The answer: always the same.
+    /// Owner to coordinator: the result of an errand, always the same.
     Performed(Box<Performed>),
-    /// Coordinator to an owner: how the transaction of formulas that it holds has ended.
+    /// Coordinator to an owner: how a transaction has ended whose formulas the owner holds.
     Resolve(Resolve),
-    /// Owner to coordinator: they are applied, durably.
+    /// Owner to coordinator: the formulas of this transaction are applied durably.
     Applied(TxnId),
-    /// Owner to coordinator: how has this transaction ended, whose formulas I hold?
+    /// Owner to coordinator: asks how a transaction has ended whose formulas the owner holds.
     Undecided(TxnId),
-    /// The answer: it has not, and it will commit above this.
+    /// Coordinator to owner: the transaction has not ended, and will commit above this timestamp.
     StillOpen(TxnId, Ts),
-    /// Coordinator: do you still hold my locks? I am about to commit.
+    /// Coordinator about to commit: asks whether the receiver still holds the transaction's locks.
     Confirm(Confirm),
-    /// The answer to that.
+    /// Participant to coordinator: the answer to `Confirm`.
     Confirmed {
         /// Which transaction.
         txn: TxnId,
-        /// Yes.
+        /// Whether the sender still holds its locks.
         holds: bool,
     },
-    /// Coordinator: it is over, give up its locks.
+    /// Coordinator: the transaction has ended, so the receiver frees its locks.
     Release(TxnId),
-    /// Participant: what has become of it?
+    /// Participant: asks whether the transaction still runs.
     Inquire(TxnId),
-    /// Coordinator: it is still running.
+    /// Coordinator: the transaction still runs.
     Running(TxnId),
 
-    /// Restarted home: tell me what you have of mine.
+    /// Restarted home: asks which of its rows the receiver has.
     Ask,
     /// What the sender owns or backs up of the receiver's rows.
     Claims(Box<Claims>),
-    /// The answer to claims.
+    /// Home to a restarted shard: which of its claims stand.
     Verdicts(Box<Verdicts>),
 }
 
@@ -107,13 +107,13 @@ pub enum Body {
 pub struct OwnerRequest {
     /// Counts the requests of the sender in this life.
     pub seq: u64,
-    /// All below towards this home are over.
+    /// Requests of the sender to this home with smaller numbers are over.
     pub floor: u64,
     /// Which row.
     pub key: Key,
-    /// In whose name.
+    /// Priority of the transaction that asks.
     pub priority: Priority,
-    /// To read it only: a copy will do.
+    /// The transaction only reads the row: a copy is enough.
     pub shared: bool,
 }
 
@@ -124,13 +124,13 @@ pub struct Share {
     pub tag: Otag,
     /// Life of the reader that asked.
     pub to_incarnation: u32,
-    /// Its request.
+    /// Number of the request.
     pub seq: u64,
     /// Which row.
     pub key: Key,
-    /// Its newest version. No row: there is none, and whatever was committed on it lies below.
+    /// Newest version. A tombstone: the row is absent, and was removed at or below the timestamp.
     pub version: MovedVersion,
-    /// Between shards of one node: position of the version's record.
+    /// Position of the version's record, for a reader on the same node.
     pub position: Position,
 }
 
@@ -139,9 +139,9 @@ pub struct Share {
 pub struct Recall {
     /// Which row.
     pub key: Key,
-    /// Which copy.
+    /// Tag of the copy.
     pub tag: Otag,
-    /// In whose name.
+    /// Priority of the transaction that is to write the row.
     pub priority: Priority,
 }
 
@@ -150,11 +150,11 @@ pub struct Recall {
 pub struct Recalled {
     /// Which row.
     pub key: Key,
-    /// Which copy.
+    /// Tag of the copy.
     pub tag: Otag,
-    /// In whose name it was called back.
+    /// The transaction for which the copy was called back.
     pub writer: TxnId,
-    /// Why that transaction must be rolled back; `None`: the copy is gone.
+    /// Why `writer` must be rolled back; `None`: the copy is gone.
     pub refused: Option<AbortReason>,
 }
 
@@ -165,17 +165,17 @@ pub struct TransferRequest {
     pub otag: Otag,
     /// Older grants of this home are over.
     pub floor: Otag,
-    /// Life of the owner that is meant; 0: any.
+    /// Life of the owner that the message is for; 0: any.
     pub expected: u32,
     /// Which row.
     pub key: Key,
-    /// To whom. The owner itself: it stays, under the new tag.
+    /// New owner. If that is the present owner, the row stays, under the new otag.
     pub to: ShardId,
     /// Life of the requester that asked.
     pub to_incarnation: u32,
-    /// Its request.
+    /// Number of the request.
     pub seq: u64,
-    /// In whose name.
+    /// Priority of the transaction that asks.
     pub priority: Priority,
 }
 
@@ -185,12 +185,12 @@ impl TransferRequest {
     }
 }
 
-/// A version on its way; `None` is a tombstone.
+/// A version that travels between shards; without `row` it is a tombstone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MovedVersion {
-    /// Its commit timestamp.
+    /// Commit timestamp of the version.
     pub commit_ts: Ts,
-    /// Its row.
+    /// Encoded row; `None`: the version is a tombstone.
     pub row: Option<Box<[u8]>>,
 }
 
@@ -205,15 +205,15 @@ pub struct Response {
     pub floor: Otag,
     /// Life of the requester that asked.
     pub to_incarnation: u32,
-    /// Its request.
+    /// Number of the request.
     pub seq: u64,
     /// Which row.
     pub key: Key,
-    /// Its versions from the newest on, as far as readers may need them.
+    /// Versions from the newest on, as far back as readers may need them.
     pub versions: Vec<MovedVersion>,
-    /// Snapshots below this cannot be answered from `versions`.
+    /// The new owner refuses snapshots below this: `versions` does not reach so far back.
     pub since: Ts,
-    /// Between shards of one node: position of the newest version's record.
+    /// Position of the newest version's record, for a requester on the same node.
     pub position: Position,
 }
 
@@ -222,40 +222,40 @@ pub struct Response {
 pub struct Refused {
     /// The home.
     pub home: ShardId,
-    /// The grant that is used up; `None`: the home had not granted yet.
+    /// The grant, which is used up; `None`: the home had not granted yet.
     pub otag: Option<Otag>,
     /// Life of the requester that asked.
     pub to_incarnation: u32,
-    /// Its request.
+    /// Number of the request.
     pub seq: u64,
-    /// Why the transaction must be rolled back; `None`: ask again.
+    /// Why the transaction must be rolled back; `None`: the requester asks again.
     pub reason: Option<AbortReason>,
 }
 
-/// What became of a grant.
+/// The fate of a grant, as the requester (or the owner that refused) tells the home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Fate {
     /// The row has arrived.
     Acquired,
-    /// And the record of that is durable.
+    /// The row has arrived, and the record of its arrival is durable.
     Durable,
-    /// It will never be accepted.
+    /// The requester will never accept the grant.
     Refused,
 }
 
 /// See [`Body::Inform`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Inform {
-    /// Grants of the receiver.
+    /// Grants of the receiver, with their fates.
     pub fates: Vec<(Otag, Fate)>,
-    /// It was said before: the home is to answer what it has dealt with.
+    /// The message is repeated: the home answers which of these grants it has dealt with.
     pub again: bool,
 }
 
 /// See [`Body::ReleaseAck`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReleaseAck {
-    /// The rows, and the grants under which they went.
+    /// The rows, with the grants under which they left.
     pub keys: Vec<(Key, Otag)>,
     /// Older grants of this home are over.
     pub floor: Otag,
@@ -266,15 +266,15 @@ pub struct ReleaseAck {
 pub struct ReadRequest {
     /// The transaction; its shard is the coordinator and gets the answer.
     pub txn: TxnId,
-    /// Priority and limits.
+    /// Priority and limits of the transaction.
     pub options: TxnOptions,
     /// Number of the read at the coordinator.
     pub number: u64,
-    /// Catalog version of the plan.
+    /// Catalog version for which the operation was planned.
     pub planned: u64,
-    /// It is the only operation of its transaction so far: it may wait whatever its age.
+    /// The read is the only operation of its transaction so far: it waits for a lock at any age.
     pub alone: bool,
-    /// One-way delays between nodes until it was sent on.
+    /// Number of one-way delays between nodes before this message.
     pub delays: u32,
     /// A get of a snapshot, or a scan.
     pub op: Op,
@@ -287,15 +287,15 @@ pub struct ReadReply {
     pub txn: TxnId,
     /// Number of the read.
     pub number: u64,
-    /// What was found; `None`: the row is not here, ask its home again.
+    /// Result of the read; `None`: the row is not at the sender, so its home is asked again.
     pub result: Option<Result<OpResult, OpError>>,
-    /// Drawn when it was answered: what is written later over what was read lies above it.
+    /// Clock of the sender at the answer: a later write over what was read commits above this.
     pub at: Ts,
-    /// Shards that hold locks of the transaction since, with their incarnation.
+    /// Shards that hold locks of the transaction because of the read, with their incarnations.
     pub visited: Vec<(ShardId, u32)>,
-    /// Between shards of one node: position that an answer built from this waits for.
+    /// Position for which an answer with this result waits, for a receiver on the same node.
     pub wait: Position,
-    /// One-way delays between nodes until it was sent.
+    /// Number of one-way delays between nodes before this message.
     pub delays: u32,
 }
 
@@ -304,19 +304,19 @@ pub struct ReadReply {
 pub struct Entrust {
     /// The transaction; its shard is the coordinator and gets the answer.
     pub txn: TxnId,
-    /// Priority and limits.
+    /// Priority and limits of the transaction.
     pub options: TxnOptions,
-    /// Number of the errand at the coordinator: it is run at most once.
+    /// Number of the errand at the coordinator. An errand runs at most once.
     pub number: u64,
-    /// Errands of the sender to this shard below this are over.
+    /// Errands of the sender to this shard with smaller numbers are over.
     pub floor: u64,
-    /// Life of the receiver that is meant.
+    /// Life of the receiver that the message is for.
     pub expected: u32,
-    /// Catalog version of the plan.
+    /// Catalog version for which the operation was planned.
     pub planned: u64,
-    /// Hold this formula until the transaction ends, instead of committing it.
+    /// Whether the owner holds the formula until the transaction ends, instead of committing it.
     pub holds: bool,
-    /// The only operation, on one row.
+    /// The operation, on one row.
     pub op: Op,
 }
 
@@ -325,36 +325,36 @@ pub struct Entrust {
 pub struct Performed {
     /// Number of the errand.
     pub number: u64,
-    /// What has come of it.
+    /// Result of the errand.
     pub performance: Performance,
 }
 
-/// What has come of an entrusted transaction.
+/// The result of an errand.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Performance {
-    /// It was run.
+    /// The errand is over.
     Ended {
-        /// What the operation found, or why not.
+        /// Result of the operation, or its error.
         result: Result<OpResult, OpError>,
-        /// `None`: the operation has failed, nothing was done.
+        /// Outcome of the transaction; `None`: the operation failed and changed nothing.
         outcome: Option<Outcome>,
-        /// Between shards of one node: position that an answer waits for.
+        /// Position for which an answer waits, for a coordinator on the same node.
         wait: Position,
-        /// Nobody else uses the row: the coordinator should take it.
+        /// No other shard changes the row: the coordinator should take it.
         take: bool,
     },
     /// The formula is held until the transaction ends.
     Pending {
-        /// What the operation found.
+        /// Result of the operation.
         result: OpResult,
-        /// Between shards of one node: position that an answer waits for.
+        /// Position for which an answer waits, for a coordinator on the same node.
         wait: Position,
-        /// Nobody else uses the row: the coordinator should take it.
+        /// No other shard changes the row: the coordinator should take it.
         take: bool,
     },
-    /// The row is not here: nothing was done, and nothing will be under this number.
+    /// The row is not at the sender. The errand was not run and will not be run there.
     NotHere {
-        /// Who may have the row; `None`: ask for it in the ordinary way.
+        /// Shard that may have the row; `None`: the coordinator requests the row instead.
         owner: Option<ShardId>,
     },
 }
@@ -375,37 +375,37 @@ impl Performance {
 pub struct Resolve {
     /// Which transaction.
     pub txn: TxnId,
-    /// Version of its formulas; `None`: it was rolled back.
+    /// Commit timestamp of its formulas; `None`: the transaction was rolled back.
     pub commit_ts: Option<Ts>,
 }
 
 /// See [`Body::Fetch`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fetch {
-    /// For which transaction.
+    /// The transaction that scans.
     pub txn: TxnId,
-    /// Priority and limits.
+    /// Priority and limits of the transaction.
     pub options: TxnOptions,
     /// Number of the fetch at the sender.
     pub number: u64,
-    /// Versions at this timestamp are wanted.
+    /// Snapshot of the scan; `None`: newest versions are wanted.
     pub at: Option<Ts>,
-    /// And no row may have a newer one.
+    /// Whether a row with a version newer than `at` is refused.
     pub guarded: bool,
-    /// The newest versions are wanted, locked until the end.
+    /// Mode in which the rows are locked until the transaction ends; `None`: without locks.
     pub lock: Option<LockMode>,
-    /// Which rows, ascending.
+    /// Keys of the rows, ascending.
     pub keys: Vec<Key>,
 }
 
 /// A row as a scan needs it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FetchedRow {
-    /// At the snapshot.
+    /// Encoded row at the snapshot.
     pub at: Option<Box<[u8]>>,
-    /// The newest version.
+    /// Encoded newest version of the row.
     pub newest: Option<Box<[u8]>>,
-    /// Commit timestamp of the version that the scan reads; zero: absent or the own write.
+    /// Commit timestamp of the version that the scan reads; zero: absent, or an own write.
     pub version: Ts,
 }
 
@@ -414,11 +414,11 @@ pub struct FetchedRow {
 pub struct Fetched {
     /// Number of the fetch.
     pub number: u64,
-    /// The rows, or why the transaction must be rolled back.
+    /// Rows in the order of the fetch, or why the transaction must be rolled back.
     pub rows: Result<Vec<(Key, FetchedRow)>, AbortReason>,
-    /// These are not here (any more).
+    /// Rows that are not at the sender, or not any more.
     pub moved: Vec<Key>,
-    /// Between shards of one node: position that an answer built from this waits for.
+    /// Position for which an answer with these rows waits, for a receiver on the same node.
     pub wait: Position,
 }
 
@@ -427,53 +427,53 @@ pub struct Fetched {
 pub struct Confirm {
     /// Which transaction.
     pub txn: TxnId,
-    /// The life of the receiver that gave the locks.
+    /// Life of the receiver that gave the locks.
     pub expected: u32,
 }
 
 /// See [`Body::Claims`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Claims {
-    /// Parts with the same number belong together. Later ones of a sender have larger numbers.
+    /// Number of the round. Parts of one round have the same number; later rounds a larger one.
     pub round: u64,
-    /// Which part this is, from 0; in the order of their keys.
+    /// Number of this part, from 0. Parts are in the order of their keys.
     pub part: u32,
-    /// How many there are, in the last one; 0: more will come.
+    /// Number of parts of the round, in its last part; 0: more parts follow.
     pub parts: u32,
-    /// The sender has restarted and waits for the verdicts.
+    /// Whether the sender has restarted and waits for verdicts.
     pub restarted: bool,
-    /// The life of the home that is meant; 0: any.
+    /// Life of the home that the message is for; 0: any.
     pub expected: u32,
-    /// What it has.
+    /// Rows of the home that the sender owns or backs up.
     pub held: Vec<Held>,
-    /// In the last part of an answer: formulas that it has committed and the receiver has not said
-    /// to have applied.
+    /// In the last part of an answer to `Ask`: formulas that the sender has committed and that the
+    /// receiver has not acknowledged as applied.
     pub owed: Vec<Owed>,
 }
 
 /// A committed formula for the owner of its row.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Owed {
-    /// Its transaction.
+    /// Transaction that has committed the formula.
     pub txn: TxnId,
-    /// Its version.
+    /// Commit timestamp of the formula.
     pub commit_ts: Ts,
-    /// The row.
+    /// Key of the row.
     pub key: Key,
-    /// What is added to it.
+    /// The formula itself.
     pub formula: Formula,
 }
 
 /// See [`Body::Verdicts`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdicts {
-    /// Life of the receiver that claimed.
+    /// Life of the receiver that has claimed.
     pub to_incarnation: u32,
-    /// The round and the part that were claimed.
+    /// Round of the claims.
     pub round: u64,
-    /// See `round`.
+    /// Number of the part within the round.
     pub part: u32,
-    /// That was all.
+    /// Whether this is the last part of the round.
     pub last: bool,
     /// Claims that do not stand.
     pub drop: Vec<(Key, Otag)>,

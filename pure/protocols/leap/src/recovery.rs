@@ -1,4 +1,4 @@
-//! What a restart leaves, and how the shards agree again on who owns what.
+//! After a restart: what remains, and how the shards agree again which shard owns which row.
 //!
 //! ```text
 //! restarted home    Ask ──> all shards           serves nothing of its slots
@@ -23,15 +23,15 @@ use core::ops::{Bound, ControlFlow, RangeBounds};
 use journal::{Held as Claim, Holding, Otag, Ownership};
 use store::{Store, Window};
 
-/// A shard with many rows of others claims them anew only when their home may have dealt with them:
-/// so much later for each row. Microseconds.
+/// Pause before a shard claims again, in microseconds for each row that it has of other homes: the
+/// homes deal with the claims meanwhile.
 const CLAIM_US: u64 = 2;
 
 impl Leap {
-    /// Continues what a former life owned.
+    /// Continues what a former life of this shard owned.
     ///
-    /// Rows of the store that belong elsewhere and were not owned are removed, of the indexes that
-    /// `moves` names: all others are none of this protocol's.
+    /// Rows of the store that belong elsewhere and were not owned are removed, if `moves` names
+    /// their index. Rows of other indexes belong to other protocols.
     pub(crate) fn recover_rows(
         &mut self,
         cx: &mut Cx<'_>,
@@ -40,7 +40,7 @@ impl Leap {
     ) {
         self.incarnation = cx.incarnation;
         self.placement.clone_from(cx.placement);
-        // Late answers to a former life meet no number of this one.
+        // Late answers to a former life find no number of this life.
         self.next_number = u64::from(cx.incarnation) << 32;
         let mut checkpoint = ownership;
         let shipped = core::mem::take(&mut checkpoint.shipped);
@@ -85,7 +85,7 @@ impl Leap {
         self.rejoin_again(cx);
     }
 
-    /// Removes rows that belong elsewhere and are not held here.
+    /// Removes rows of the indexes that `moves` names which belong elsewhere and are not held here.
     fn evict_strangers(&self, store: &mut Store, moves: &dyn Fn(IndexId) -> bool) {
         let mut strangers = Vec::new();
         for index in store.indexes().into_iter().filter(|index| moves(*index)) {
@@ -109,7 +109,7 @@ impl Leap {
         }
     }
 
-    /// Asks and claims, for the first time or again.
+    /// Asks other shards for their claims and claims rows of theirs, for the first time or again.
     pub(crate) fn rejoin_again(&mut self, cx: &mut Cx<'_>) {
         self.rejoin.again.stop();
         self.fail_gated(cx);
@@ -127,8 +127,8 @@ impl Leap {
         self.rejoin.again.set(cx.now.after(pause_us + many_us));
     }
 
-    /// Begins to tell a home what this shard has of its rows, unless that is under way. Those rows
-    /// neither come nor go meanwhile: the home, or this shard, has just restarted.
+    /// Begins to tell a home what this shard has of its rows, unless that is under way. These rows
+    /// neither come nor go meanwhile, because the home, or this shard, has just restarted.
     fn start_claims(&mut self, cx: &mut Cx<'_>, home: ShardId, expected: u32) {
         let round = self.next_number + 1;
         if !self.rejoin.begin_claims(home, expected, round) {
@@ -138,15 +138,15 @@ impl Leap {
         self.claim_slice(cx, home);
     }
 
-    /// Goes on with the claims that are on their way.
+    /// Sends the next slice of the claims that are under way.
     pub(crate) fn claim(&mut self, cx: &mut Cx<'_>) {
         if let Some(home) = self.rejoin.next_claimed() {
             self.claim_slice(cx, home);
         }
     }
 
-    /// Tells a home of the next rows. What has just come or gone must be durable first: the home
-    /// relies on it, and the claimant must say the same after a crash.
+    /// Tells a home of the next rows. The records of arrivals and departures must be durable first:
+    /// the home relies on the claims, and this shard must claim the same after a crash.
     fn claim_slice(&mut self, cx: &mut Cx<'_>, home: ShardId) {
         let Some(mut claiming) = self.rejoin.take_claims(home) else {
             return;
@@ -180,7 +180,7 @@ impl Leap {
         }
     }
 
-    /// A home has restarted. From here on nothing is accepted that a former life of it granted.
+    /// A home has restarted. From here on this shard accepts no grant of the home's former lives.
     pub(crate) fn on_ask(&mut self, cx: &mut Cx<'_>, home: ShardId, incarnation: u32) {
         if !printed!(self, LeapCopiesForgotten) {
             self.drop_copies_of(cx, home);
@@ -242,8 +242,8 @@ impl Leap {
         }
     }
 
-    /// A shard has restarted while this home goes on: deals with the next part of its claims, and
-    /// tells it which of them stand.
+    /// A shard has restarted while this home goes on: the home deals with the next part of its
+    /// claims, and answers which of them stand.
     fn judge(&mut self, cx: &mut Cx<'_>, from: ShardId, incarnation: u32, claims: &Claims) {
         let Some(rows) = self.rejoin.judge(from, incarnation, claims) else {
             return;
@@ -255,8 +255,8 @@ impl Leap {
         self.send_verdicts(cx, from, incarnation, about, &claims.held);
     }
 
-    /// What a restarted shard has lost of `rows` (behind the first key, up to the second) goes back
-    /// to the backups.
+    /// What a restarted shard has lost goes back to the backups. Of `rows` (behind the first key,
+    /// up to the second).
     fn join(&mut self, cx: &mut Cx<'_>, from: ShardId, rows: &Rows, claims: &[Claim]) {
         if printed!(self, LeapOwnerIgnored) {
             return;
@@ -269,7 +269,7 @@ impl Leap {
         for (key, entry) in self.home.table.range_mut(bounds(rows)) {
             cx.counters.units += 1;
             if entry.owner == Some(from) {
-                // What it claims of an earlier time does not count.
+                // A claim under a grant older than `since` does not count.
                 let claim = claims.get(key);
                 entry.lost = claim.is_none_or(|(otag, _)| *otag < entry.since);
             }
@@ -278,7 +278,7 @@ impl Leap {
         self.join_there(cx, from, rows, &claims);
     }
 
-    /// What was on its way to the restarted shard.
+    /// Settles or cancels the grants of rows that were on their way to the restarted shard.
     fn join_coming(
         &mut self,
         cx: &mut Cx<'_>,
@@ -302,7 +302,7 @@ impl Leap {
         }
     }
 
-    /// What the restarted shard owned.
+    /// Confirms or reclaims the rows that the restarted shard owned.
     fn join_there(
         &mut self,
         cx: &mut Cx<'_>,
@@ -324,7 +324,7 @@ impl Leap {
                 matches!(claims.get(&key), Some((otag, Holding::Released(_))) if *otag == grant)
             });
             match grant {
-                // It is to be given back already.
+                // The row is to be given back to this shard already.
                 Some(grant) if self.home.grants[grant].want.to == from => {}
                 Some(grant) => {
                     let state = &mut self.home.grants[grant];
@@ -334,7 +334,7 @@ impl Leap {
                 }
                 None if owned(&key, otag) => {}
                 None => {
-                    // Lost, or known to it under an older grant only.
+                    // The shard has lost the row, or claims the row under an older grant only.
                     let lost = self.home.table[&key].lost;
                     let backup = if lost {
                         self.home.backup_of(&key)
@@ -414,8 +414,8 @@ impl Leap {
         self.wake_gate();
     }
 
-    /// Claims that were left open and still are, by home: it is asked about them as about backups,
-    /// because what it decides in the end it says only once, or only to the one that gets the row.
+    /// Claims that their homes still leave open. The shard asks about them as about backups: a home
+    /// tells its decision only once, or only to the shard that gets the row.
     pub(crate) fn still_undecided(&mut self) -> Vec<(ShardId, Key, Otag)> {
         let held = &self.owner.held;
         let open = |key: &Key| {
@@ -428,13 +428,13 @@ impl Leap {
             .collect()
     }
 
-    /// Whether requests of a shard may be dealt with: what it owned in its former life is known.
+    /// Whether requests of a shard may be dealt with: this home knows what its former life owned.
     pub(crate) fn serves(&self, from: ShardId, incarnation: u32) -> bool {
         let own = from == self.shard && self.rejoin.is_serving();
         own || self.rejoin.serves(from, incarnation)
     }
 
-    /// Whether a shard may be asked for rows: it is in the life whose claims were dealt with.
+    /// Whether a shard may be asked for rows: its claims of the present life were dealt with.
     pub(crate) fn has_joined(&self, shard: ShardId) -> bool {
         let life = if self.is_remote(shard) {
             self.peers.life(shard.node())

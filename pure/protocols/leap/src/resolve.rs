@@ -1,5 +1,5 @@
-//! A restarted home decides who has its rows: every shard has claimed, and the largest grant of
-//! each row wins. A slice of the claims a turn; the home serves nothing before the end.
+//! A restarted home decides which shard has which row: every shard has claimed, and the largest
+//! grant of a row wins. A turn takes a slice of the claims. The home serves nothing before the end.
 
 use crate::checkpoint::Former;
 use crate::home::Entry;
@@ -19,21 +19,21 @@ struct Best {
     shard: ShardId,
 }
 
-/// How far this has come.
+/// How far the decision has come.
 #[derive(Debug)]
 pub(crate) struct Resolving {
     all: BTreeMap<ShardId, Collected>,
-    /// Claims of this home's own former life that were looked at.
+    /// Number of claims of this home's own former life that were looked at.
     own: usize,
-    /// The part of the claims of others that was looked at last.
+    /// Part of the claims of other shards that was looked at last.
     upto: Option<(ShardId, u32)>,
-    /// The best claims so far; when all were looked at they go into the owner table from the front.
+    /// The best claims so far. After the last claim they go into the owner table from the front.
     best: BTreeMap<Key, Best>,
     /// Rows of which their best claimant is only the backup.
     reclaimed: Vec<(Key, ShardId)>,
 }
 
-/// Verdicts about a part of the claims of a restarted shard.
+/// Verdicts that were not sent yet, about a part of the claims of a restarted shard.
 #[derive(Debug)]
 pub(crate) struct Unsaid {
     pub(crate) to: ShardId,
@@ -55,7 +55,7 @@ impl Resolving {
         }
     }
 
-    /// Looks at more claims, about `left`, which it counts down. Whether that was all.
+    /// Looks at about `left` more claims, and counts them down. Returns whether none remain.
     fn gather(&mut self, here: ShardId, former: &Former, left: &mut usize) -> bool {
         let own = &former.own[self.own..];
         let own = &own[..own.len().min(*left)];
@@ -85,7 +85,7 @@ impl Resolving {
     }
 }
 
-/// The larger grant wins; of one grant, its owner.
+/// Keeps the better claim: under the larger grant; of two under one grant, the owner's.
 fn add(best: &mut BTreeMap<Key, Best>, shard: ShardId, claim: &Claim) {
     let new = Best {
         otag: claim.otag,
@@ -100,7 +100,7 @@ fn add(best: &mut BTreeMap<Key, Best>, shard: ShardId, claim: &Claim) {
 }
 
 impl Leap {
-    /// Goes on with what was claimed of this home, and with what restarted shards are told of it.
+    /// Goes on deciding claims of this home's rows, and sending verdicts to restarted shards.
     pub(crate) fn resolve_slice(&mut self, cx: &mut Cx<'_>) {
         let most = self.settings.slice_units as usize;
         let mut left = most;
@@ -122,7 +122,7 @@ impl Leap {
         cx.counters.units += (most - left) as u64;
     }
 
-    /// Whether the owner table is complete.
+    /// Puts decided rows into the owner table. Returns whether the table is complete.
     fn resolve_some(
         &mut self,
         cx: &mut Cx<'_>,
@@ -150,7 +150,7 @@ impl Leap {
         resolving.best.is_empty()
     }
 
-    /// From here on this home serves its rows.
+    /// The owner table is complete: from here on this home serves its rows.
     fn resolved(&mut self, cx: &mut Cx<'_>, resolving: Resolving) {
         self.rejoin.serve();
         let mut all_owed = Vec::new();

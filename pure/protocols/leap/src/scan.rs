@@ -1,5 +1,5 @@
-//! Scans, at the home of their slots: rows that are away are fetched from their owners first, then
-//! everything is visited in key order.
+//! Scans, at the home of their slots. Rows that are away are fetched from their owners first; then
+//! all rows are visited in key order.
 
 use crate::job::{Job, Stop, Wait};
 use crate::keyed::waits_until;
@@ -20,8 +20,8 @@ use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
 use txn::{AbortReason, JournalPort, LockMode, OpResult, Read, ScanOp, ScanRun, Slots, Snapshot};
 
-/// Refuses a scan of which a guarded snapshot may miss a version: of rows here, also of such as
-/// have come since it began. Others are looked at where they are.
+/// Refuses a scan whose guarded snapshot may miss a version of a row that is here, or that has come
+/// here since the scan began. Rows elsewhere are checked at their owners.
 fn look_out_in(cx: &Cx<'_>, op: &ScanOp) -> Result<(), Stop> {
     let guarded = op.read.snapshot().filter(Snapshot::is_guarded);
     match guarded.is_some_and(|snapshot| misses(cx.store, op, snapshot.at, Ts::MAX)) {
@@ -34,23 +34,23 @@ fn look_out_in(cx: &Cx<'_>, op: &ScanOp) -> Result<(), Stop> {
     }
 }
 
-/// Where a scan stands between its turns.
+/// State of a scan between its turns.
 pub(crate) struct ScanState {
     pub(crate) run: ScanRun,
     /// All rows are here, so the slots to visit are known.
     pub(crate) is_visiting: bool,
     /// Rows that were away when the scan began, as their owners sent them.
     pub(crate) fetched: BTreeMap<Key, FetchedRow>,
-    /// Rows that are not sent yet, with the owner that was asked last.
+    /// Rows that were not sent yet, with the owner that was asked last.
     pub(crate) missing: BTreeMap<Key, Option<ShardId>>,
-    /// Where the listing of rows that are away goes on, in the order of the scan; none: it is
-    /// complete. Rows from there on cannot be visited yet.
+    /// The key from which the listing of rows that are away goes on, in the order of the scan;
+    /// `None`: the listing is complete. Rows from that key on cannot be visited yet.
     pub(crate) listing: Option<Key>,
-    /// The next turn goes on with the listing.
+    /// Whether the next turn goes on with the listing.
     pub(crate) lists: bool,
-    /// How many of them are asked for at once: no more than the scan may want, at first.
+    /// Number of missing rows that are asked for at once; at first at most the scan's row limit.
     pub(crate) window: usize,
-    /// Fetches under way.
+    /// Number of fetches under way.
     pub(crate) asked: u32,
     pub(crate) fetched_remotely: bool,
 }
@@ -62,7 +62,7 @@ impl fmt::Debug for ScanState {
 }
 
 impl ScanState {
-    /// Whether nothing of the rest of a slot has been listed.
+    /// Whether the rest of a slot is not listed at all.
     fn is_unlisted(&self, op: &ScanOp, slot: Slot) -> bool {
         let Some(listing) = &self.listing else {
             return false;
@@ -78,7 +78,7 @@ impl ScanState {
         }
     }
 
-    /// The rows to be asked for next.
+    /// The missing rows that are asked for next.
     pub(crate) fn next_missing(&self, op: &ScanOp) -> Vec<Key> {
         let keys = self.missing.keys();
         if self.run.first_rows().is_some() {
@@ -90,7 +90,7 @@ impl ScanState {
                 });
                 wanted.truncate(self.window);
             }
-            // What is asked for, and in which order, follows from what is known here.
+            // In ascending order, whatever order the selection left.
             wanted.sort_unstable();
             return wanted.into_iter().cloned().collect();
         }
@@ -100,7 +100,7 @@ impl ScanState {
         }
     }
 
-    /// The first row of a slot that is not sent yet, or that may be one: it was not listed.
+    /// The first row of a slot that is missing, or from which on the slot is not listed.
     fn first_missing(&self, op: &ScanOp, slot: Slot) -> Option<Key> {
         let (low, high) = key_bounds(op, slot, &self.run.rest(op));
         let unlisted = self
@@ -117,7 +117,7 @@ impl ScanState {
         first.cloned()
     }
 
-    /// The keys of the current slot that can be visited: those before the row that is away.
+    /// The keys of the current slot that can be visited: those before the first missing row.
     fn rest(&self, op: &ScanOp, away: Option<&Key>) -> KeyRange {
         let mut range = self.run.rest(op);
         if let Some(away) = away {
@@ -141,10 +141,10 @@ impl ScanState {
     }
 }
 
-/// Why a slot is not visited any further.
+/// Why the visit of a slot stops.
 enum Halt {
     Visit(local::Halt<Wait>),
-    /// The next row is away and was not asked for yet.
+    /// The next row is away and was not sent.
     Away,
 }
 
@@ -209,7 +209,7 @@ impl Leap {
             match self.visit_slot(cx, job, op, state, slot, &mut budget) {
                 None => state.run.leave_slot(),
                 Some(Halt::Away) if state.run.first_rows().is_some() => {
-                    // The rows of other slots may tell that it is not wanted.
+                    // Rows of other slots may show that the scan does not want this row.
                     let away = state.first_missing(op, slot);
                     match away.is_some_and(|key| state.run.wants(&key.bytes)) {
                         true => state.run.defer_slot(),
@@ -223,7 +223,7 @@ impl Leap {
                 Some(Halt::Visit(local::Halt::Full(Full::Slot))) => state.run.leave_slot(),
                 Some(Halt::Visit(local::Halt::Full(Full::Limit))) => break,
                 Some(Halt::Visit(local::Halt::Full(Full::Batch))) if state.run.has_deferred() => {
-                    // An answer would have to tell of each slot how far it was visited.
+                    // Otherwise the answer would tell for each slot how far it was visited.
                     state.run = ScanRun::whole(state.run.program.clone());
                     state.is_visiting = false;
                     state.window = WINDOW_MAX;
@@ -272,7 +272,7 @@ impl Leap {
                 }
             }
         }
-        // A row may be missing because of a deletion that is not durable.
+        // A row may be absent because of a deletion that is not durable.
         job.wait = job.wait.max(self.installed.all());
         note_range(&mut cx.history, job.txn, op.index, &op.range);
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
@@ -300,7 +300,7 @@ impl Leap {
         Ok(())
     }
 
-    /// The slots with rows of this home, own writes or rows of other owners, ascending.
+    /// Ascending slots with rows of this home, own writes or rows of other owners.
     fn slots_of(&self, cx: &Cx<'_>, job: &Job, op: &ScanOp) -> Vec<Slot> {
         let mut slots = BTreeSet::new();
         match op.slots {
@@ -309,7 +309,7 @@ impl Leap {
             }
             Slots::All => {
                 let (low, high) = ahead_of(op);
-                // Rows that live here but belong elsewhere are scanned at their home.
+                // Rows of other homes that are here are scanned at their home.
                 let here = |slot: &Slot| self.home(*slot) == self.shard;
                 slots.extend(store_slots(cx.store, op, low.slot).filter(here));
                 let mut from = low;
@@ -333,7 +333,7 @@ impl Leap {
         (!writes.is_empty()).then_some(writes)
     }
 
-    /// Visits the rest of a slot. `Some`: why it is not finished.
+    /// Visits the rest of a slot. Returns why the visit stops; `None`: at the end of the slot.
     fn visit_slot(
         &mut self,
         cx: &mut Cx<'_>,
@@ -374,7 +374,7 @@ impl Leap {
         };
         let halt = visit.go(&range, extras.iter().map(|(key, row)| (key, row)));
         if let Some(key) = visit.visitor.left {
-            // It left while the lock was waited for: its owner is to lock it.
+            // The row left while the scan waited for its lock: the new owner is to lock it.
             state.missing.insert(key, None);
             let gathered = self.gather(cx, job, op, state);
             let stop = gathered.err().unwrap_or(Stop::Budget);
@@ -390,8 +390,8 @@ impl Leap {
         }
     }
 
-    /// What replaces the next rows of the store in a range of a slot: those of other owners, and
-    /// own writes. Bounded: more than a turn visits.
+    /// Rows that replace or precede the next ones of the store in a range of a slot: rows of other
+    /// owners, and own writes. At most `most`, which is more than a turn visits.
     fn extras_of<'f>(
         &self,
         job: &Job,
@@ -422,7 +422,7 @@ impl Leap {
     }
 }
 
-/// What the scan does in a slot besides reading.
+/// A slot as the scan visits it: locks, newest versions, rows of other owners, own writes.
 struct Rows<'v> {
     leap: &'v mut Leap,
     job: &'v mut Job,
@@ -431,7 +431,7 @@ struct Rows<'v> {
     now: Time,
     place: (IndexId, Slot),
     read: Read,
-    /// A row that is not here any more.
+    /// A row that has left this shard.
     left: Option<Key>,
 }
 
@@ -444,12 +444,12 @@ impl<'v> Visitor for Rows<'v> {
         Ok(None)
     }
 
-    /// Rows of other owners are locked there, and come in their newest version as well.
+    /// Whether the row came from its owner, where it was locked and its newest version was read.
     fn is_settled(&self, fetched: &Option<&'v FetchedRow>) -> bool {
         fetched.is_some()
     }
 
-    /// Also under an own write: with a formula, others may add to the row.
+    /// Locks a row, also under an own write: that may be a formula, to which others add.
     fn lock(&mut self, key: &[u8], mode: LockMode) -> Result<(), Stop> {
         if let Some(reason) = self.journal.refusal_of_locks(self.leap.shard, 1) {
             return Err(Stop::aborted(reason));
@@ -513,7 +513,7 @@ fn fetched_row<'f>(run: &ScanRun, read: Read, fetched: &'f FetchedRow) -> Option
     }
 }
 
-/// Whether the program would emit the row. An error is left to the program's own turn.
+/// Whether the program emits the row. An error counts as emitted: the program meets it again.
 fn passes(run: &ScanRun, row: &[u8]) -> bool {
     let mut scratch = RowBatch::new(run.program.width());
     run.program.point(row, &mut scratch).unwrap_or(true)

@@ -1,4 +1,4 @@
-//! Transactions at their coordinator: operations here, and reads elsewhere.
+//! Transactions at their coordinator: operations here, and reads on other shards.
 
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, ReadReply, ReadRequest};
@@ -18,29 +18,29 @@ use txn::{
     Submitted, TxnCost, TxnOptions,
 };
 
-/// How far a transaction is.
+/// Stage of a transaction: running, confirming, sealing, entrusted, ended.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) enum Phase {
-    /// Operations go on.
+    /// Its operations run.
     #[default]
     Running,
-    /// Its timestamp is drawn; shards of other nodes that hold its locks are asked whether they
-    /// still do. The commit answers `id`, with this result.
+    /// The timestamp is drawn, and shards of other nodes are asked whether they still hold its
+    /// locks. The commit answers `id`, with this result.
     Confirming {
         id: OpId,
         commit_ts: Ts,
         result: OpResult,
     },
-    /// Its commit, which answers `id` with this result, waits for exclusive locks on what it
-    /// increments.
+    /// The commit, which answers `id` with this result, waits for exclusive locks on the rows that
+    /// the transaction increments.
     Sealing { id: OpId, result: OpResult },
-    /// Another shard runs and commits it.
+    /// Another shard runs and commits the transaction.
     Entrusted,
-    /// It has an outcome.
+    /// The transaction has an outcome.
     Ended,
 }
 
-/// One transaction.
+/// What a coordinator keeps of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Txn {
     pub(crate) options: TxnOptions,
@@ -49,26 +49,26 @@ pub(crate) struct Txn {
     pub(crate) written: Written,
     /// Operations that wait here: (operation, job).
     pub(crate) local: Vec<(OpId, u64)>,
-    /// Reads elsewhere that were not answered.
+    /// Numbers of reads on other shards that were not answered.
     pub(crate) reads: Vec<u64>,
-    /// Shards that hold locks for it, in this incarnation.
+    /// Shards that hold locks for the transaction, with their incarnations.
     pub(crate) visited: Vec<(ShardId, u32)>,
-    /// Shards that may hold locks for it.
+    /// Shards that may hold locks for the transaction.
     pub(crate) asked: Vec<ShardId>,
     pub(crate) ops: u64,
-    /// When the last read elsewhere was answered.
+    /// Clock of the other shard when it answered the last read there; zero: no read was answered.
     pub(crate) read_at: Ts,
-    /// Largest local position that was read.
+    /// Largest local position of what the transaction has read.
     pub(crate) wait: Position,
     pub(crate) cost: TxnCost,
     nodes: Vec<NodeId>,
-    /// The number under which it is entrusted to another shard.
+    /// Number of the errand by which the transaction is entrusted to another shard.
     pub(crate) errand: Option<u64>,
-    /// Numbers of formulas on their way to owners.
+    /// Numbers of the errands that take formulas to owners.
     pub(crate) ships: Vec<u64>,
     /// Formulas that owners hold.
     pub(crate) shipped: Vec<Ship>,
-    /// It is another shard's, entrusted to this one because of this row.
+    /// The row because of which another shard entrusted the transaction to this one.
     pub(crate) guest: Option<Key>,
 }
 
@@ -91,15 +91,15 @@ impl State for Txn {
 }
 
 impl Txn {
-    /// Counts the bytes of a message of the transaction, if it is `remote` and they are to be
-    /// known.
+    /// Counts the bytes of a message of the transaction, if the message is `remote` and bytes are
+    /// counted.
     pub(crate) fn measure(&mut self, remote: bool, message: &(impl Serialize + ?Sized)) {
         if remote {
             self.cost.measure(&self.options, message);
         }
     }
 
-    /// The cost with the shards and nodes that have taken part up to now.
+    /// Cost of the transaction up to now, with the shards and nodes that have taken part.
     pub(crate) fn cost_so_far(&self, here: NodeId) -> TxnCost {
         let own = usize::from(!self.nodes.contains(&here));
         TxnCost {
@@ -114,7 +114,7 @@ impl Txn {
         answered && self.errand.is_none() && self.ships.is_empty()
     }
 
-    /// Notes a shard for [`TxnCost::nodes`].
+    /// Notes the node of a shard, for [`TxnCost::nodes`].
     pub(crate) fn note_node(&mut self, shard: ShardId) {
         if !self.nodes.contains(&shard.node()) {
             self.nodes.push(shard.node());
@@ -127,8 +127,8 @@ impl Txn {
         }
     }
 
-    /// A shard on `node` that held something for it in a life before `incarnation`. Of locks that
-    /// are being confirmed the confirmations know.
+    /// A shard on `node` that held something for the transaction in a life before `incarnation`.
+    /// Locks that are being confirmed are left out: their confirmations are looked at instead.
     pub(crate) fn lost_at(&self, node: NodeId, incarnation: u32) -> Option<ShardId> {
         let confirms = matches!(self.phase, Phase::Confirming { .. });
         let visited = self.visited.iter().filter(|_| !confirms).copied();
@@ -139,7 +139,7 @@ impl Txn {
     }
 }
 
-/// A read elsewhere that was not answered.
+/// A read on another shard that was not answered.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) txn: TxnId,
@@ -148,9 +148,9 @@ pub(crate) struct Reading {
     pub(crate) to: ShardId,
     pub(crate) request: ReadRequest,
     pub(crate) depth: u32,
-    /// How often the row was not where it was looked for.
+    /// Number of answers from shards without the row.
     pub(crate) missed: u32,
-    /// Shards without the row, or away, that were asked in place of its home.
+    /// Shards that were tried in place of the home, and do not have the row or cannot be reached.
     pub(crate) tried: BTreeSet<ShardId>,
 }
 
@@ -196,7 +196,7 @@ impl Leap {
         self.begin_job(cx, job, op, to, whole)
     }
 
-    /// Begins an operation; `whole`: there is nothing else in its transaction.
+    /// Begins an operation; `whole`: its transaction has no other.
     fn begin_job(
         &mut self,
         cx: &mut Cx<'_>,
@@ -251,7 +251,7 @@ impl Leap {
         let Some(key) = op.key() else {
             return false;
         };
-        // An insert that finds its row does not commit, and needs the lock.
+        // An insert that finds its row does not commit, so it needs the lock.
         if let Op::Insert { .. } = op
             && cx.store.get(key, Ts::MAX).is_some()
         {
@@ -269,7 +269,7 @@ impl Leap {
     /// Whether an operation does its work where the rows are, on another shard.
     pub(crate) fn reads_elsewhere(&self, cx: &Cx<'_>, op: &Op, to: ShardId) -> bool {
         match (op.key(), op.read()) {
-            // To be locked it would come here, if there were memory for it.
+            // To be locked, the row would come here if there were memory for it.
             (Some(key), Some(Read::Lock(_) | Read::LockRows { .. })) => {
                 cx.journal.is_memory_full()
                     && self.standing(key) == Standing::Elsewhere
@@ -288,7 +288,7 @@ impl Leap {
         }
     }
 
-    /// The transaction is not alone any more.
+    /// The transaction waits for something else now, or holds something: it is exposed.
     fn expose(&mut self, txn: TxnId) {
         for (_, job) in &self.coord.txns[&txn].local {
             if let Some(job) = self.jobs.get_mut(*job) {
@@ -298,7 +298,7 @@ impl Leap {
         self.locks.expose(txn);
     }
 
-    /// The answer to an operation that ran here; pending if the commit rides on it and has to wait.
+    /// Answers an operation that ran here. Pending if the commit rides on the operation and waits.
     pub(crate) fn end_local(
         &mut self,
         cx: &mut Cx<'_>,
@@ -318,8 +318,7 @@ impl Leap {
         self.end_op(cx, job.txn, id, last, job.wait, result)
     }
 
-    /// What follows an operation, wherever it ran; pending if the commit rides on it and has to
-    /// wait.
+    /// Ends an operation, wherever it ran. Pending if the commit rides on the operation and waits.
     pub(crate) fn end_op(
         &mut self,
         cx: &mut Cx<'_>,
@@ -339,7 +338,7 @@ impl Leap {
         }
     }
 
-    /// A snapshot's row has left, or was never here.
+    /// A snapshot read does not find its row here: it goes to another shard.
     pub(crate) fn redirect(&mut self, cx: &mut Cx<'_>, job: Box<Job>) {
         self.forget_guest(&job);
         match job.origin {
@@ -358,7 +357,7 @@ impl Leap {
         }
     }
 
-    /// Where a row is to be looked for; `None`: it is leaving.
+    /// The shard where a row is looked for; `None`: the row is leaving.
     fn whereabouts(&self, key: &Key) -> Result<Option<ShardId>, AbortReason> {
         if !self.is_home(key) {
             return self.reader_of(key, &BTreeSet::new()).map(Some);
@@ -389,7 +388,7 @@ impl Leap {
             }
         };
         let Some(to) = to else {
-            // It is leaving; when it has arrived its home knows where.
+            // The row is leaving. After its arrival the home knows the new owner.
             let state = self.coord.txns.of(job.txn);
             state.local.push((id, job.id));
             job.op = Some(op);
@@ -403,7 +402,7 @@ impl Leap {
             options: job.options,
             number,
             planned: job.planned,
-            // Nothing will expose it there.
+            // No later operation will expose the transaction there.
             alone: job.alone && last,
             delays: 0,
             op,
@@ -456,7 +455,7 @@ impl Leap {
     pub(crate) fn on_reply(&mut self, cx: &mut Cx<'_>, from: ShardId, reply: ReadReply) {
         let ReadReply { txn, number, .. } = reply;
         if !self.coord.readings.contains(number) {
-            // The transaction is over, but its locks may be there.
+            // The transaction has ended, but the sender may hold locks for it.
             let over = !self.coord.is_open(txn);
             if over && !reply.visited.is_empty() {
                 for (shard, _) in reply.visited {
@@ -489,14 +488,14 @@ impl Leap {
         cx.out.settle(txn, reading.id, answer);
     }
 
-    /// An operation that went elsewhere runs here after all, in this step.
+    /// Runs an operation here, in this step, that first went to another shard.
     pub(crate) fn run_here(&mut self, id: OpId, job: Box<Job>) {
         self.coord.txns.of(job.txn).local.push((id, job.id));
         self.jobs.wake(job.id);
         self.jobs.insert(job.id, job);
     }
 
-    /// A row was not where it was looked for: it may be here by now, or its home knows better.
+    /// A row was not where it was looked for: it may have come here, or its home knows its owner.
     pub(crate) fn read_again(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(reading) = self.coord.readings.get(number) else {
             return;
@@ -529,10 +528,10 @@ impl Leap {
     }
 }
 
-/// Makes a snapshot one that misses nothing which was answered before its reader began. The only
-/// read of a statement finds the newest version where its row is: the owner of a row has what was
-/// committed on it, and its clock is past that. Other readers do not know which shards have their
-/// rows; they read at a timestamp that no clock is past, or are refused.
+/// Changes a snapshot so that it misses no commit that was answered before its reader began. The
+/// only read of a statement finds the newest version where the row is: its owner has all that was
+/// committed on the row, and the owner's clock is past that. Other readers do not know which shards
+/// have their rows; they read at a timestamp that no clock is past, or are refused.
 fn settle_snapshot(op: &mut Op) -> Option<OpError> {
     if matches!(op, Op::Clock(_)) {
         return None;

@@ -1,5 +1,5 @@
 //! The coordinator's state: transactions that run here, what they wait for elsewhere, and what
-//! those that are over owe.
+//! finished transactions owe.
 
 use crate::commit::Unconfirmed;
 use crate::ship::Owings;
@@ -14,17 +14,17 @@ use txn::{Asks, TxnCost};
 /// What a shard keeps of transactions that it coordinates.
 #[derive(Debug, Default)]
 pub(crate) struct Coordinator {
-    /// Until their caller forgets them. Those of others that are entrusted to this shard, too.
+    /// Transactions that their caller has not forgotten, and errands for other shards.
     pub(crate) txns: Txns<Txn>,
-    /// Reads elsewhere that were not answered.
+    /// Reads on other shards that were not answered.
     pub(crate) readings: Asks<u64, Reading>,
     /// Transactions whose commit timestamp is drawn while they wait for confirmations.
     committing: BTreeMap<TxnId, Ts>,
-    /// Those confirmations, by transaction and shard.
+    /// Confirmations that those transactions wait for, by transaction and shard.
     pub(crate) confirms: Asks<(TxnId, ShardId), Unconfirmed>,
-    /// Snapshot reads that wait for those.
+    /// Jobs of snapshot reads that wait for the end of such a transaction.
     pub(crate) commit_waits: Vec<u64>,
-    /// Formulas of committed ones that it owes to owners.
+    /// Formulas of committed transactions that this shard owes to owners.
     pub(crate) owings: Owings,
 }
 
@@ -41,7 +41,7 @@ impl Coordinator {
         state.outcome.is_none().then_some(&mut **state)
     }
 
-    /// Its timestamp is drawn; shards are to confirm the locks that they gave in these lives.
+    /// A transaction has its timestamp, and shards are to confirm locks of these lives.
     pub(crate) fn begin_confirm(
         &mut self,
         txn: TxnId,
@@ -57,13 +57,13 @@ impl Coordinator {
         }
     }
 
-    /// A shard has confirmed. Whether all have.
+    /// A shard has confirmed. Returns whether all shards have.
     pub(crate) fn confirmed(&mut self, txn: TxnId, shard: ShardId) -> bool {
         self.confirms.end((txn, shard));
         self.unconfirmed(txn).next().is_none()
     }
 
-    /// A transaction is over. Whether it waited for confirmations.
+    /// A transaction has ended. Returns whether it waited for confirmations.
     pub(crate) fn end_confirm(&mut self, txn: TxnId) -> bool {
         let waited = self.committing.remove(&txn).is_some();
         if waited {
@@ -100,13 +100,13 @@ impl Coordinator {
         })
     }
 
-    /// Snapshots that reads elsewhere use.
+    /// Snapshots of the reads that are under way on other shards.
     pub(crate) fn snapshots(&self) -> impl Iterator<Item = Ts> {
         let readings = self.readings.iter();
         readings.filter_map(|(_, reading)| Some(reading.request.op.snapshot()?.at))
     }
 
-    /// What a transaction has cost up to now.
+    /// Cost of a transaction up to now.
     pub(crate) fn cost_so_far(&self, here: NodeId, txn: TxnId) -> Option<TxnCost> {
         let state = self.txns.get(&txn)?;
         match state.outcome {
@@ -115,7 +115,7 @@ impl Coordinator {
         }
     }
 
-    /// The caller of a transaction that is over is done with it.
+    /// The caller needs the outcome of a finished transaction no more.
     pub(crate) fn forget(&mut self, txn: TxnId) {
         if let Some(state) = self.txns.remove(&txn) {
             assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
@@ -123,7 +123,7 @@ impl Coordinator {
         }
     }
 
-    /// Shards hold locks for a transaction since then, in these lives.
+    /// These shards hold locks for a transaction, in these lives.
     pub(crate) fn note_visited(&mut self, here: ShardId, txn: TxnId, visited: &[(ShardId, u32)]) {
         let Some(state) = self.txns.get_mut(&txn) else {
             return;

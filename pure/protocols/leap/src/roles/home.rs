@@ -1,4 +1,4 @@
-//! The home's state: who owns its rows, who waits for each, and which grants are open.
+//! The home's state: which shard owns each row, the requests for each, and the open grants.
 
 use crate::dropped;
 use crate::home::{Entry, Grant, Incoming, Settling, Stage, place};
@@ -9,7 +9,7 @@ use base::{IndexId, Key, ShardId, Time};
 use journal::Otag;
 use txn::{Alarm, Asks, LockTable, Seen};
 
-/// What a home knows of its rows. A row that it does not know of is here.
+/// What a home knows of its rows. A row without an entry is here.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
     /// The owner table: rows that are elsewhere.
@@ -20,7 +20,7 @@ pub(crate) struct Home {
     /// Requests by the number of their place in `dispatch`.
     pub(crate) queued: BTreeMap<u64, (ShardId, u64)>,
     pub(crate) grants: Asks<Otag, Grant>,
-    /// Transfers whose new owner is not known to have them durably.
+    /// Transfers whose new owner may not have the row durably.
     pub(crate) settling: BTreeMap<Otag, Settling>,
     pub(crate) settling_of: BTreeMap<Key, Otag>,
     next_grant: u64,
@@ -29,9 +29,9 @@ pub(crate) struct Home {
     pub(crate) since: Since,
     /// Backups that scans may still be reading.
     pub(crate) evictions: Vec<Key>,
-    /// Indexes that are gone, with rows that are still under way.
+    /// Dropped indexes of which rows are still on their way.
     pub(crate) dropped: BTreeMap<IndexId, dropped::Place>,
-    /// When those are looked at again.
+    /// When those indexes are looked at again.
     pub(crate) dropped_again: Alarm,
 }
 
@@ -57,7 +57,7 @@ impl Home {
         self.grants.first().unwrap_or(next)
     }
 
-    /// Which requests of a life of a shard are over; those of former lives are forgotten.
+    /// The requests of a life of a shard that are over. Those of former lives are forgotten.
     pub(crate) fn seen(&mut self, from: ShardId, incarnation: u32) -> &mut Seen<u64> {
         let (life, seen) = self.requests_seen.entry(from).or_default();
         if *life < incarnation {
@@ -84,12 +84,12 @@ impl Home {
         incoming.expect("a request is kept until it is over")
     }
 
-    /// Who owns a row that is away and not on its way from here.
+    /// The owner of a row that is away and not on its way from here.
     pub(crate) fn owner_of(&self, key: &Key) -> Option<ShardId> {
         self.table.get(key)?.owner
     }
 
-    /// The grant under which a row is on its way, or to leave its owner.
+    /// The grant under which a row is on its way, or is to leave its owner.
     pub(crate) fn grant_of(&self, key: &Key) -> Option<(Otag, &Grant)> {
         let otag = self.table.get(key)?.grant?;
         Some((otag, &self.grants[otag]))
@@ -103,7 +103,7 @@ impl Home {
         ends.into_iter().flatten().chain(self.owner_of(key))
     }
 
-    /// The life of the shard that has made a request, if that is not over.
+    /// The life of the shard that has made a request; `None`: the request is over.
     pub(crate) fn life_of(&self, from: ShardId, seq: u64) -> Option<u32> {
         Some(self.incoming.get(&(from, seq))?.incarnation)
     }
@@ -139,13 +139,13 @@ impl Home {
             .release(place(from, incoming.incarnation, seq));
     }
 
-    /// Who has the backup of a row that its owner has lost.
+    /// The shard with the backup of a row that its owner has lost.
     pub(crate) fn backup_of(&self, key: &Key) -> ShardId {
         let backup = self.kept_backup_of(key);
         backup.expect("only what was not durable can be lost")
     }
 
-    /// Who has a backup of a row, if its owner may not have it durably.
+    /// The shard with a backup of a row whose owner may not have the row durably.
     pub(crate) fn kept_backup_of(&self, key: &Key) -> Option<ShardId> {
         let otag = self.settling_of.get(key)?;
         Some(self.settling[otag].backup)
@@ -166,11 +166,11 @@ impl Home {
         waiting.any(|incoming| incoming.reclaim == Some(backup) && incoming.key == *key)
     }
 
-    /// Whether what a shard has kept of a row under a grant is not needed any more.
+    /// Whether a shard needs no more what it has kept of a row under a grant.
     ///
-    /// A grant that is under way concerns its owner, who is named by the table, and the shard to
-    /// which it goes; it may wait for somebody who waits for the answer. A backup that may become
-    /// the row again belongs to a transfer that settles.
+    /// An open grant concerns the owner, which the table names, and the shard that is to get the
+    /// row, which may itself wait for this answer. A backup that may become the row again belongs
+    /// to a transfer that settles.
     pub(crate) fn is_done_with(&self, from: ShardId, key: &Key, otag: Otag) -> bool {
         let coming = self.grant_of(key).is_some_and(|(_, g)| g.want.to == from);
         self.owner_of(key) != Some(from)
@@ -206,8 +206,8 @@ impl Home {
         }
     }
 
-    /// Removes requests of a shard's lives before `incarnation` that were not granted; `true` with
-    /// those for which a row was to leave here.
+    /// Removes the requests that `of` selects and that were not granted. Returns their keys, with
+    /// `true` where a row was to leave this shard.
     pub(crate) fn forget_requests(
         &mut self,
         mut of: impl FnMut(ShardId, &Incoming) -> bool,

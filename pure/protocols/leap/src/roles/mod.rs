@@ -6,10 +6,10 @@
 //! | [`Requester`] | rows asked for, fates to be told | `request` |
 //! | [`Owner`] | rows of other homes that are here, rows about to leave | `owner` |
 //! | [`Home`] | the owner table, the queue of each row, grants | `home` |
-//! | [`Rejoin`] | after a restart: who has claimed what, what stands | `recovery`, `resolve` |
+//! | [`Rejoin`] | after a restart: claims, and what of them stands | `recovery`, `resolve` |
 //!
-//! A role changes nothing but itself and sends nothing: [`crate::Leap`] plays them together, with
-//! the locks, the store and the journal that they share.
+//! A role changes only its own state and sends nothing. [`crate::Leap`] plays the roles together,
+//! with the locks, the store and the journal that they share.
 
 mod coordinator;
 mod home;

@@ -9,33 +9,33 @@ use base::{Key, ShardId, Time};
 use journal::Otag;
 use txn::Rounds;
 
-/// What a shard has of rows that live elsewhere, and what it gives away.
+/// What a shard has of rows of other homes, and which rows it gives away.
 #[derive(Debug, Default)]
 pub(crate) struct Owner {
     /// Rows of other homes that this shard owns, or has released without an acknowledgement.
     pub(crate) held: BTreeMap<Key, Held>,
     /// Backups among `held`, about which their homes are asked.
     pub(crate) backups: Rounds<Key, ()>,
-    /// Rows that are to leave, by the number of their lock request.
+    /// Rows that are to leave, by number of the lock request.
     pub(crate) releasing: BTreeMap<u64, Releasing>,
-    /// Number of the lock request per row.
+    /// Number of the lock request of each row that is to leave.
     release_of: BTreeMap<Key, u64>,
-    /// Refusals that may be asked for again.
+    /// Refused grants about which the home may ask again.
     refusals: BTreeMap<(ShardId, Otag), Refused>,
-    /// Rows that come and go.
+    /// How often rows come and go.
     pub(crate) heat: Heat,
-    /// Rows of dropped indexes that their homes have forgotten and that are in use here.
+    /// Rows of dropped indexes that their homes have forgotten and that are still in use here.
     pub(crate) forgotten: Vec<(Key, Otag)>,
 }
 
 impl Owner {
-    /// A row is owned here from now on.
+    /// This shard owns the row from now on.
     pub(crate) fn own(&mut self, key: Key, held: Held) {
         self.backups.end(&key);
         self.held.insert(key, held);
     }
 
-    /// A row that is owned here goes: what is left is the backup.
+    /// The owned row goes; the backup remains.
     pub(crate) fn give(&mut self, key: &Key, otag: Otag, to: ShardId, now: Time) {
         let held = self.held.get_mut(key).expect("the owner releases");
         held.otag = otag;
@@ -50,7 +50,7 @@ impl Owner {
         self.backups.end(key);
     }
 
-    /// A row is to leave.
+    /// A row is to leave when its lock request is granted.
     pub(crate) fn begin_release(&mut self, id: u64, releasing: Releasing) {
         self.release_of.insert(releasing.key.clone(), id);
         self.releasing.insert(id, releasing);
@@ -69,7 +69,7 @@ impl Owner {
         }
     }
 
-    /// A row that was to leave stays, and what waits for that comes to nothing.
+    /// A row that was to leave stays: the grant of its lock request has no effect.
     pub(crate) fn void_release(&mut self, key: &Key) {
         if let Some(id) = self.release_of.remove(key)
             && let Some(releasing) = self.releasing.get_mut(&id)
@@ -78,7 +78,7 @@ impl Owner {
         }
     }
 
-    /// The same under its number; what it was before.
+    /// As `void_release`, by number. Returns the release as it was before.
     pub(crate) fn void_release_of(&mut self, id: u64) -> Option<Releasing> {
         let releasing = self.releasing.get_mut(&id)?;
         let before = releasing.clone();
@@ -87,7 +87,7 @@ impl Owner {
         Some(before)
     }
 
-    /// Gives a release another number. It stays the row's, if it was.
+    /// Gives a release another number. If the release was the row's current one, it remains that.
     pub(crate) fn renumber_release(&mut self, before: u64, id: u64) -> Option<&Releasing> {
         let releasing = self.releasing.remove(&before)?;
         if self.release_of.get(&releasing.key) == Some(&before) {
@@ -96,24 +96,24 @@ impl Owner {
         Some(self.releasing.entry(id).or_insert(releasing))
     }
 
-    /// The row's release, if it is to leave.
+    /// The release of a row that is to leave.
     pub(crate) fn release_of(&self, key: &Key) -> Option<&Releasing> {
         self.releasing.get(self.release_of.get(key)?)
     }
 
-    /// Rows that are to leave, by row.
+    /// Numbers of the releases of rows that are to leave.
     pub(crate) fn leaving(&self) -> &BTreeMap<Key, u64> {
         &self.release_of
     }
 
-    /// A grant is refused for good.
+    /// A grant is refused, and stays so.
     pub(crate) fn note_refusal(&mut self, key: &Key, otag: Otag, refused: Refused) {
         let held = self.held.get_mut(key);
         held.expect("the owner refuses").seen = otag;
         self.refusals.insert((refused.home, otag), refused);
     }
 
-    /// What was refused under a grant.
+    /// The refusal under a grant.
     pub(crate) fn refusal(&self, home: ShardId, otag: Otag) -> Option<&Refused> {
         self.refusals.get(&(home, otag))
     }

@@ -1,4 +1,4 @@
-//! A shard that has restarted, and how it deals with others that have: who has claimed what.
+//! The state of a restart: what this shard awaits, and which shards have claimed which rows.
 
 use crate::checkpoint::Former;
 use crate::message::{Claims, Owed, Verdicts};
@@ -20,18 +20,18 @@ pub(crate) fn bounds((low, high): &Rows) -> (Bound<&Key>, Bound<&Key>) {
     (low, high)
 }
 
-/// What one shard has claimed of a home that serves nothing yet.
+/// Claims of one shard to a home that serves nothing yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) incarnation: u32,
     pub(crate) round: u64,
     pub(crate) restarted: bool,
     pub(crate) parts: BTreeMap<u32, Vec<Claim>>,
-    /// How many there are; 0: the last one has not come.
+    /// Number of parts; 0: the last part has not come.
     count: u32,
-    /// What it has committed on rows of the asker.
+    /// Formulas that the shard has committed on rows of this one.
     pub(crate) owed: Vec<Owed>,
-    /// When something came last.
+    /// When the last part came.
     heard: Time,
 }
 
@@ -41,20 +41,20 @@ impl Collected {
     }
 }
 
-/// Claims on their way to a home, a slice of the rows that are held here a turn.
+/// Claims on their way to a home. Each turn sends a slice of the rows that are held here.
 #[derive(Debug)]
 pub(crate) struct Claiming {
     round: u64,
     pub(crate) expected: u32,
     restarted: bool,
-    /// The next part.
+    /// Number of the next part.
     part: u32,
-    /// Rows up to this key are dealt with.
+    /// Rows up to this key were dealt with.
     pub(crate) upto: Option<Key>,
 }
 
 impl Claiming {
-    /// The next part; `ended`: the last one.
+    /// Makes the next part; `ended`: the last one.
     pub(crate) fn next_part(&mut self, ended: bool, held: Vec<Claim>, owed: Vec<Owed>) -> Claims {
         let part = self.part;
         self.part += 1;
@@ -70,19 +70,19 @@ impl Claiming {
     }
 }
 
-/// Claims of a restarted shard that a home which goes on deals with part by part, in order. What
-/// comes out of order waits for the next round.
+/// Claims of a restarted shard, at a home that did not restart. The home deals with them part by
+/// part; a part out of order waits for the next round.
 #[derive(Debug, Default)]
 struct Judging {
     incarnation: u32,
     round: u64,
-    /// The part that is awaited.
+    /// Number of the awaited part.
     next: u32,
-    /// The rows up to this key have been dealt with, once for a life of the shard.
+    /// Rows up to this key were dealt with, in this life of the shard.
     joined: Option<Key>,
 }
 
-/// Verdicts of a home, as far as they have come.
+/// The verdicts that a home has sent so far.
 #[derive(Debug, Default)]
 struct Judged {
     round: u64,
@@ -94,25 +94,25 @@ struct Judged {
 #[derive(Debug, Default)]
 pub(crate) struct Rejoin {
     serving: bool,
-    /// Shards whose claims are awaited.
+    /// Shards whose claims this home awaits.
     waiting: BTreeSet<ShardId>,
     collected: BTreeMap<ShardId, Collected>,
     claiming: BTreeMap<ShardId, Claiming>,
     judging: BTreeMap<ShardId, Judging>,
     judged: BTreeMap<ShardId, Judged>,
-    /// All have claimed; who has which row is being decided.
+    /// All shards have claimed; the home decides which shard has which row.
     pub(crate) resolving: Option<Resolving>,
-    /// What restarted shards are still to be told.
+    /// Verdicts that restarted shards have not got yet.
     pub(crate) verdicts: VecDeque<Unsaid>,
-    /// What this shard knew itself.
+    /// What this shard itself owned in its former life.
     pub(crate) former: Arc<Former>,
-    /// Incarnation in which the claims of a shard were dealt with.
+    /// Incarnation of each shard whose claims were dealt with.
     joined: BTreeMap<ShardId, u32>,
-    /// Homes whose verdicts are awaited.
+    /// Homes whose verdicts this shard awaits.
     awaited: BTreeSet<ShardId>,
-    /// Claims that their homes had not decided when they answered.
+    /// Keys of claims that their homes had not decided when they answered.
     undecided: BTreeSet<Key>,
-    /// When shards are asked again, and claims made again.
+    /// When shards are asked again, and rows claimed again.
     pub(crate) again: Alarm,
     /// Jobs that wait until a restarted home or owner may serve again.
     pub(crate) waits: Vec<u64>,
@@ -123,7 +123,7 @@ impl Rejoin {
         self.serving
     }
 
-    /// Who of those that must speak before this shard serves is `away`.
+    /// A shard that is `away` and whose claims this shard needs before it serves.
     pub(crate) fn awaits(&self, away: &dyn Fn(ShardId) -> bool) -> Option<ShardId> {
         let mut waiting = self.waiting.iter().copied().filter(|_| !self.serving);
         waiting.find(|shard| away(*shard))
@@ -133,13 +133,13 @@ impl Rejoin {
         self.serving && self.awaited.is_empty() && self.undecided.is_empty()
     }
 
-    /// Whether it goes on with the next tick.
+    /// Whether the next tick has work to go on with.
     pub(crate) fn has_turns(&self) -> bool {
         !self.claiming.is_empty() || self.resolving.is_some() || !self.verdicts.is_empty()
     }
 
-    /// The shard has restarted: all `others` must claim, and judge its claims. `serves`: it does
-    /// not wait for their claims.
+    /// The shard has restarted: all `others` must claim, and judge its claims. `serves`: it serves
+    /// without waiting for their claims.
     pub(crate) fn begin(&mut self, others: BTreeSet<ShardId>, serves: bool) {
         if !serves {
             self.waiting.clone_from(&others);
@@ -147,13 +147,13 @@ impl Rejoin {
         (self.serving, self.awaited) = (serves, others);
     }
 
-    /// This home serves its rows: what it has to know is known.
+    /// This home serves its rows from now on: the owner table is complete.
     pub(crate) fn serve(&mut self) {
         self.former = Arc::default();
         self.serving = true;
     }
 
-    /// A node cannot be reached: it will ask again, or be told again.
+    /// A node cannot be reached. Claims to its homes end; they begin again when it is back.
     pub(crate) fn peer_down(&mut self, node: NodeId) {
         self.claiming.retain(|home, _| home.node() != node);
     }
@@ -172,8 +172,8 @@ impl Rejoin {
         });
     }
 
-    /// The shards that are to be asked what they have, and the homes that are to be told what is
-    /// here; `None`: all have spoken. Many claims that are still coming are waited for.
+    /// The shards that are asked for claims, and the homes to which this shard claims; `None`: all
+    /// have answered. A shard whose claims came within `pause_us` is not asked again.
     pub(crate) fn open(&self, now: Time, pause_us: u64) -> Option<(Vec<ShardId>, Vec<ShardId>)> {
         if self.waiting.is_empty() && self.awaited.is_empty() {
             return None;
@@ -186,14 +186,14 @@ impl Rejoin {
         Some((asked, self.awaited.iter().copied().collect()))
     }
 
-    /// A restarted home, whose former life had not decided about claims of this shard, must judge
-    /// them. Whether that is new.
+    /// Awaits verdicts of a restarted home, whose former life had not decided on claims of this
+    /// shard. Returns whether they were not awaited before.
     pub(crate) fn await_verdicts(&mut self, home: ShardId) -> bool {
         self.awaited.insert(home)
     }
 
-    /// Begins to tell a home what this shard has of its rows, under the number of a round. `false`:
-    /// that is under way.
+    /// Begins to tell a home what this shard has of its rows, under the number of a round. Returns
+    /// `false` if that is under way already.
     pub(crate) fn begin_claims(&mut self, home: ShardId, expected: u32, round: u64) -> bool {
         let restarted = self.awaited.contains(&home);
         let under_way = self.claiming.get(&home);
@@ -211,33 +211,33 @@ impl Rejoin {
         true
     }
 
-    /// The home whose claims go on next.
+    /// The home to which claims go on next.
     pub(crate) fn next_claimed(&self) -> Option<ShardId> {
         self.claiming.keys().next().copied()
     }
 
-    /// Takes the claims out that are on their way to a home.
+    /// Takes out the claims that are on their way to a home.
     pub(crate) fn take_claims(&mut self, home: ShardId) -> Option<Claiming> {
         self.claiming.remove(&home)
     }
 
-    /// There are more of them.
+    /// Puts claims back of which more parts follow.
     pub(crate) fn put_claims(&mut self, home: ShardId, claiming: Claiming) {
         self.claiming.insert(home, claiming);
     }
 
-    /// Whether the claims of a life of a shard say nothing that matters any more. A restarted home
-    /// counts only what was said after it asked.
+    /// Whether claims of a life of a shard are ignored. A restarted home counts only claims that
+    /// answer its `Ask`.
     pub(crate) fn is_answered(&self, from: ShardId, incarnation: u32, claims: &Claims) -> bool {
         match self.serving {
             true => !claims.restarted || self.joined_in(from) > incarnation,
-            // What a new life of it claims while this home resolves is judged when it serves.
+            // Claims of a new life of a shard, while this home resolves, are judged when it serves.
             false => claims.expected == 0 || self.resolving.is_some(),
         }
     }
 
-    /// A part of what a shard has, at a home that does not serve yet. `Some`: all have claimed.
-    /// `one_part`: one part of each will do.
+    /// Notes a part of a shard's claims, at a home that does not serve yet. Returns all claims when
+    /// all shards have claimed. `one_part`: one part of each shard is enough.
     pub(crate) fn collect(
         &mut self,
         from: ShardId,
@@ -248,7 +248,7 @@ impl Rejoin {
     ) -> Option<BTreeMap<ShardId, Collected>> {
         let collected = self.collected.entry(from).or_default();
         if !self.waiting.contains(&from) {
-            // All of it is here; it may have been asked twice.
+            // All parts are here; the shard may have been asked twice.
             if collected.incarnation >= incarnation {
                 return None;
             }
@@ -283,15 +283,15 @@ impl Rejoin {
         self.joined.get(&shard).copied().unwrap_or(0)
     }
 
-    /// Whether requests of a life of a shard may be dealt with: what it owned before is known.
+    /// Whether requests of a life of a shard may be dealt with: its claims were.
     pub(crate) fn serves(&self, shard: ShardId, incarnation: u32) -> bool {
         let joined = self.joined.get(&shard).copied().unwrap_or(1);
         self.serving && joined >= incarnation
     }
 
-    /// A part of the claims of a shard that has restarted while this home goes on. `None`: it is
-    /// not its turn. `Some(rows)`: which rows the home has to look through before it tells which of
-    /// the claims stand, if it has not yet.
+    /// Takes a part of the claims of a restarted shard, at a home that serves. `None`: the part is
+    /// out of order. `Some(rows)`: the rows that the home must look through before it answers which
+    /// claims stand; `Some(None)`: it has done that before.
     pub(crate) fn judge(
         &mut self,
         from: ShardId,
@@ -335,7 +335,7 @@ impl Rejoin {
         self.awaited.contains(&home)
     }
 
-    /// Verdicts of a home. `false`: it is not their turn.
+    /// Notes verdicts of a home. Returns `false` if they are out of order.
     pub(crate) fn hear(&mut self, home: ShardId, verdicts: &Verdicts) -> bool {
         let judged = self.judged.entry(home).or_default();
         if judged.round != verdicts.round {
@@ -353,19 +353,19 @@ impl Rejoin {
         true
     }
 
-    /// A home has judged all claims. The keys of those that it has left open.
+    /// A home has judged all claims. Returns the keys of those that it left open.
     pub(crate) fn end_verdicts(&mut self, home: ShardId) -> BTreeSet<Key> {
         self.awaited.remove(&home);
         let judged = self.judged.remove(&home).unwrap_or_default();
         judged.later
     }
 
-    /// A claim that its home has left open.
+    /// Notes a claim that its home has left open.
     pub(crate) fn leave_open(&mut self, key: Key) {
         self.undecided.insert(key);
     }
 
-    /// Claims that were left open and still are: those that `open` gives a grant for.
+    /// Claims that homes left open and that are still open: those to which `open` gives a grant.
     pub(crate) fn undecided(
         &mut self,
         open: impl Fn(&Key) -> Option<Otag>,

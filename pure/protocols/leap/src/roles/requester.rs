@@ -1,4 +1,4 @@
-//! The requester's state: rows that were asked for, and what homes are told of grants.
+//! The requester's state: rows that it has requested, and the fates that it tells homes.
 
 use crate::message::{Fate, OwnerRequest};
 use crate::request::{PendingInform, Request};
@@ -8,29 +8,29 @@ use base::{Key, NodeId, Position, ShardId, Time};
 use journal::Otag;
 use txn::{Asks, Rounds, Seen};
 
-/// What a shard has asked homes for, and what they are told.
+/// What a shard has requested from homes, and what it tells them of grants.
 #[derive(Debug, Default)]
 pub(crate) struct Requester {
     pub(crate) requests: Asks<u64, Request>,
-    /// The request for each row.
+    /// Number of the request for each row.
     wanted: BTreeMap<Key, u64>,
     next_seq: u64,
     /// Arrivals that are not durable, in the order of the journal.
     arrivals: VecDeque<(Position, ShardId, Otag)>,
-    /// Fates of grants that their home has not confirmed.
+    /// Fates of grants that their home has not acknowledged.
     pub(crate) informs: Rounds<(ShardId, Otag), PendingInform>,
-    /// Grants of each home that are over for this shard.
+    /// For each home, the grants that are over for this shard.
     grants_seen: BTreeMap<ShardId, Seen<Otag>>,
 }
 
 impl Requester {
-    /// A number for a place in the queue of a home.
+    /// Draws a number for a place in the queue of a home.
     pub(crate) fn new_seq(&mut self) -> u64 {
         self.next_seq += 1;
         self.next_seq
     }
 
-    /// A row is asked for; the number of the request.
+    /// Begins the request for a row. Returns the number of the request.
     pub(crate) fn begin(&mut self, request: Request, now: Time) -> u64 {
         let seq = self.new_seq();
         self.wanted.insert(request.key.clone(), seq);
@@ -38,14 +38,14 @@ impl Requester {
         seq
     }
 
-    /// A request is answered.
+    /// Ends a request that was answered.
     pub(crate) fn end(&mut self, seq: u64) -> Option<Request> {
         let request = self.requests.end(seq)?;
         self.wanted.remove(&request.key);
         Some(request)
     }
 
-    /// What is sent for a request.
+    /// The message of a request.
     pub(crate) fn message(&self, seq: u64) -> Option<OwnerRequest> {
         let request = self.requests.get(seq)?;
         Some(OwnerRequest {
@@ -57,7 +57,7 @@ impl Requester {
         })
     }
 
-    /// Whether a row was asked for and has not come.
+    /// Whether a row was requested and has not come.
     pub(crate) fn wants(&self, key: &Key) -> bool {
         self.wanted.contains_key(key)
     }
@@ -67,24 +67,24 @@ impl Requester {
         self.requests.get_mut(*self.wanted.get(key)?)
     }
 
-    /// The rows that were asked for.
+    /// Numbers of the open requests by row.
     pub(crate) fn rows(&self) -> &BTreeMap<Key, u64> {
         &self.wanted
     }
 
-    /// Which grants of a home are over.
+    /// The grants of a home that are over.
     pub(crate) fn seen(&mut self, home: ShardId) -> &mut Seen<Otag> {
         self.grants_seen.entry(home).or_default()
     }
 
-    /// A new life of a home has begun: what former ones granted is over.
+    /// A new life of a home has begun: the grants of its former lives are over.
     pub(crate) fn forget_grants(&mut self, home: ShardId, floor: Otag) {
         self.seen(home).raise(floor);
         self.informs
             .retain(|(other, otag), _| *other != home || *otag >= floor);
     }
 
-    /// Notes what a home is told now; `certain`: it gets there.
+    /// Notes the fate that a home is told now; `certain`: the message cannot be lost.
     pub(crate) fn note_fate(
         &mut self,
         (home, otag): (ShardId, Otag),
@@ -101,16 +101,16 @@ impl Requester {
         }
     }
 
-    /// Where the arrival of a row is journaled that its home knows by this grant, if that may not
-    /// be durable.
+    /// Position of the record of a row's arrival under this grant, if the home may not know yet
+    /// that the record is durable.
     pub(crate) fn arrival(&self, home: ShardId, otag: Otag) -> Option<Position> {
         self.informs
             .get(&(home, otag))
             .map(|pending| pending.position)
     }
 
-    /// The arrivals that have become durable, by home, which is told so now. Homes on `node` hear
-    /// it for certain.
+    /// The arrivals that have become durable, by home, for messages that are sent now. Messages to
+    /// homes on `node` cannot be lost, so they are not repeated.
     pub(crate) fn arrived(
         &mut self,
         durable: Position,
@@ -135,7 +135,7 @@ impl Requester {
         fates
     }
 
-    /// A home has dealt with these for good.
+    /// A home has dealt with these grants, so their fates are not repeated.
     pub(crate) fn settled(&mut self, home: ShardId, otags: &[Otag]) {
         for otag in otags {
             self.informs.end(&(home, *otag));
