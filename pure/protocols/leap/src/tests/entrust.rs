@@ -49,7 +49,7 @@ fn a_row_that_is_away_is_found_and_its_place_is_remembered() {
         .to_vec();
     assert_eq!(costs, [4, 2], "the home is asked once");
     assert_eq!(world.owner(&key("a0")), shard(3));
-    // It moves on: the place that is remembered is wrong, and the home knows.
+    // The row moves on: the remembered place is wrong, and the home knows the owner.
     run(&mut world, 1, add("a0", 1));
     let (_, reply) = run(&mut world, 2, bump("a0", 1));
     assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
@@ -77,7 +77,7 @@ fn many_change_one_row_at_once() {
         let txn = world.begin(shard(at));
         asked.push(world.submit(txn, bump("a0", 1), true));
     }
-    // One way there, one way back: nobody has waited for anybody.
+    // One message there, one back: no change has waited for another.
     assert_eq!(world.flights.len(), 200);
     for flight in core::mem::take(&mut world.flights) {
         world.deliver(flight);
@@ -125,8 +125,8 @@ fn it_is_done_once_however_often_it_is_asked_for() {
     assert_eq!(value(&world), Some(16));
 }
 
-/// The answer is lost with the owner's memory: whether its record survived is not known, but it is
-/// never done twice.
+/// The answer is lost with the owner's memory. Whether its record survived is not known, but the
+/// change is never made twice.
 #[test]
 fn a_restarted_owner_does_nothing_twice() {
     for durable in [false, true] {
@@ -179,7 +179,7 @@ fn an_unreachable_owner_leaves_the_outcome_unknown() {
     });
     let reply = world.take_answer(id).unwrap();
     assert_eq!(reply.outcome, Some(Outcome::Unknown));
-    // Now it is known to be away, so nothing is entrusted to it.
+    // Now the owner is known to be away, so nothing is entrusted to it.
     let txn = world.begin(shard(2));
     let id = world.submit(txn, bump("a0", 5), true);
     world.settle();

@@ -1,4 +1,4 @@
-//! What the simulator found: rows, claims and recalls that a fault left to nobody.
+//! Faults that the simulator found: rows, claims and recalls that no shard dealt with any more.
 
 use super::local::{add, bump, died, get, number, run, shard};
 use super::random::sum_op;
@@ -8,7 +8,7 @@ use crate::owner::Tenure;
 use base::{NodeId, ShardId, Ts};
 use txn::{LockMode, Outcome, Protocol, Read};
 
-/// Delivers all that may leave, and flushes these nodes alone, until nothing moves.
+/// Delivers all that may leave, and flushes only these nodes, until nothing moves.
 fn drive(world: &mut World, flushed: &[u16]) {
     for _ in 0..1_000 {
         for node in flushed {
@@ -29,7 +29,7 @@ fn drive(world: &mut World, flushed: &[u16]) {
     panic!("messages go on for ever");
 }
 
-/// A node comes back with what was durable, and everything comes to rest.
+/// A node comes back with what was durable, and all work ends.
 fn bring_back(world: &mut World, node: u16) {
     world.crash(NodeId(node), 0);
     world.restart(NodeId(node));
@@ -45,7 +45,7 @@ fn rest(world: &mut World) {
     world.settle();
 }
 
-/// Shards of one node lose what is not durable together: when a row goes from one to the next, the
+/// Shards of one node lose together what is not durable. When a row goes from one to the next, the
 /// backup on another node must stay until an arrival is durable.
 #[test]
 fn a_row_that_crosses_its_node_before_it_is_durable_is_not_lost() {
@@ -65,15 +65,15 @@ fn a_row_that_crosses_its_node_before_it_is_durable_is_not_lost() {
     assert!(world.is_idle());
 }
 
-/// A shard claims a row that it had long ago, and the home has not decided yet who has it now. It
-/// must hear of that in the end, or whoever wants the row there waits for ever.
+/// A shard claims a row that it had long ago, and the home has not decided which shard has the row.
+/// The claimant must hear the decision in the end, or its transactions wait for ever.
 #[test]
 fn an_old_claim_is_settled_although_the_row_goes_to_another_shard() {
     let mut world = World::new(3, 1);
     world.load(key("a0"), 10);
     run(&mut world, 2, get("a0"));
     assert_eq!(world.owner(&key("a0")), shard(2));
-    // It goes to node 3 and comes back, which node 2 does not journal durably.
+    // The row goes to node 3 and comes back, and node 2 does not make that durable.
     for at in [3, 2] {
         let txn = world.begin(shard(at));
         world.submit(txn, get("a0"), true);
@@ -87,7 +87,7 @@ fn an_old_claim_is_settled_although_the_row_goes_to_another_shard() {
     world.crash(NodeId(2), 0);
     world.restart(NodeId(2));
     world.announce(NodeId(2));
-    // One asks while node 2 does not know what it has, one when all is decided.
+    // One asks while node 2 does not know what it has, the other when all is decided.
     let early = world.begin(shard(2));
     let early = world.submit(early, get("a0"), true);
     rest(&mut world);
@@ -98,7 +98,7 @@ fn an_old_claim_is_settled_although_the_row_goes_to_another_shard() {
     assert_eq!(number(&reply), world.value(&key("a0")));
 }
 
-/// The verdict that leaves a claim open is the only one; what is decided later may get lost.
+/// The verdict that leaves a claim open comes only once; the later decision may get lost.
 #[test]
 fn an_old_claim_is_settled_although_the_first_word_about_it_is_lost() {
     let mut world = World::new(3, 1);
@@ -106,7 +106,7 @@ fn an_old_claim_is_settled_although_the_first_word_about_it_is_lost() {
     run(&mut world, 2, get("a0"));
     let txn = world.begin(shard(3));
     world.submit(txn, get("a0"), true);
-    // Node 3 has it, but not durably, and node 2 forgets that it gave it away.
+    // Node 3 has the row, but not durably, and node 2 forgets that it gave the row away.
     drive(&mut world, &[1]);
     world.crash(NodeId(2), 0);
     world.restart(NodeId(2));
@@ -125,9 +125,9 @@ fn an_old_claim_is_settled_although_the_first_word_about_it_is_lost() {
     assert_eq!(number(&reply), Some(10));
 }
 
-/// A claim is left open, the backup becomes the row again, and the row is to move on from there,
-/// which waits for a transaction that waits for one at the claimant. That one waits until the claim
-/// is decided: so the answer must not wait for the move.
+/// A claim is left open, the backup becomes the row again, and the row is to move on. That move
+/// waits for a transaction, which waits for one at the claimant, which waits until the claim is
+/// decided. So the verdict must not wait for the move.
 #[test]
 fn an_old_claim_is_settled_although_the_row_is_to_move_on() {
     let mut world = World::new(3, 1);
@@ -135,7 +135,7 @@ fn an_old_claim_is_settled_although_the_row_is_to_move_on() {
         world.load(key(name), 10);
     }
     run(&mut world, 2, get("a0"));
-    // It goes to node 3 and comes back, which node 2 does not journal durably.
+    // The row goes to node 3 and comes back, and node 2 does not make that durable.
     for at in [3, 2] {
         let txn = world.begin(shard(at));
         world.submit(txn, get("a0"), true);
@@ -208,9 +208,9 @@ fn a_recall_in_the_name_of_a_transaction_that_ends_here_is_answered() {
     assert_eq!(number(&reply), Some(11));
 }
 
-/// Two transactions of a dead life have read a row here; one of them has also asked for it. When
-/// the first goes the second gets its lock, and when that goes too somebody else here gets it: the
-/// row must wait for him, and the lock be free in the end.
+/// Two transactions of a dead life have read a row here; the second has also requested it. When the
+/// first ends, the second gets its lock; when the second ends too, a local transaction gets the
+/// lock. The row must wait for that one, and the lock be free in the end.
 #[test]
 fn a_row_that_the_dead_have_asked_for_waits_for_those_who_hold_it() {
     let mut world = World::new(2, 1);
@@ -224,7 +224,7 @@ fn a_row_that_the_dead_have_asked_for_waits_for_those_who_hold_it() {
         world.submit_to(txn, shard(1), scan(), false);
         world.settle();
     }
-    // Node 2 does not hear that the first one is over.
+    // Node 2 does not hear that the first one has ended.
     world.call(shard(1), |protocol, cx| protocol.abort(cx, first));
     world.flights.retain(|flight| kind(flight) != "Release");
     world.submit(second, add("a0", 1), false);
@@ -247,8 +247,8 @@ fn a_row_that_the_dead_have_asked_for_waits_for_those_who_hold_it() {
     assert!(world.is_idle());
 }
 
-/// A row stays with its owner under a new grant when that restarts while it is asked for the row.
-/// If this happens twice and the owner forgets the second time, it claims the first, and no more.
+/// A row stays with its owner under a new grant when the owner restarts while it is asked for the
+/// row. If that happens twice and the owner forgets the second grant, it claims under the first.
 #[test]
 fn an_owner_that_forgets_that_its_row_has_stayed_does_not_lose_it() {
     let mut world = World::new(3, 1);

@@ -82,7 +82,7 @@ fn many_hold_formulas_on_one_row_and_end_in_any_order() {
     let mut world = world();
     let first = begun(&mut world, 2, "a1", "a0", 5);
     let second = begun(&mut world, 3, "a2", "a0", 7);
-    // A change at the owner itself takes its place among them, and does not wait.
+    // A change at the owner itself takes its place among the formulas, and does not wait.
     let (_, reply) = run(&mut world, 1, bump("a0", 100));
     assert!(committed(&reply));
     assert!(committed(&commit(&mut world, second)));
@@ -163,8 +163,8 @@ fn readers_ask_for_the_outcome() {
     rest(&mut world);
 }
 
-/// A version that is decided above the owner's clock waits for one that may come below it. Who
-/// reads the newest version waits with it: its transaction was answered.
+/// A version that is decided above the owner's clock waits for one that may come below it. A reader
+/// of the newest version waits with it: the version's transaction was answered.
 #[test]
 fn a_reader_of_the_newest_version_waits_for_what_was_answered() {
     let mut world = world();
@@ -256,7 +256,7 @@ fn a_coordinator_that_restarts_has_rolled_back_or_still_owes() {
     }
 }
 
-/// A number near the end of its range is not left to the order of commits.
+/// A number near the end of its range does not depend on the order of commits.
 #[test]
 fn without_room_the_row_goes_to_its_transaction() {
     let mut world = world();

@@ -1,5 +1,4 @@
-//! One row that all nodes change, over links of 1 ms: who gets how much done, and with how many
-//! tries.
+//! One row that all nodes change, over links of 1 ms: the commits and the tries of each client.
 
 use super::local::{add, bump, shard};
 use super::world::{Flight, World, key, options};
@@ -11,7 +10,7 @@ use txn::{MovingRows, Op, OpId, Outcome, Protocol, Submitted, TxnOptions};
 
 const LINK_US: u64 = 1_000;
 const STEP_US: u64 = 100;
-/// The disks are flushed so often.
+/// Microseconds between two flushes of a disk.
 const FLUSH_US: u64 = 300;
 
 struct Client {
@@ -22,15 +21,15 @@ struct Client {
     resumes: Time,
 }
 
-/// What came out of a run.
+/// The result of a run.
 #[derive(Debug)]
 struct Score {
     committed: u64,
     moves: u64,
-    /// Of the transaction with the most tries.
+    /// Tries of the transaction that needed most.
     most_tries: u32,
     tries: u64,
-    /// Fewest commits of a client.
+    /// Commits of the client with the fewest.
     fewest: u64,
 }
 
@@ -43,7 +42,7 @@ struct Hot {
     score: Score,
 }
 
-/// Clients on `nodes` change the row at once, again and again, for so long.
+/// Clients on `nodes` change the row at once, again and again, for `micros` microseconds.
 fn run(settings: Settings, nodes: &[u16], per_node: usize, micros: u64, op: fn() -> Op) -> Score {
     let mut world = World::new(4, 1);
     world.load(key("a0"), 0);
@@ -202,7 +201,7 @@ fn blind() -> Op {
     bump("a0", 1)
 }
 
-/// What the paper has: rows move, and stay no longer than they are locked.
+/// As in the paper: rows move, and stay no longer than they are locked.
 fn moves_alone() -> Settings {
     Settings {
         entrusts: false,
@@ -216,7 +215,7 @@ const EVERYBODY: [u16; 4] = [1, 2, 3, 4];
 fn blind_changes_of_one_row_go_at_the_pace_of_its_owner() {
     let moved = run(moves_alone(), &EVERYBODY, 4, 300_000, blind);
     let sent = run(Settings::default(), &EVERYBODY, 4, 300_000, blind);
-    // What one change per move would give, and what changes that share a move do give.
+    // One change per move would give the right side; changes that share a move give more.
     assert!(sent.committed >= 20 * moved.moves, "{sent:?} {moved:?}");
     assert!(sent.committed >= 2 * moved.committed, "{sent:?} {moved:?}");
     assert_eq!((sent.most_tries, sent.moves), (1, 0), "nobody dies");
@@ -234,7 +233,7 @@ fn other_changes_go_to_a_contended_row_too() {
     assert!(sent.moves * 4 <= moved.moves, "{sent:?} {moved:?}");
 }
 
-/// Nobody starves: whoever has died often is urgent, and then goes first.
+/// No client starves: a transaction that has died often is urgent, and goes first.
 #[test]
 fn tries_are_bounded_on_a_hot_spot() {
     for settings in [moves_alone(), Settings::default()] {

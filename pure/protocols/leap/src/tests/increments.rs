@@ -22,7 +22,7 @@ fn writer(world: &mut World, own: &str) -> TxnId {
     txn
 }
 
-/// One operation of a transaction, everything delivered.
+/// Runs one operation of a transaction, and delivers everything.
 fn step(world: &mut World, txn: TxnId, op: Op) -> OpReply {
     let id = world.submit(txn, op, false);
     world.settle();
@@ -58,10 +58,10 @@ fn increments_share_their_row_until_they_commit() {
             Ok(OpResult::Modified { written: true, .. })
         ));
     }
-    // Who reads what they add to would depend on them.
+    // A reader of what they add to would depend on them.
     let reader = writer(&mut world, "w0");
     assert!(died(&step(&mut world, reader, get("a0"))));
-    // Their order is that of their commits, and one that is rolled back leaves nothing.
+    // They are ordered as their commits, and one that is rolled back leaves nothing.
     assert!(end(&mut world, three));
     world.call(shard(1), |protocol, cx| protocol.abort(cx, two));
     assert!(end(&mut world, one));
@@ -89,8 +89,8 @@ fn an_increment_that_may_leave_the_range_is_alone() {
     ));
 }
 
-/// A scan that finds rows in a snapshot and locks them, at READ COMMITTED: what others have added
-/// beside the own increment counts, and nobody adds more until the commit.
+/// A scan that finds rows in a snapshot and locks them, at READ COMMITTED. What others have added
+/// beside the own increment counts, and no transaction adds more until the commit.
 #[test]
 fn a_scan_locks_and_rereads_a_row_under_an_own_increment() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! Transfers between healthy nodes: what moves, what it costs, who waits and who dies.
+//! Transfers between healthy nodes: what moves, what it costs, which transactions wait or die.
 
 use super::world::{TABLE, World, key, kind};
 use base::{Datum, NodeId, ShardId, Ts, TxnId, Type};
@@ -123,7 +123,7 @@ pub(crate) fn died(reply: &OpReply) -> bool {
 #[test]
 fn transfers_cost_what_the_table_says() {
     let mut world = world();
-    // At home, and nobody else has it.
+    // At home, with no other owner.
     assert_eq!(cost_of(&mut world, 1, add("a0", 1)), (0, 0, 0, 0, 1));
     // R-PO: the home is the owner.
     assert_eq!(cost_of(&mut world, 2, add("a0", 1)), (4, 2, 2, 2, 1));
@@ -289,7 +289,7 @@ fn many_new_rows_pay_a_delay_for_many() {
     let names: Vec<String> = (0..200).map(|number| format!("{number:03}0")).collect();
     let home = world.home(&key(&names[0]));
     assert_ne!(home, shard(2));
-    // Somebody at the requester holds a row in the middle: it is waited for when its turn comes.
+    // A transaction at the requester locks a row in the middle: that row is waited for in its turn.
     let other = world.begin(shard(2));
     world.submit(other, insert(&names[30], 7), false);
     world.settle();

@@ -1,4 +1,4 @@
-//! Nodes that cannot be reached: whoever needs one of them is told at once, and nobody else waits.
+//! Nodes that cannot be reached: a transaction that needs one is refused at once, others go on.
 
 use super::local::{add, bump, get, number, run, shard};
 use super::random::sum_op;
@@ -31,7 +31,7 @@ fn cut_off(name: &str, at: u16, tie: Tie) -> AbortReason {
     AbortReason::RowCutOff { key, at, tie }
 }
 
-/// The answer to an operation, once everything that may has been delivered, without any wait.
+/// The answer to an operation after everything deliverable was delivered, without a timer.
 fn told(world: &mut World, id: OpId) -> OpReply {
     world.settle();
     let reply = world.take_answer(id);
@@ -43,7 +43,7 @@ fn ask(world: &mut World, at: u16, op: Op) -> OpId {
     world.submit(txn, op, true)
 }
 
-/// Everything is reached again and comes to rest.
+/// All nodes are reached again, and all work ends.
 fn rest(world: &mut World) {
     for _ in 0..12 {
         world.settle();
@@ -65,8 +65,8 @@ fn read(name: &str) -> Op {
     }
 }
 
-/// The row is at a node that is dead, its home lives: who asks is refused, also those who had asked
-/// before, and those who wait behind them.
+/// A row is at a dead node, its home lives: a request for it is refused, and so are earlier ones
+/// and those that wait behind them.
 #[test]
 fn a_row_at_a_dead_owner_is_refused_at_once() {
     let mut world = world();
@@ -106,7 +106,7 @@ fn a_row_at_a_dead_owner_is_refused_at_once() {
     rest(&mut world);
 }
 
-/// By the planted rule nobody would be refused, and the test above would see it.
+/// By the planted rule no request would be refused, and the test above would see that.
 #[test]
 fn a_home_that_waits_for_a_dead_owner_is_seen() {
     let mut world = world();
@@ -122,8 +122,8 @@ fn a_home_that_waits_for_a_dead_owner_is_seen() {
     assert!(world.take_answer(id).is_none());
 }
 
-/// The home of a row is dead: its owner uses it, who reads it finds the owner, a change of one row
-/// goes there, and whoever would have to have the row is refused.
+/// The home of a row is dead. Its owner uses the row, a reader finds the owner, a change of one row
+/// goes there, and a transaction that needs the row itself is refused.
 #[test]
 fn a_row_whose_home_is_dead_is_used_where_it_is() {
     let mut world = world();
@@ -140,12 +140,12 @@ fn a_row_whose_home_is_dead_is_used_where_it_is() {
         assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
     }
     assert_eq!(world.owner(&key("a1")), shard(3));
-    // As part of a transaction it would have to come.
+    // As part of a larger transaction, the change needs the row itself.
     let txn = world.begin(shard(1));
     let id = world.submit(txn, add("a1", 1), false);
     let away = cut_off("a1", 2, Tie::Home);
     assert_eq!(reason(&told(&mut world, id)), Some(&away));
-    // A row that was at home, and one that is not there yet.
+    // A row that was at home, and one that does not exist yet.
     for op in [read("b1"), add("b1", 1), super::local::insert("new1", 1)] {
         let id = ask(&mut world, 1, op);
         let reply = told(&mut world, id);
@@ -166,7 +166,7 @@ fn a_row_whose_home_is_dead_is_used_where_it_is() {
     rest(&mut world);
 }
 
-/// A dead node has asked for rows that are in use elsewhere: they do not leave.
+/// A dead node has requested rows that are in use elsewhere: the rows do not leave.
 #[test]
 fn a_row_does_not_leave_for_a_dead_node() {
     for home in [1, 3] {
@@ -197,7 +197,7 @@ fn a_row_does_not_leave_for_a_dead_node() {
     }
 }
 
-/// A row is on its way to a node that dies: it may be there, so nobody gets it until that is known.
+/// A row is on its way to a node that dies: no other shard gets it until its place is known.
 #[test]
 fn a_row_on_its_way_to_a_dead_node_waits_for_it_and_nobody_else_does() {
     let mut world = world();
@@ -225,8 +225,8 @@ fn a_row_on_its_way_to_a_dead_node_waits_for_it_and_nobody_else_does() {
     rest(&mut world);
 }
 
-/// Owner and requester do not reach each other, and their home reaches both: a row that has left
-/// and cannot arrive comes back, and the requester is told why it does not get it.
+/// Owner and requester do not reach each other, but their home reaches both. A row that has left
+/// and cannot arrive comes back, and the requester is told why the row does not come.
 #[test]
 fn a_row_that_cannot_cross_a_cut_comes_back() {
     for crossing in [false, true] {
@@ -248,7 +248,7 @@ fn a_row_that_cannot_cross_a_cut_comes_back() {
             "{crossing}"
         );
         assert_eq!(world.owner(&key("a0")), shard(2));
-        // Its owner has it, and the home may have it.
+        // The owner has the row, and the home may have it.
         for at in [2, 1, 2] {
             let id = ask(&mut world, at, add("a0", 1));
             assert!(told(&mut world, id).outcome.is_some(), "{crossing}");
@@ -261,7 +261,7 @@ fn a_row_that_cannot_cross_a_cut_comes_back() {
     }
 }
 
-/// Scans are told which of their rows is away, those under way too.
+/// A scan is told which of its rows is at a dead node, or on its way from or to one.
 #[test]
 fn a_scan_over_a_row_of_a_dead_node_is_refused() {
     let mut world = world();
@@ -293,7 +293,7 @@ fn a_scan_over_a_row_of_a_dead_node_is_refused() {
         let txn = world.begin(shard(3));
         let id = world.submit_to(txn, shard(1), sum_op(mode), true);
         assert_eq!(reason(&told(&mut world, id)), Some(&away));
-        // The slots of the dead node are scanned there.
+        // The slots of the dead node are scanned at that node.
         let txn = world.begin(shard(3));
         let id = world.submit_to(txn, shard(2), sum_op(mode), true);
         let reply = told(&mut world, id);
@@ -345,7 +345,7 @@ fn locks_of_a_dead_coordinator_go() {
     told(&mut world, scan);
     let write = world.submit(reader, add("a1", 1), false);
     told(&mut world, write);
-    // Node 2 lives, and nobody reaches it.
+    // Node 2 lives, and no other node reaches it.
     world.cut(NodeId(1), NodeId(2));
     world.cut(NodeId(2), NodeId(3));
     let waiting = {
@@ -371,7 +371,7 @@ fn locks_of_a_dead_coordinator_go() {
     rest(&mut world);
 }
 
-/// The same, but the coordinator is back before it commits, and reads there once more: the new
+/// The same, but the coordinator is back before it commits, and reads there once more. The new
 /// locks do not stand for the old ones, under which others have written meanwhile.
 #[test]
 fn locks_that_went_once_are_not_confirmed() {
@@ -401,8 +401,8 @@ fn locks_that_went_once_are_not_confirmed() {
     assert!(world.is_idle());
 }
 
-/// A coordinator that is away has a formula on a row: whether it counts is known there. Who needs
-/// the row is told so, and other formulas go on.
+/// A coordinator that is away has a formula on a row, and only it knows whether the formula counts.
+/// A transaction that needs the row is refused with that reason; other formulas go on.
 #[test]
 fn a_row_in_doubt_is_refused() {
     let mut world = world();
@@ -457,8 +457,8 @@ fn a_row_in_doubt_is_refused() {
     rest(&mut world);
 }
 
-/// A restarted node needs all others before it serves; whoever asks it for a row is told for whom
-/// it waits.
+/// A restarted node needs all others before it serves. A request to it is refused with the name of
+/// the node that it waits for.
 #[test]
 fn a_restarted_node_that_waits_for_a_dead_one_says_so() {
     let mut world = world();
@@ -482,7 +482,7 @@ fn a_restarted_node_that_waits_for_a_dead_one_says_so() {
     rest(&mut world);
 }
 
-/// A writer needs the copies of its row back, and one of them is at a dead node.
+/// A writer needs the copies of its row back, and one copy is at a dead node.
 #[test]
 fn a_copy_at_a_dead_node_is_named() {
     let mut world = world();
@@ -503,7 +503,7 @@ fn a_copy_at_a_dead_node_is_named() {
     assert_eq!(number(&reply), Some(11));
 }
 
-/// What was asked for while a node was away is sent as soon as it is back, not when a timer comes.
+/// What a node missed while it was away is sent when it is back, not when a timer comes.
 #[test]
 fn nobody_waits_for_a_timer_when_a_node_is_back() {
     let mut world = world();

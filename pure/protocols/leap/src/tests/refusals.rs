@@ -39,7 +39,7 @@ fn a_home_that_is_away_ends_those_who_wait_for_it() {
     });
     let reply = world.take_answer(id).unwrap();
     assert_eq!(reason(&reply), Some(&away("a0", 1)));
-    // Nobody asks it again until it is back, and other rows are not concerned.
+    // It is not asked again until it is back, and other rows are not concerned.
     let other = world.begin(shard(2));
     let id = world.submit(other, add("a0", 1), true);
     let reply = world.take_answer(id).unwrap();
@@ -68,7 +68,7 @@ fn a_silent_home_is_given_up_and_the_row_comes_when_it_speaks() {
     }
     let reply = world.take_answer(id).unwrap();
     assert_eq!(reason(&reply), Some(&away("a0", 1)));
-    // The request goes on: who asked for the row gets it, though its transaction is over.
+    // The request goes on after its transaction: the requester gets the row.
     for _ in 0..3 {
         world.tick(5_000_000);
         world.settle();
@@ -89,7 +89,7 @@ fn submit_with(world: &mut World, at: u16, timeout_us: u64) -> OpId {
     );
     world.now = world.now.after(1);
     let submitted = world.call(shard(at), |protocol, cx| {
-        // Old enough to wait for whoever has the row.
+        // Old enough to wait for any transaction that has the row.
         let chosen = TxnOptions {
             lock_timeout_us: timeout_us,
             ..options(Ts(2))
@@ -142,7 +142,7 @@ fn a_full_disk_refuses_writes_and_lets_rows_move() {
     world.settle();
     let reply = world.take_answer(id).unwrap();
     assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
-    // Another node can have the row and write it.
+    // Another node can get the row and write it.
     let writer = world.begin(shard(3));
     let id = world.submit(writer, add("a0", 1), true);
     world.settle();
@@ -168,7 +168,7 @@ fn full_memory_refuses_writes_but_deletes() {
     let reply = world.take_answer(id).unwrap();
     assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
     assert_eq!(world.value(&key("a1")), None);
-    // For a deletion a row would have to come first.
+    // For a deletion the row would have to come first.
     let remover = world.begin(shard(2));
     let id = world.submit(remover, remove("a0"), true);
     let reply = world.take_answer(id).unwrap();
@@ -176,21 +176,21 @@ fn full_memory_refuses_writes_but_deletes() {
     assert!(world.is_idle());
 }
 
-/// Rows do not move to a node without memory for them. They are read and changed where they are,
-/// as far as one operation goes; what needs them there is refused.
+/// Rows do not move to a node without memory for them. One operation reads or changes them where
+/// they are; a transaction that needs them at that node is refused.
 #[test]
 fn no_row_moves_to_a_node_whose_memory_is_full() {
     let owner_of = |world: &World| world.owner(&key("a0"));
     for owner in [1, 3] {
         let mut world = world();
-        // At home, or away from there.
+        // At the row's home, or elsewhere.
         let txn = world.begin(shard(owner));
         let id = world.submit(txn, add("a0", 1), true);
         world.settle();
         world.take_answer(id).unwrap();
         assert_eq!(owner_of(&world), shard(owner));
         world.nodes[&NodeId(2)].disk.borrow_mut().is_memory_full = true;
-        // A transaction of one change goes to the row, and so does an increment of a larger one.
+        // A transaction of one change goes to the row, and so does a larger one's increment.
         for (op, last) in [(add("a0", 1), true), (bump("a0", 1), false)] {
             let txn = world.begin(shard(2));
             let id = world.submit(txn, op, last);
@@ -204,7 +204,7 @@ fn no_row_moves_to_a_node_whose_memory_is_full() {
                 assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
             }
         }
-        // Readers with locks, of which writers elsewhere take notice.
+        // Readers with locks, which writers elsewhere respect.
         let reader = world.begin(shard(2));
         let id = world.submit(reader, get("a0"), false);
         world.settle();
@@ -239,7 +239,7 @@ fn no_row_moves_to_a_node_whose_memory_is_full() {
         assert_eq!(owner_of(&world), shard(owner), "it has not moved");
         let held = world.shards[&shard(2)].protocol.owner.held.len();
         assert_eq!(held, 0, "nor has anything else");
-        // With memory again they come as ever.
+        // With memory again the rows come.
         world.nodes[&NodeId(2)].disk.borrow_mut().is_memory_full = false;
         for _ in 0..3 {
             let txn = world.begin(shard(2));

@@ -1,5 +1,5 @@
-//! A crash at every step of a transfer, for each role: never two owners, never none, and nothing
-//! that was answered is lost.
+//! A crash at every step of a transfer, for each role: a row never has two owners or none, and
+//! nothing that was answered is lost.
 
 use super::local::{add, bump, get, number, shard};
 use super::world::{World, key};
@@ -10,7 +10,7 @@ use journal::CheckpointTables;
 use store::Write;
 use txn::{Outcome, Protocol};
 
-/// Which transfer.
+/// The roles of the three nodes in a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Case {
     /// Node 1 asks node 2, which is home and owner.
@@ -54,7 +54,7 @@ fn advance(world: &mut World, steps: usize, flushes: usize) -> bool {
     ended
 }
 
-/// Lets all that waits for a timer go on.
+/// Lets everything go on that waits for a timer.
 fn rest(world: &mut World) {
     for _ in 0..30 {
         world.settle();
@@ -63,7 +63,7 @@ fn rest(world: &mut World) {
     world.settle();
 }
 
-/// Whoever reads `a1` finds the same, and then nothing is left to do.
+/// Each reader reads `found` in `a1`, and then nothing is left to do.
 fn check_readers(world: &mut World, readers: &[u16], found: i64, who: &str) {
     for at in readers {
         let txn = world.begin(shard(*at));
@@ -198,7 +198,7 @@ fn entrust(steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
     ended
 }
 
-/// Nothing is left that would change `a1` once more, or keep others from it: each node adds one.
+/// Nothing is left that would change `a1` once more, or keep others from it: each node adds 1.
 fn change_everywhere(world: &mut World, change: txn::Op, found: i64, who: &str) {
     for at in 1..=3 {
         let txn = world.begin(shard(at));
@@ -243,7 +243,7 @@ fn lend(steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
     let read = world.submit(other, get("a1"), true);
     let write = world.submit(writer, add("a1", 1), true);
     let ended = interrupt(&mut world, steps, flushes, victims, kept);
-    // The writer has waited, or the reader has ended: it does not see both states.
+    // Either the writer has waited or the reader has ended: no reader sees both states.
     if !victims.contains(&1) {
         let again = world.submit(reader, get("a1"), true);
         world.settle();
@@ -294,8 +294,8 @@ fn rows_that_do_not_move_survive_a_restart_wherever_they_are() {
     assert_eq!(kept, [true, false]);
 }
 
-/// Fifty rows of node 1 are inserted at node 2, and `victim` crashes after so many steps. Whatever
-/// became of it, all rows are there or none, and nothing is left to do.
+/// Fifty rows of node 1 are inserted at node 2, and `victim` crashes after `steps` steps. All rows
+/// are there or none, and nothing is left to do.
 fn insert_many(steps: usize, victim: u16) -> Option<Outcome> {
     let mut world = World::new(3, 1);
     let keys: Vec<base::Key> = (0..50).map(|n| key(&format!("{n:02}0"))).collect();
@@ -320,7 +320,7 @@ fn insert_many(steps: usize, victim: u16) -> Option<Outcome> {
         Some(Outcome::Aborted(_)) => assert_eq!(there, 0, "{steps}"),
         Some(Outcome::Unknown) | None => assert!(there == 0 || there == 50, "{steps}: {there}"),
     }
-    // Whoever comes next finds all rows free.
+    // The next transaction finds all rows free.
     let next = world.begin(shard(3));
     for key in &keys {
         let name = core::str::from_utf8(&key.bytes).expect("names are letters");

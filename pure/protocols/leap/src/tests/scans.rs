@@ -124,7 +124,7 @@ fn stand_where_they_belong(slice_units: u64) {
     assert!(world.is_idle(), "no lock is left");
 }
 
-/// A batch lists the rows that are away as far as it comes, not all that are ahead of it.
+/// A batch lists the rows that are away as far as it goes, not all that are ahead of it.
 #[test]
 fn rows_that_are_away_are_listed_as_they_are_visited() {
     for reverse in [false, true] {
@@ -146,14 +146,14 @@ fn rows_that_are_away_are_listed_as_they_are_visited() {
         let before = units(&world);
         let found = scan_all(&mut world, 1, Read::Lock(LockMode::Shared), 4, reverse);
         assert_eq!(found.len(), 400);
-        // A slice of 8 for each batch of 4; all that is ahead would be 20,000.
+        // A slice of 8 rows for each batch of 4; all rows ahead would be 20,000.
         let listed = units(&world) - before;
         assert!((400..2_000).contains(&listed), "{listed} rows were listed");
     }
 }
 
-/// docs/adr/0011: with the rows at home nothing leaves the home, then each owner is asked once,
-/// however many rows it has; locks elsewhere are confirmed and given up.
+/// docs/adr/0011: with all rows at home no message leaves the home. Otherwise each owner is asked
+/// once, whatever its number of rows, and locks elsewhere are confirmed and released.
 #[test]
 fn a_scan_asks_each_owner_once() {
     let mut world = world();
@@ -262,7 +262,7 @@ fn a_history_that_was_cut_refuses_old_snapshots() {
     assert_eq!(reply.result, Err(error));
 }
 
-/// Not all clocks were asked for, so each row is looked at: nothing newer may be there.
+/// Not all clocks were asked, so each row is checked for a newer version.
 #[test]
 fn a_guarded_snapshot_refuses_what_it_may_miss() {
     let mut world = world();
@@ -312,8 +312,8 @@ fn a_guarded_snapshot_refuses_what_it_may_miss() {
     }
 }
 
-/// A scan that wants few rows asks for few: the first ones in its order, more only if those do
-/// not pass; and for none where the rows at home are enough.
+/// A scan that wants few rows asks for few: the first in its order, more only if those do not pass,
+/// and none where the rows at home are enough.
 #[test]
 fn a_scan_with_a_limit_asks_for_no_more_than_it_wants() {
     let mut world = World::new(3, 1);
@@ -349,9 +349,9 @@ fn a_scan_with_a_limit_asks_for_no_more_than_it_wants() {
         world.settle();
         (found, after[0] - before[0], after[1] - before[1])
     };
-    // What is at home is enough.
+    // The rows at home are enough.
     assert_eq!(cost(1, false, 3), (vec![0, 1, 2], 0, 0));
-    // One round, whatever else is away.
+    // One round trip, however many other rows are away.
     let (found, messages, few_bytes) = cost(1, false, 6);
     assert_eq!((found, messages), (vec![0, 1, 2, 3, 4, 5], 2));
     let (found, messages, _) = cost(1, true, 2);
@@ -376,7 +376,7 @@ fn four_slots(value: &dyn Fn(usize) -> i64) -> World {
     world
 }
 
-/// The values of the first rows (the last ones if `count` is negative), and what they cost.
+/// The values of the first `count` rows (of the last ones if negative), and what they cost.
 fn first_rows(world: &mut World, at: u16, count: i64) -> (Vec<i64>, u64, u64) {
     let now = world.call(shard(at), |_, cx| cx.clock.tick(cx.now));
     let read = Read::Snapshot(Snapshot::exactly(now));
@@ -417,7 +417,7 @@ fn first_rows(world: &mut World, at: u16, count: i64) -> (Vec<i64>, u64, u64) {
     (all, after[0] - before[0], after[1] - before[1])
 }
 
-/// Who wants the first rows of several slots gets them without asking for all that are away.
+/// A scan of the first rows of several slots does not ask for all rows that are away.
 #[test]
 fn the_first_rows_of_many_slots_are_fetched_and_no_others() {
     let mut world = four_slots(&|i| i as i64);
@@ -454,7 +454,7 @@ fn more_rows_are_fetched_where_the_first_do_not_pass() {
     }
 }
 
-/// A program whose rows are too large for one answer is shown all of them, and none twice.
+/// A program with rows too large for one answer sees every row, and none twice.
 #[test]
 fn large_first_rows_come_in_several_answers() {
     let mut world = four_slots(&|i| {
@@ -504,12 +504,12 @@ fn rows_away_come_in_pieces_that_fit_a_message() {
         world.settle();
         assert!(world.take_answer(commit).is_some());
     }
-    // Of 2,500 rows in one message: more than 100,000.
+    // In one message, 2,500 rows would be more than 100,000 bytes.
     assert!(world.largest_bytes < 80_000, "{}", world.largest_bytes);
-    // No step has listed all of them, either: a slice, and the rows of a turn.
+    // No step lists all of them, either: at most a slice, and the rows of a turn.
     assert!(world.units_max <= 2_000, "{}", world.units_max);
 
-    // Nor does one forget all of them when their table is dropped.
+    // No step forgets all of them when their table is dropped.
     world.units_max = 0;
     world.call(shard(1), |protocol, cx| protocol.forget_index(cx, TABLE));
     let away = |world: &World| world.shards[&shard(1)].protocol.home.table.len();

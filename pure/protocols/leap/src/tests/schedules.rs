@@ -9,7 +9,7 @@ use base::{NodeId, TxnId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use txn::{LockMode, OpError, OpId, OpResult, Outcome, Protocol, Read};
 
-/// Whether the schedule ends well; a broken invariant is no good end.
+/// Whether the schedule ends well. A broken invariant counts as a bad end.
 fn ends_well(rule: Option<Planted>, schedule: fn(&mut World) -> bool) -> bool {
     let mut world = World::new(4, 1);
     for name in ["a0", "b0", "a1", "b1", "a2"] {
@@ -32,7 +32,7 @@ pub(super) fn both(rule: Planted, schedule: fn(&mut World) -> bool) {
     );
 }
 
-/// Delivers everything but the kinds named; those are returned.
+/// Delivers all messages but those of the kinds `kept`, which are returned.
 fn deliver_but(world: &mut World, kept: &[&str]) -> Vec<Flight> {
     let mut left = Vec::new();
     for _ in 0..1_000 {
@@ -84,7 +84,7 @@ fn second_response(world: &mut World, variant: bool) -> bool {
     let op = world.submit(slow, add("a1", 1), false);
     let informs = deliver_but(world, &["Inform"]);
     assert!(done(world, op), "copy A has arrived");
-    // The home hears nothing and asks again; the owner answers from its backup.
+    // The home hears nothing and asks again, and the owner answers from its backup.
     world.tick(250_000);
     let copies = deliver_but(world, &["Response"]);
     assert_eq!(copies.len(), 1, "copy B is on its way");
@@ -159,7 +159,7 @@ fn one_log_does_not_resurrect_a_stale_value() {
     });
 }
 
-/// S1 crashes after its inform and has lost K: it asks again, and is not ignored.
+/// S1 crashes after its inform and has lost K: when it asks again, it is answered.
 #[test]
 fn an_owner_that_has_lost_its_row_is_answered() {
     both(Planted::LeapOwnerIgnored, |world| {
@@ -181,7 +181,7 @@ fn an_owner_that_has_lost_its_row_is_answered() {
     });
 }
 
-/// A record in flight is reported by nobody; "not in the table means at home" makes two owners.
+/// No shard reports a record in flight; "not in the table means at home" makes two owners.
 #[test]
 fn a_restarted_home_waits_for_what_is_in_flight() {
     both(Planted::LeapHomeServesAtOnce, |world| {
@@ -193,7 +193,7 @@ fn a_restarted_home_waits_for_what_is_in_flight() {
         let responses = deliver_but(world, &["Response"]);
         world.crash(NodeId(2), 0);
         world.restart(NodeId(2));
-        // A transaction of the home itself, before anybody has reported.
+        // A transaction of the home itself, before any shard has reported.
         let own = world.begin(shard(2));
         let read = world.submit(own, get("a1"), true);
         let told = |world: &mut World, op| {
@@ -218,14 +218,14 @@ fn a_restarted_home_waits_for_what_is_in_flight() {
     });
 }
 
-/// What a restarted owner's log says it owned may have gone since.
+/// A row that a restarted owner's log says it owned may have gone since.
 #[test]
 fn a_restarted_owner_waits_for_its_homes() {
     both(Planted::LeapOwnerServesAtOnce, |world| {
         assert!(write(world, 3, "a1", 5));
         world.tick(300_000);
         world.settle();
-        // It gives the row away, and its record of that is not durable when it crashes.
+        // It gives the row away, and crashes before its record of that is durable.
         let txn = world.begin(shard(1));
         world.submit(txn, add("a1", 1), true);
         for expected in ["OwnerRequest", "TransferRequest", "Response"] {
@@ -267,7 +267,7 @@ fn a_scan_keeps_others_out_of_its_gaps() {
         let sums = [one, two].map(|txn| world.submit_to(txn, shard(1), sum_op(read), false));
         world.settle();
         assert!(sums.iter().all(|sum| done(world, *sum)));
-        // Each inserts what the other has not seen.
+        // Each inserts a row that the other has not seen.
         let writes = [(one, "p0"), (two, "q0")];
         let writes = writes.map(|(txn, name)| world.submit(txn, insert(name, 1), false));
         world.settle();
@@ -316,7 +316,7 @@ fn a_younger_request_does_not_wait_for_an_older_holder() {
         let older = world.begin(shard(1));
         let younger = world.begin(shard(2));
         let holder = world.begin(shard(1));
-        // The younger one holds L, the older one something that nobody wants.
+        // The younger one holds L, the older one a row that no other wants.
         world.submit(older, get("b0"), false);
         let l = world.submit(younger, add("a1", 1), false);
         let k = world.submit(holder, add("a0", 1), false);
@@ -328,7 +328,7 @@ fn a_younger_request_does_not_wait_for_an_older_holder() {
         world.settle();
         world.commit(holder);
         world.settle();
-        // Whoever has K now goes on to L or to its end.
+        // The transaction that has K now goes on to L, or ends.
         let third = world.take_answer(second).map(|reply| {
             assert!(reply.result.is_ok());
             world.submit(older, add("a1", 1), false)
@@ -370,12 +370,12 @@ fn an_undurable_version_does_not_leave() {
         }
         let seen = world.take_answer(read).and_then(|reply| number(&reply));
         world.crash(NodeId(2), 0);
-        // It has told its reader 11, which nobody can find any more.
+        // The reader was told 11, which is lost now.
         seen.is_none()
     });
 }
 
-/// Youngest first would serve everybody else first; after enough deaths a transaction is urgent.
+/// Youngest first would serve all others before; after enough deaths a transaction is urgent.
 #[test]
 fn an_urgent_request_goes_first() {
     let mut world = World::new(4, 1);

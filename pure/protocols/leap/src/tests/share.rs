@@ -14,7 +14,7 @@ fn lend_at_once(world: &mut World) {
     });
 }
 
-/// `a0` lives at node 1 and is lent to whoever reads it.
+/// `a0` is at node 1, which lends it to each reader.
 fn lending(nodes: u16) -> World {
     let mut world = World::new(nodes, 1);
     world.load(key("a0"), 10);
@@ -146,8 +146,8 @@ fn a_row_that_is_away_comes_home_to_be_lent() {
     assert_eq!(copies(&world), 2);
 }
 
-/// The owner keeps a row for an older transaction, so home cannot lend it: the reader is told, and
-/// does not ask for ever while the older one waits for a lock of his.
+/// The owner keeps a row for an older transaction, so the home cannot lend it. The reader is rolled
+/// back: otherwise it would ask for ever while the older one waits for one of its locks.
 #[test]
 fn a_reader_of_a_row_that_an_older_one_has_is_rolled_back() {
     let mut world = lending_from_elsewhere();
@@ -164,7 +164,7 @@ fn a_reader_of_a_row_that_an_older_one_has_is_rolled_back() {
     assert_eq!(number(&reply), Some(12));
 }
 
-/// A reader turns writer and gives its copy up; an older reader elsewhere refuses, the refusal is
+/// A reader turns writer and gives its copy up. An older reader elsewhere refuses, the refusal is
 /// lost, and that reader writes. The first one must not write over it.
 #[test]
 fn a_reader_that_gave_its_copy_up_does_not_ask_again() {
@@ -205,7 +205,7 @@ fn a_reader_that_gave_its_copy_up_does_not_ask_again() {
     );
 }
 
-/// What was given before the recall and comes after it does not count.
+/// A copy that was given before the recall and comes after it does not count.
 #[test]
 fn a_late_copy_is_not_taken() {
     let mut world = lending(2);
@@ -243,7 +243,7 @@ fn a_restarted_reader_has_no_copy_and_stops_no_writer() {
     assert_eq!(number(&reply), Some(11));
 }
 
-/// A transaction that has read a copy ends when the home has forgotten that it was given.
+/// A transaction that has read a copy ends when the home no longer knows of the copy.
 #[test]
 fn a_restarted_home_has_lent_nothing() {
     let mut world = lent();
@@ -283,14 +283,14 @@ fn a_reader_that_is_away_gives_the_writer_a_reason_to_stop() {
             tie: Tie::Copy,
         }))
     );
-    // It is back, in the same life.
+    // The node is back, in the same life.
     world.call(shard(1), |protocol, cx| protocol.on_peer(cx, NodeId(2), 1));
     let (_, reply) = run(&mut world, 1, add("a0", 1));
     assert_eq!(number(&reply), Some(11));
     assert!(world.is_idle());
 }
 
-/// Reads that move a row count too, so that it does not go on moving; writes count against them.
+/// Reads that move a row count too, so that it is lent in the end; writes count against them.
 #[test]
 fn a_row_that_is_seldom_written_is_lent_before_long() {
     let mut world = World::new(3, 1);
@@ -308,7 +308,7 @@ fn a_row_that_is_seldom_written_is_lent_before_long() {
         run(&mut world, at, get("a0"));
     }
     assert_eq!(world.count(|c| c.messages), before);
-    // Written as often as read, it moves.
+    // A row written as often as it is read moves.
     for at in [2, 3].repeat(10) {
         run(&mut world, at, add("a0", 1));
         run(&mut world, at, get("a0"));
@@ -363,7 +363,7 @@ fn a_copy_has_no_history() {
     run(&mut world, 1, add("a0", 5));
     run(&mut world, 2, get("a0"));
     assert_eq!(copies(&world), 1);
-    // It was there at that time, but the copy does not tell.
+    // The row was there at that time, but the copy does not show it.
     let snapshot = txn::Snapshot::exactly(old);
     let read = Read::LockRows {
         snapshot,

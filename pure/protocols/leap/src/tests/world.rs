@@ -55,7 +55,7 @@ impl Subject for Leap {
     fn plant(&mut self, rule: Option<Planted>) {
         self.printed = rule;
     }
-    /// Only what may have gone to its row.
+    /// Only a transaction that may have gone to its row.
     fn may_be_unknown(operations: usize) -> bool {
         operations == 1
     }
