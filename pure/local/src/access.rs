@@ -1,5 +1,4 @@
-//! Operations on single rows that a transaction may use: their locks are held, or their protocol
-//! has no locks.
+//! Operations on single rows, for a transaction that holds their locks or whose protocol has none.
 
 use crate::load::Group;
 use crate::seen::{Seen, see};
@@ -10,20 +9,20 @@ use base::{Key, Position, RowBatch, SqlError, Ts, TxnId};
 use store::{Formula, Store, Write};
 use txn::{Cx, Installed, Modified, OpError, OpResult, RowProgram};
 
-/// The rows of this shard in the hands of one transaction.
+/// The rows of this shard, for one transaction.
 #[derive(Debug)]
 pub struct Access<'a> {
-    /// Which.
+    /// The transaction.
     pub txn: TxnId,
-    /// Catalog version of the plan.
+    /// Catalog version for which the operation was planned.
     pub planned: u64,
-    /// What it has written here; `None`: nothing, and it only reads.
+    /// Writes of the transaction on this shard; `None`: none, and the transaction only reads.
     pub written: Option<&'a mut Written>,
-    /// Which versions are not durable.
+    /// Versions that are not durable.
     pub installed: &'a Installed,
-    /// Bytes that it may write here.
+    /// Bytes of keys and rows that the transaction may write here.
     pub bytes_max: usize,
-    /// Grows to the largest position that an answer waits for.
+    /// Largest position that an answer waits for; grows with each read.
     pub wait: &'a mut Position,
 }
 
@@ -34,7 +33,7 @@ impl Access<'_> {
         self.written.as_deref().map(Written::writes)
     }
 
-    /// The row as it is for the transaction at `at`.
+    /// The row at `at`, as the transaction sees it.
     #[inline]
     pub fn see<'s>(
         &'s mut self,
@@ -49,8 +48,8 @@ impl Access<'_> {
         seen
     }
 
-    /// Gives the row at `at` to the program. Returns whether it passed, and its version; the caller
-    /// notes the read ([`Access::note_read`]).
+    /// Gives the row at `at` to the program. Returns whether the row passed, and its version. The
+    /// caller notes the read ([`Access::note_read`]).
     ///
     /// # Errors
     /// As [`RowProgram::point`].
@@ -72,7 +71,7 @@ impl Access<'_> {
         Ok((passed, seen.version))
     }
 
-    /// Counts a read of a row, and tells the history.
+    /// Counts the read of a row, and adds it to the history.
     #[inline]
     pub fn note_read<M>(&self, cx: &mut Cx<'_, M>, key: &Key, version: Ts) {
         cx.counters.rows_read += 1;
@@ -160,7 +159,7 @@ impl Access<'_> {
         let row = self.see(cx.store, key, Ts::MAX, &mut folded).row;
         let found = row.is_some();
         if let Some(row) = row {
-            // The result is not kept, but it must lie inside the type before the statement is
+            // The result is not kept, but it must be in the type's range before the statement is
             // answered.
             formula.fold(row, &mut result).map_err(OpError::Sql)?;
             self.write(cx, key.clone(), Write::Formula(formula.clone()), false)?;
@@ -172,7 +171,7 @@ impl Access<'_> {
         })
     }
 
-    /// `Op::Insert` of the row that `row` gives, if there is none. `key` is given away then.
+    /// `Op::Insert` of the row that `row` gives, if the key has none. `key` is given away then.
     /// `first`: the transaction has no write of this key yet.
     ///
     /// # Errors
@@ -200,7 +199,7 @@ impl Access<'_> {
         Ok(OpResult::Done)
     }
 
-    /// Adds a write. `first`: the transaction has none of this key yet.
+    /// Adds a write. `first`: the transaction has no write of this key yet.
     ///
     /// # Errors
     /// [`txn::AbortReason::DiskFull`] and [`txn::AbortReason::MemoryFull`]; 53200 as
@@ -225,7 +224,7 @@ impl Access<'_> {
             .map_err(OpError::Sql)
     }
 
-    /// Inserts of new rows, ascending, none of which is there or was written before.
+    /// Inserts new rows, ascending, none of which exists or was written before.
     ///
     /// # Errors
     /// 53200 as [`Written::add`].
@@ -237,7 +236,7 @@ impl Access<'_> {
         written
             .add_rows(*index, *slot, rows, self.bytes_max)
             .map_err(OpError::Sql)?;
-        // They may be missing because of deletions that are not durable.
+        // The rows may be absent because of deletions that are not durable.
         *self.wait = (*self.wait).max(self.installed.all());
         if cx.history.is_some() {
             for row in rows {

@@ -7,12 +7,12 @@ use base::{Time, TxnId};
 use txn::lock::{Acquired, Claim, Item, LockRequest, Taken};
 use txn::{AbortReason, LockTable, Priority, TxnOptions};
 
-/// Who asks for locks, and how.
+/// The job that asks for locks, and how it asks.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
-    /// The number of the job that waits.
+    /// Number of the job that waits.
     pub job: u64,
-    /// Of its transaction.
+    /// Priority of the job's transaction.
     pub priority: Priority,
     /// See [`LockRequest::alone`].
     pub alone: bool,
@@ -22,13 +22,13 @@ pub struct Asker {
     pub timeout_us: u64,
     /// Time of this step.
     pub now: Time,
-    /// All that is asked for is known to be free and the transaction ends in this step: it enters
-    /// no lock.
+    /// Whether all requested locks are known to be free and the transaction ends in this step: then
+    /// no lock is entered.
     pub direct: bool,
 }
 
 impl Asker {
-    /// A job of `txn`, which has other operations.
+    /// For a job of `txn`, which has other operations.
     #[inline]
     pub fn new(job: u64, txn: TxnId, options: &TxnOptions, now: Time) -> Asker {
         Asker {
@@ -45,7 +45,7 @@ impl Asker {
     /// Asks for a lock.
     ///
     /// # Errors
-    /// [`Stop::Lock`]: it has to wait; [`Stop::Fail`]: it dies.
+    /// [`Stop::Lock`]: the job waits; [`Stop::Fail`]: its transaction dies.
     #[inline]
     pub fn ask<W>(
         &self,
@@ -88,8 +88,8 @@ impl Asker {
     }
 }
 
-/// Locks new rows together, if nobody holds, wants or surrounds any of them and the transaction,
-/// which has written `writes`, has written none of them. `false`: ask for each row.
+/// Locks new rows together. Returns `false`, and locks nothing, if another transaction holds, wants
+/// or surrounds one of the rows, or if the transaction, with `writes`, has written one.
 pub fn take_group(
     locks: &mut LockTable,
     txn: Priority,

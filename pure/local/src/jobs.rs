@@ -1,4 +1,4 @@
-//! The jobs of a shard that do not go on for now: what they wait for, and whose turn it is.
+//! The jobs of a shard that wait: what each waits for, and which one goes on next.
 //!
 //! ```text
 //! next_number ──> runs ──stops──> insert ──> parked         a turn per tick        ─┐
@@ -7,8 +7,8 @@
 //!                  └──────── pop_ready <──────────── ready <─── wake ───────────────┘
 //! ```
 //!
-//! A job is taken out while it runs, and is known by its number in all lists: a number whose job
-//! is gone is passed over.
+//! A job is taken out while it runs. All lists know it by its number, and pass over a number whose
+//! job is gone.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -16,9 +16,9 @@ use alloc::vec::Vec;
 use txn::AbortReason;
 use txn::lock::Settled;
 
-/// What the jobs of a shard say of themselves.
+/// What a job tells this module.
 pub trait Work {
-    /// Whether it is a scan that has begun.
+    /// Whether the job is a scan that has begun.
     fn is_scanning(&self) -> bool;
 }
 
@@ -26,19 +26,19 @@ pub trait Work {
 #[derive(Debug, Default)]
 pub struct Jobs<J> {
     all: BTreeMap<u64, Box<J>>,
-    /// How many of them are scans that have begun.
+    /// Number of jobs that are scans which have begun.
     scan_count: usize,
-    /// Those that can go on in this step.
+    /// Numbers of jobs that can go on in this step.
     ready: VecDeque<u64>,
-    /// Those that have used up their budget and go on in the next tick.
+    /// Numbers of jobs that have used up their budget and go on in a later tick.
     parked: VecDeque<u64>,
-    /// Those that go on when the journal has caught up.
+    /// Numbers of jobs that go on when the journal has caught up.
     journal_waits: Vec<u64>,
     last_number: u64,
 }
 
 impl<J> Jobs<J> {
-    /// A number for a job that may have to wait, or for a lock request without a job.
+    /// Draws a number for a job that may have to wait, or for a lock request without a job.
     #[inline]
     pub fn next_number(&mut self) -> u64 {
         self.last_number += 1;
@@ -50,7 +50,7 @@ impl<J> Jobs<J> {
         self.all.get(&number).map(|job| &**job)
     }
 
-    /// As [`Jobs::get`], to be changed.
+    /// As [`Jobs::get`], mutable.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut J> {
         self.all.get_mut(&number).map(|job| &mut **job)
     }
@@ -60,22 +60,22 @@ impl<J> Jobs<J> {
         self.all.contains_key(&number)
     }
 
-    /// Whether there is none.
+    /// Whether there is no job.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Whether one of them is a scan that has begun.
+    /// Whether a job is a scan that has begun.
     pub fn has_scans(&self) -> bool {
         self.scan_count > 0
     }
 
-    /// All of them with their numbers, ascending.
+    /// All jobs with their numbers, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &J)> {
         self.all.iter().map(|(number, job)| (*number, &**job))
     }
 
-    /// All of them, in the order of their numbers.
+    /// All jobs, in the order of their numbers.
     pub fn values(&self) -> impl Iterator<Item = &J> {
         self.all.values().map(|job| &**job)
     }
@@ -115,7 +115,7 @@ impl<J> Jobs<J> {
         !self.parked.is_empty()
     }
 
-    /// A tick: one of those that gave way gets a turn. What has come in between goes first.
+    /// A tick: one parked job gets a turn, behind the jobs that became ready before.
     pub fn on_tick(&mut self) {
         self.ready.extend(self.parked.pop_front());
     }

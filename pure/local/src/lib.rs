@@ -1,4 +1,4 @@
-//! What every protocol does with the rows of one shard, whatever it does about those of others.
+//! What every protocol does with the rows of one shard, whatever it does on other shards.
 //!
 //! ```text
 //! operation ──> Access: see the row ──> Written: one write per key ──> record ──> install
@@ -17,13 +17,13 @@
 //!
 //! Invariants:
 //! * a transaction has one write per key (`store::Write::then`), and sees it over every version;
-//! * who builds on a version that is not durable waits for its position ([`Seen::wait`]), also
-//!   where it lies under an own formula;
-//! * a write set that was begun to be frozen gets no further writes.
+//! * a reader of a version that is not durable waits for its position ([`Seen::wait`]), also where
+//! the version lies under an own formula;
+//! * a write set gets no more writes once a slice of it was frozen.
 //!
 //! Row view, write set and records know no locks: whether a transaction may use a row, and which
-//! version it reads, is its protocol's affair. It is not the place where transactions are decided,
-//! and it sends nothing.
+//! version it reads, is decided by its protocol. This crate decides no transaction and sends
+//! nothing.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

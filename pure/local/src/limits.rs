@@ -1,24 +1,24 @@
-//! What every protocol may be set to.
+//! Settings that every protocol has.
 
 use txn::Pauses;
 
 /// Times, sizes and slices that all protocols know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// A shard of another node that is silent for so long is given up
-    /// ([`txn::AbortReason::Unreachable`]). Microseconds.
+    /// Microseconds of silence after which a shard of another node is given up
+    /// ([`txn::AbortReason::Unreachable`]).
     pub request_timeout_us: u64,
-    /// First pause before a message to another node is sent again; doubles up to
-    /// [`Limits::resend_max_us`]. Microseconds.
+    /// First pause before a message to another node is repeated, in microseconds; doubles up to
+    /// [`Limits::resend_max_us`].
     pub resend_us: u64,
-    /// Longest pause between repetitions. Microseconds.
+    /// Longest pause between repetitions, in microseconds.
     pub resend_max_us: u64,
-    /// A shard that holds something for another shard's transaction asks after it so often, if it
-    /// hears nothing. Microseconds.
+    /// Microseconds of silence after which a shard that holds something for another shard's
+    /// transaction asks how that stands, and again.
     pub inquire_us: u64,
-    /// Bytes of keys and rows that one transaction may have written on one shard (53200 beyond).
+    /// Bytes of keys and rows that one transaction may write on one shard (beyond: 53200).
     pub txn_bytes_max: usize,
-    /// Rows that a scan visits before others get their turn.
+    /// Rows that a scan visits before other jobs get their turn.
     pub scan_rows_max: u32,
     /// Most units of work that a slice of a large transaction takes ([`txn::bulk`]).
     pub slice_units: u64,

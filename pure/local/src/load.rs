@@ -1,8 +1,7 @@
 //! Many new rows in one operation.
 //!
-//! Rows of a slot are dealt with together if nothing is in their way: what keeps others from them
-//! goes into one run, and so do their writes ([`crate::WriteSet::add_rows`]). All others go one by
-//! one, as single inserts do.
+//! Rows of a slot go together if nothing is in their way: their locks go into one run, and so do
+//! their writes ([`crate::WriteSet::add_rows`]). All other rows go one by one, like single inserts.
 
 use crate::stop::Stop;
 use alloc::vec::Vec;
@@ -12,7 +11,7 @@ use store::{Store, Window};
 use txn::rows::{NewRow, NewRows, Rows};
 use txn::{Cx, OpResult};
 
-/// Rows from which on it pays to look at those of a slot together.
+/// Number of rows of a slot from which on they go together.
 pub const GROUPS_FROM: usize = 64;
 
 /// How far the insertion of many rows has come.
@@ -20,9 +19,9 @@ pub const GROUPS_FROM: usize = 64;
 pub struct Loading {
     /// Bytes of [`NewRows`] that are done.
     at: usize,
-    /// Rows that are done.
+    /// Number of rows that are done.
     count: u32,
-    /// Those of them that were there already.
+    /// Numbers of those rows that existed already.
     present: Vec<u32>,
 }
 
@@ -33,7 +32,7 @@ pub struct Group<'a> {
     pub index: IndexId,
     /// Bucket.
     pub slot: Slot,
-    /// The rows; there is one at least.
+    /// The rows, at least one.
     pub rows: Vec<NewRow<'a>>,
 }
 
@@ -51,7 +50,7 @@ impl Group<'_> {
         (key(first), key(last))
     }
 
-    /// Whether no key comes twice, none has a committed row, and there is room for all.
+    /// Whether no key comes twice, none has a committed row, and there is room for all rows.
     fn is_new<M>(&self, cx: &mut Cx<'_, M>) -> bool {
         let ascend = self.rows.windows(2).all(|pair| pair[0].key < pair[1].key);
         if !ascend || self.any_present(cx.store) {
@@ -67,7 +66,7 @@ impl Group<'_> {
         let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else {
             return false;
         };
-        // Most loads go where nothing is.
+        // Most loads go where there are no rows.
         let mut high = Vec::with_capacity(last.key.len() + 1);
         high.extend_from_slice(last.key);
         high.push(0);
@@ -89,10 +88,10 @@ impl Group<'_> {
 
 /// How a protocol inserts rows.
 pub trait Load<M> {
-    /// What it may have to wait for besides.
+    /// What the protocol may wait for besides locks.
     type Wait;
 
-    /// Rows from which on those of a slot go together; less in tests.
+    /// Number of rows of a slot from which on they go together; smaller in tests.
     const GROUPS_FROM: usize = GROUPS_FROM;
 
     /// Inserts one row, as `Op::Insert` does; `key` may be given away.
@@ -106,8 +105,8 @@ pub trait Load<M> {
         row: &[u8],
     ) -> Result<OpResult, Stop<Self::Wait>>;
 
-    /// Inserts rows, none of which has a committed version and for which there is room, if they
-    /// are new in every other respect and nobody is in their way. `false`: nothing has happened.
+    /// Inserts rows without committed versions, for which there is room. Returns `false`, with
+    /// nothing done, if a row is not new otherwise or another transaction is in the way.
     ///
     /// # Errors
     /// As `Op::Insert`; it never waits.
@@ -127,8 +126,8 @@ impl Loading {
     /// Goes on with `Op::InsertMany`: at most `rows_max` rows a turn.
     ///
     /// # Errors
-    /// [`Stop::Budget`]: there is more to do. Else as [`Load::insert_one`]; call it again then
-    /// unless it has failed.
+    /// [`Stop::Budget`]: more rows follow. Else as [`Load::insert_one`]. Unless the operation has
+    /// failed, call this again.
     pub fn go_on<M, L: Load<M>>(
         &mut self,
         cx: &mut Cx<'_, M>,
@@ -179,7 +178,7 @@ impl Loading {
     }
 }
 
-/// The rows behind `first` in its slot, at most `limit` with it; gives their end.
+/// The rows behind `first` in its slot, at most `limit` with it, and where they end.
 fn collect_group<'a>(
     rest: &Rows<'a>,
     first: NewRow<'a>,

@@ -1,4 +1,4 @@
-//! The record of a commit on one shard, and installing what it says.
+//! The record of a commit on one shard, and the installing of its writes.
 
 use alloc::vec::Vec;
 use base::{Key, Position, Ts, TxnId};
@@ -8,7 +8,7 @@ use txn::bulk::{Chunks, Turn, install_row};
 use txn::{Bulks, Cx, Event, Installed, WriteList};
 
 /// Appends the commit of a transaction that wrote on this shard alone: its writes, or the number of
-/// chunks in which they stand.
+/// chunks that hold them.
 #[inline]
 pub fn append_commit<M>(
     cx: &mut Cx<'_, M>,
@@ -28,7 +28,7 @@ pub fn append_commit<M>(
     cx.append(scratch, |out| journal::encode_commit(commit, out))
 }
 
-/// Makes committed writes visible. `position`: what their readers must wait for.
+/// Makes committed writes visible. Readers of them wait for `position`.
 ///
 /// Rows of an index that was dropped in the meantime are passed over.
 #[inline]
@@ -47,7 +47,7 @@ pub fn install<M>(
     begin_install(cx, installed, txn, commit_ts, position);
 }
 
-/// What is committed may be seen from here on, by whoever waits for `position`.
+/// From here on the commit may be seen, by readers that wait for `position`.
 #[inline]
 pub fn begin_install<M>(
     cx: &mut Cx<'_, M>,
@@ -69,8 +69,8 @@ pub fn begin_install<M>(
     }
 }
 
-/// Appends the commit of a transaction whose writes stand in chunks of this shard. They are
-/// installed in slices from here on, under its locks, which go when [`install_slice`] says so.
+/// Appends the commit of a transaction whose writes stand in chunks of this shard. From here on
+/// they are installed in slices, under its locks, which go when [`install_slice`] says so.
 pub fn commit_frozen<M>(
     cx: &mut Cx<'_, M>,
     installed: &mut Installed,
@@ -102,8 +102,8 @@ pub fn commit_few<M>(
     position
 }
 
-/// One slice of what large transactions leave to do. `Some`: all rows of this one are installed,
-/// and its locks may go.
+/// Does one slice of the installing and freeing that large transactions leave. `Some`: all rows of
+/// this transaction are installed, and its locks may go.
 pub fn install_slice<M>(
     cx: &mut Cx<'_, M>,
     installed: &mut Installed,

@@ -1,5 +1,5 @@
-//! What the scans of all protocols share: which slots they visit, what lies over the rows of a
-//! slot, and which versions their snapshot may miss.
+//! What scans of all protocols share: the slots that they visit, what replaces rows of a slot, and
+//! which versions their snapshot may miss.
 
 use crate::write_set::WriteSet;
 use alloc::vec::Vec;
@@ -9,13 +9,13 @@ use core::iter::Peekable;
 use store::{Store, Window};
 use txn::{ScanOp, Slots};
 
-/// Rows of a scan that are looked at, in all its slots together, to find out whether its snapshot
-/// misses a version: as many as a step has time for. If there are more, one is taken to be missed
-/// as soon as anything was written in their slot. Fewer would refuse scans that miss nothing.
+/// Rows that a scan may check, in all its slots together, for versions that its snapshot misses: as
+/// many as a step has time for. Beyond that, any write in a slot counts as missed. A smaller number
+/// would refuse scans that miss nothing.
 pub const SEARCH_ROWS_MAX: u32 = 4_096;
 
-/// Whether a scan of the versions at `at` misses one above it that is not above `bound`, as far as
-/// can be said cheaply.
+/// Whether a scan of the versions at `at` misses one above `at` and at most at `bound`, by a cheap
+/// check.
 pub fn misses(store: &Store, op: &ScanOp, at: Ts, bound: Ts) -> bool {
     if bound <= at {
         return false;
@@ -51,8 +51,7 @@ pub fn slots_of(store: &Store, writes: Option<&WriteSet>, op: &ScanOp) -> Vec<Sl
     slots
 }
 
-/// What takes the place of rows of one slot, or comes between them: entries in the order of the
-/// scan.
+/// Entries that replace rows of one slot, or lie between them, in the order of the scan.
 pub struct Overlay<I: Iterator> {
     entries: Peekable<I>,
     reverse: bool,
@@ -67,8 +66,8 @@ impl<'a, T, I: Iterator<Item = (&'a Key, T)>> Overlay<I> {
         }
     }
 
-    /// The next entry that comes before a row of the store or (`true`) takes its place. Call it
-    /// until then, or until there is none, before the row is visited.
+    /// The next entry that lies before a row of the store or (`true`) replaces it. The caller takes
+    /// all such entries before it visits the row.
     #[inline]
     pub fn up_to(&mut self, row: &[u8]) -> Option<(&'a Key, T, bool)> {
         let (key, _) = self.entries.peek()?;
@@ -114,7 +113,7 @@ mod tests {
         Key::new(IndexId(1), Slot(slot), name.to_be_bytes().to_vec())
     }
 
-    /// Rows at 5 in two slots, so many in each, and one of another range at 20.
+    /// Rows at 5 in two slots, `rows` in each, and one of another range at 20.
     fn store(rows: u32) -> Store {
         let mut store = Store::new();
         for slot in [3, 5] {
@@ -142,7 +141,7 @@ mod tests {
         assert!(misses(&store(4), &scan(one), at, bound));
         assert!(!misses(&store(4), &scan(one), at, Ts(19)));
         assert!(!misses(&store(4), &scan(one), Ts(20), bound));
-        // What was written lies elsewhere: that is found out for thousands of rows.
+        // The writes lie in other ranges, which is checked for thousands of rows.
         let many = store(3_000);
         assert!(!misses(&many, &before(one), at, bound));
         assert!(misses(&many, &before(Slots::All), at, bound), "too many");

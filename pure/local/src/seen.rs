@@ -6,19 +6,19 @@ use base::{Key, Position, Ts};
 use store::{Formula, Store, Write};
 use txn::Installed;
 
-/// What was found under a key.
+/// The row that a transaction sees under a key.
 #[derive(Debug)]
 pub struct Seen<'a> {
     /// The row; `None`: it is absent.
     pub row: Option<&'a [u8]>,
-    /// Commit timestamp of the version; zero if it is absent or the own write.
+    /// Commit timestamp of the version; zero: the row is absent, or an own write.
     pub version: Ts,
-    /// Position that an answer built from it waits for.
+    /// Position for which an answer with this row waits.
     pub wait: Position,
 }
 
-/// The version at `at`, under the own write if there is one. `folded` holds the result of an own
-/// formula.
+/// The version at `at`, under the transaction's own write. `folded` is memory for the result of an
+/// own formula.
 #[inline]
 pub fn see<'a>(
     writes: Option<&'a WriteSet>,
@@ -45,8 +45,8 @@ pub fn see<'a>(
     }
 }
 
-/// What an own write makes of its row. A formula is applied to the version at `at`, because others
-/// may have committed theirs since; to the newest one if that snapshot is older than the formula.
+/// The row under an own write. A formula is applied to the version at `at`, because others may have
+/// committed formulas since; to the newest one if that snapshot is older than the row.
 pub fn see_own<'a>(
     write: &'a Write,
     store: &Store,

@@ -3,23 +3,23 @@
 use base::SqlError;
 use txn::{AbortReason, OpError};
 
-/// Why an operation does not go on. `W`: what a protocol waits for besides.
+/// Why an operation does not go on. `W`: what else a protocol waits for.
 #[derive(Debug)]
 pub enum Stop<W> {
-    /// It waits in a lock queue, under the number of its job.
+    /// The operation waits in a lock queue, under the number of its job.
     Lock,
-    /// Others get their turn.
+    /// The operation has used up its budget: other jobs get their turn.
     Budget,
-    /// It waits until the journal has caught up.
+    /// The operation waits until the journal has caught up.
     Journal,
-    /// It waits for something that only its protocol knows.
+    /// The operation waits for something that only its protocol knows.
     Wait(W),
-    /// It has failed.
+    /// The operation has failed.
     Fail(OpError),
 }
 
 impl<W> Stop<W> {
-    /// The protocol rolls the transaction back.
+    /// The operation has failed because the protocol rolls its transaction back.
     pub fn aborted(reason: AbortReason) -> Stop<W> {
         Stop::Fail(OpError::Aborted(reason))
     }

@@ -8,12 +8,12 @@ use base::TxnId;
 use core::ops::{Deref, DerefMut};
 use txn::TxnOptions;
 
-/// States of ended transactions whose memory is kept for the next ones.
+/// Number of states of ended transactions whose memory is kept for new ones.
 const SPARES_MAX: usize = 256;
 
 /// What a protocol keeps of a transaction.
 pub trait State: Default {
-    /// Makes it that of a new transaction with default options. Lists keep their memory.
+    /// Makes this the state of a new transaction with default options. Lists keep their memory.
     fn reset(&mut self);
 
     /// How the transaction runs.
@@ -33,7 +33,7 @@ impl<T: State> Txns<T> {
         renewed(&mut self.spares, options)
     }
 
-    /// Keeps the memory of the lists of a state that is not wanted any more, and nothing else.
+    /// Keeps the memory of the lists of a state that is not needed any more.
     pub fn spare(&mut self, mut state: Box<T>) {
         if self.spares.len() < SPARES_MAX {
             state.reset();
@@ -50,7 +50,7 @@ impl<T: State> Txns<T> {
         }
     }
 
-    /// The state of a transaction, which begins now if it is not known.
+    /// The state of a transaction, which begins now if it is not known yet.
     pub fn obtain(&mut self, txn: TxnId, options: TxnOptions) -> &mut T {
         let spares = &mut self.spares;
         let entry = self.open.entry(txn);

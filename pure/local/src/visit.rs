@@ -1,5 +1,5 @@
-//! The visit of one slot by a scan: rows of the store, with what takes their place merged in key
-//! order, their locks, and turns for others.
+//! The visit of one slot by a scan: rows of the store and their replacements in key order, their
+//! locks, and turns for other jobs.
 
 use crate::scan::Overlay;
 use crate::stop::Stop;
@@ -13,21 +13,21 @@ use txn::{Counters, Event, LockMode, Read, ScanOp, ScanRun};
 /// Why a slot is not visited any further.
 #[derive(Debug)]
 pub enum Halt<W> {
-    /// The scan does not go on for now.
+    /// The scan waits or fails.
     Stop(Stop<W>),
-    /// No more rows are wanted for now.
+    /// The scan wants no more rows for now.
     Full(Full),
 }
 
 /// How a protocol takes part in a visit.
 pub trait Visitor {
-    /// What it waits for besides locks.
+    /// What the protocol waits for besides locks.
     type Wait;
-    /// What may lie over rows of the store.
+    /// A row that replaces one of the store, or lies between rows of the store.
     type Extra;
 
     /// The scan is about to deal with a key (`None`: it is through with the slot). Returns the part
-    /// of its range that had to be locked for that.
+    /// of its range that was locked for that.
     ///
     /// # Errors
     /// The scan waits, or fails.
@@ -37,7 +37,7 @@ pub trait Visitor {
         key: Option<&[u8]>,
     ) -> Result<Option<KeyRange>, Stop<Self::Wait>>;
 
-    /// How rows that pass are locked; `true`: and looked at again in their newest version.
+    /// How rows that pass are locked, and whether their newest version is then read again.
     fn row_lock(&self, read: Read) -> Option<(LockMode, bool)> {
         match read {
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => None,
@@ -46,7 +46,7 @@ pub trait Visitor {
         }
     }
 
-    /// Whether an extra stands for a row that is locked and looked at already where it is.
+    /// Whether an extra is a row that was locked and read again already, on another shard.
     fn is_settled(&self, _: &Self::Extra) -> bool {
         false
     }
@@ -67,7 +67,7 @@ pub trait Visitor {
         folded: &'x mut Vec<u8>,
     ) -> Result<Option<&'x [u8]>, Stop<Self::Wait>>;
 
-    /// The row that an extra stands for.
+    /// The row of an extra.
     fn extra<'x>(
         &mut self,
         run: &ScanRun,
@@ -92,29 +92,29 @@ pub fn note_range(
 
 /// One turn of a scan in one slot.
 pub struct Visit<'v, 'h, V> {
-    /// The protocol's part.
+    /// What the protocol adds.
     pub visitor: V,
-    /// How far the scan has come.
+    /// State of the scan.
     pub run: &'v mut ScanRun,
-    /// What it looks for.
+    /// Operation of the scan.
     pub op: &'v ScanOp,
-    /// Where.
+    /// Slot that is visited.
     pub slot: Slot,
-    /// In whose name.
+    /// Transaction that scans.
     pub txn: TxnId,
-    /// The rows.
+    /// Rows of the shard.
     pub store: &'v Store,
-    /// Counts what is visited.
+    /// Counts what was visited.
     pub counters: &'v mut Counters,
-    /// Is told what is read.
+    /// Gets what was read.
     pub history: &'v mut Option<&'h mut Vec<Event>>,
-    /// Units of work until others get their turn.
+    /// Units of work left until other jobs get their turn.
     pub budget: &'v mut u32,
-    /// Starts empty.
+    /// State of this turn; starts empty.
     pub turn: Turn,
 }
 
-/// What a turn keeps for itself.
+/// State of one turn.
 #[derive(Debug, Default)]
 pub struct Turn {
     /// Keys without a row were passed since the last row.
@@ -124,8 +124,8 @@ pub struct Turn {
 }
 
 impl<V: Visitor> Visit<'_, '_, V> {
-    /// Visits the keys of `range`, with `extras` of the same keys, in the order of the scan, over
-    /// them. `Some`: why it has not come to the end.
+    /// Visits the keys of `range` in the order of the scan; `extras` replace rows of the same keys.
+    /// Returns why the visit stops before the end; `None`: it is at the end.
     pub fn go<'x>(
         &mut self,
         range: &KeyRange,
@@ -197,7 +197,7 @@ impl<V: Visitor> Visit<'_, '_, V> {
         flow
     }
 
-    /// A key without a row: it takes its time, too.
+    /// Passes a key without a row, which takes time as well.
     fn skip(&mut self, key: &[u8]) -> ControlFlow<Halt<V::Wait>> {
         if *self.budget == 0 {
             return self.pause(key);
@@ -208,17 +208,17 @@ impl<V: Visitor> Visit<'_, '_, V> {
         ControlFlow::Continue(())
     }
 
-    /// Gives others their turn, and goes on with this key.
+    /// Stops for other jobs; the next turn goes on with this key.
     fn pause(&mut self, key: &[u8]) -> ControlFlow<Halt<V::Wait>> {
         if core::mem::take(&mut self.turn.skipped) {
-            // Nothing may come where it does not look again.
+            // The keys before this one are not visited again, so nothing may appear there.
             self.reach(Some(key))?;
             self.run.pass(key, true);
         }
         ControlFlow::Break(Halt::Stop(Stop::Budget))
     }
 
-    /// A row: a version of the store, or what an extra stands for (`None`).
+    /// Visits a row: a version of the store, or an extra (`None`).
     fn row(
         &mut self,
         key: &[u8],
@@ -231,7 +231,7 @@ impl<V: Visitor> Visit<'_, '_, V> {
         }
         let units = self.run.units;
         *self.budget = self.budget.saturating_sub(units);
-        // The cursor stays if it has to wait: rows may come before this one meanwhile.
+        // The cursor stays if the scan waits: rows may come before this one meanwhile.
         self.reach(Some(key))?;
         self.counters.rows_read += 1;
         self.counters.units += u64::from(units - 1);
@@ -240,7 +240,7 @@ impl<V: Visitor> Visit<'_, '_, V> {
             None => self.run.give(key, row).map_err(Stop::from),
             Some((mode, reread)) => self.give_locked(key, row, mode, reread),
         };
-        // A row that is waited for is looked at again.
+        // A row that the scan waits for is read again, and noted then.
         if let (true, true, Some(ts)) = (self.history.is_some(), kept.is_ok(), version) {
             let key = Key::new(self.op.index, self.slot, key.to_vec());
             txn::step::note_read(self.history, self.txn, &key, ts);
@@ -257,8 +257,8 @@ impl<V: Visitor> Visit<'_, '_, V> {
         }
     }
 
-    /// Locks the row if it passes, and gives it to the program. `reread`: it was found in a
-    /// snapshot, and is looked at again in its newest version.
+    /// Locks the row if it passes, and gives it to the program. `reread`: the row was found in a
+    /// snapshot, and is read again in its newest version.
     fn give_locked(
         &mut self,
         key: &[u8],

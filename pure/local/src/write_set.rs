@@ -5,9 +5,9 @@
 //! more             a tree; from 64 in it on, new keys that ascend in their bucket go to a run
 //! ```
 //!
-//! Most transactions write a few rows. Loads write millions of new rows, whose keys ascend in each
-//! bucket as a rule: they are appended to a run per bucket. What comes out of order, or to a row
-//! written before, goes into the tree. Readers see all as one.
+//! Most transactions write a few rows. Loads write millions of new rows, whose keys mostly ascend
+//! in each bucket: they are appended to a run per bucket. A write out of order, or to a row that
+//! was written before, goes into the tree. Readers see all writes as one.
 
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::{self, Vec};
@@ -17,16 +17,16 @@ use journal::Writes;
 use store::Write;
 use txn::rows::NewRow;
 
-/// Writes up to which all are in one list.
+/// Largest number of writes that are all in one list.
 const FEW_MAX: usize = 32;
 
-/// Writes in the tree from which on ascending ones go to runs.
+/// Number of writes in the tree from which on ascending ones go to runs.
 const RUNS_FROM: usize = 64;
 
 type Run = Vec<(Key, Write)>;
 
-/// The writes. A key is in the list, in the tree, or in its bucket's run; while the list holds any,
-/// tree and runs are empty.
+/// The writes of one transaction. A key is in the list, in the tree, or in its bucket's run. While
+/// the list has any, tree and runs are empty.
 #[derive(Debug, Default)]
 pub struct WriteSet {
     /// Ascending.
@@ -34,9 +34,9 @@ pub struct WriteSet {
     tree: BTreeMap<Key, Write>,
     /// By [`place`].
     runs: BTreeMap<u64, Run>,
-    /// Writes in the runs.
+    /// Number of writes in the runs.
     run_len: usize,
-    /// Formulas, none of them in a run.
+    /// Number of formulas. None of them is in a run.
     formula_count: usize,
 }
 
@@ -144,8 +144,8 @@ impl WriteSet {
         }
     }
 
-    /// Takes the write of a key out. A bucket's run from which a write is taken moves into the
-    /// tree: whoever changes loaded rows changes many.
+    /// Takes out the write of a key. A bucket's run from which a write is taken moves into the
+    /// tree: a transaction that changes loaded rows changes many.
     pub fn remove(&mut self, key: &Key) -> Option<Write> {
         let write = match self.find_few(key) {
             Ok(at) => self.few.remove(at).1,
@@ -169,7 +169,7 @@ impl WriteSet {
         self.tree.remove(key)
     }
 
-    /// Puts a write that was changed back, to a key that has none now.
+    /// Puts back a write that was changed. Its key must have none.
     pub fn put_back(&mut self, key: Key, write: Write) {
         if self.tree.is_empty() && self.run_len == 0 {
             return self.add(key, write);
@@ -250,7 +250,7 @@ impl WriteSet {
         range
     }
 
-    /// Empties it, to be taken write by write.
+    /// Empties the write set, for a caller that takes write by write.
     pub fn drain(&mut self) -> Drain {
         let all = core::mem::take(self);
         Drain {
@@ -288,7 +288,7 @@ impl WriteSet {
         }
     }
 
-    /// Empties it; a short list keeps its memory.
+    /// Empties the write set; a short list keeps its memory.
     pub fn clear(&mut self) {
         self.few.clear();
         self.tree.clear();
@@ -302,7 +302,7 @@ fn few_of(few: &[(Key, Write)]) -> impl Iterator<Item = (&Key, &Write)> {
     few.iter().map(|(key, write)| (key, write))
 }
 
-/// What is left of a write set whose writes are taken one by one, in key order.
+/// Rest of a write set whose writes are taken one by one, in key order.
 #[derive(Debug)]
 pub struct Drain {
     tree: BTreeMap<Key, Write>,
@@ -312,7 +312,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// The write of a key, if it was not taken yet.
+    /// The write of a key that was not taken yet.
     pub fn get(&self, key: &Key) -> Option<&Write> {
         if let Some(write) = self.tree.get(key) {
             return Some(write);
@@ -326,7 +326,7 @@ impl Drain {
         in_run(run).ok().map(|at| &run[at].1)
     }
 
-    /// All that is left, to be freed: a tree and lists.
+    /// Takes the rest, to be freed: a tree and lists.
     pub fn into_parts(self) -> (BTreeMap<Key, Write>, impl Iterator<Item = Writes>) {
         let rest: Run = self.run.collect();
         (self.tree, self.runs.into_values().chain([rest]))
@@ -372,7 +372,7 @@ pub struct Range<'a> {
     tree: btree_map::Range<'a, Key, Write>,
     run: &'a [(Key, Write)],
     reverse: bool,
-    /// The next one of the tree.
+    /// The next entry of the tree.
     ahead: Option<(&'a Key, &'a Write)>,
 }
 
@@ -425,7 +425,7 @@ mod tests {
         Key::new(IndexId(1), Slot(slot), vec![name])
     }
 
-    /// Random changes beside a plain ordered map.
+    /// Random changes of a write set and of a plain ordered map.
     #[test]
     fn it_is_an_ordered_map() {
         for seed in 0..50 {
@@ -450,7 +450,7 @@ mod tests {
                         }
                     }
                     None if prng.below(4) == 0 => {
-                        // It and the free ones behind it.
+                        // That key and the free ones behind it.
                         let names: Vec<[u8; 1]> = (name..=name.saturating_add(3))
                             .map(|name| [name])
                             .take_while(|name| !model.contains_key(&self::key(slot, name[0])))
@@ -524,7 +524,7 @@ mod tests {
         }
     }
 
-    /// However many there are, a write is found until it is taken, and formulas are found first.
+    /// With any number of writes, each is found until it is taken, formulas first.
     #[test]
     fn what_is_left_is_found() {
         for count in [3, FEW_MAX, FEW_MAX + 1, RUNS_FROM + 50] {

@@ -23,20 +23,20 @@ struct Freezing {
     rest: Drain,
 }
 
-/// The writes of one transaction on one shard, and what they assume.
+/// The writes of one transaction on one shard, and the catalog versions that they assume.
 #[derive(Debug, Default)]
 pub struct Written {
     writes: WriteSet,
-    /// Where the writes are if there are many and it is to vote or commit.
+    /// A large write set that is on its way into the journal, before the vote or commit.
     freezing: Option<Box<Freezing>>,
-    /// Bytes of keys and rows, those included that were written over.
+    /// Bytes of all keys and rows that were written, also of rows written over since.
     bytes: usize,
-    /// Indexes written, with the oldest catalog version that a plan assumed.
+    /// Indexes written, with the oldest catalog version for which a write was planned.
     planned: Vec<(IndexId, u64)>,
 }
 
 impl Written {
-    /// Empties it for another transaction; short lists keep their memory.
+    /// Empties the write set for another transaction; short lists keep their memory.
     pub fn reset(&mut self) {
         self.writes.clear();
         self.freezing = None;
@@ -50,19 +50,19 @@ impl Written {
         self.writes.is_empty() && self.freezing.is_none()
     }
 
-    /// Number of writes, wherever they are.
+    /// Number of writes, also of those on their way into the journal.
     pub fn len(&self) -> usize {
         let frozen = self.freezing.as_ref();
         self.writes.len() + frozen.map_or(0, |freezing| freezing.frozen.writes().len())
     }
 
-    /// The writes that are not on their way into the journal: all of them before the commit.
+    /// The writes that are not on their way into the journal: before the commit, all writes.
     #[inline]
     pub fn writes(&self) -> &WriteSet {
         &self.writes
     }
 
-    /// The write of a key, wherever it is.
+    /// The write of a key, also if it is on its way into the journal.
     #[inline]
     pub fn get(&self, key: &Key) -> Option<&Write> {
         let Some(freezing) = &self.freezing else {
@@ -72,7 +72,7 @@ impl Written {
         taken.or_else(|| freezing.rest.get(key))
     }
 
-    /// Whether one of these rows is written. A large write set stands in the journal by then.
+    /// Whether one of these rows is written. A large write set must be in the journal by now.
     pub fn meets(&self, wanted: Wanted<'_>) -> bool {
         let frozen = self.freezing.as_ref();
         frozen.is_some_and(|freezing| wanted.meets(freezing.frozen.writes()))
@@ -90,27 +90,27 @@ impl Written {
         }
     }
 
-    /// The indexes that were written, or were to be.
+    /// The indexes that were written, or that a plan was to write.
     pub fn indexes(&self) -> impl Iterator<Item = IndexId> {
         self.planned.iter().map(|(index, _)| *index)
     }
 
-    /// Whether all tables that were written are still as their plans assumed.
+    /// Checks that all written tables are still as their plans assumed.
     ///
     /// # Errors
-    /// [`AbortReason::SchemaChanged`].
+    /// [`AbortReason::SchemaChanged`]: one is not.
     #[inline]
     pub fn check_schema<M>(&self, cx: &Cx<'_, M>) -> Result<(), AbortReason> {
         let mut plans = self.planned.iter();
         plans.try_for_each(|(index, planned)| cx.check_schema(*index, *planned))
     }
 
-    /// Adds a write behind those there are; `first`: there is none of this key.
+    /// Adds a write behind the others; `first`: the key has no write yet.
     ///
-    /// A formula must have been folded once, so that it cannot fail here.
+    /// A formula must have been folded once before, so that it cannot fail here.
     ///
     /// # Errors
-    /// 53200: the transaction has written more than `bytes_max` bytes of keys and rows.
+    /// 53200: the transaction has written more than `bytes_max` bytes of keys and rows here.
     pub fn add(
         &mut self,
         store: &Store,
@@ -144,7 +144,7 @@ impl Written {
         Ok(())
     }
 
-    /// Adds inserts of rows of one bucket, in the order of their keys, which have no write.
+    /// Adds inserts of rows of one bucket, in the order of their keys; the keys have no write.
     ///
     /// # Errors
     /// As [`Written::add`].
@@ -169,8 +169,8 @@ impl Written {
         Ok(())
     }
 
-    /// The formulas among the next writes, from `from` on, of which `wanted` makes something, and
-    /// where the next slice goes on (`None`: that was all). Looks at `most` writes and counts them.
+    /// What `wanted` makes of formulas among at most `most` writes from `from` on, which it counts,
+    /// and the key from which the next slice goes on (`None`: no writes are left).
     pub fn formulas_to_seal<T>(
         &self,
         counters: &mut Counters,
@@ -188,19 +188,19 @@ impl Written {
         (found, rest)
     }
 
-    /// Whether it goes into the journal in slices.
+    /// Whether the write set goes into the journal in slices.
     #[inline]
     pub fn is_large(&self, bulks: &Bulks) -> bool {
         self.freezing.is_some() || bulks.takes(self.writes.len(), self.bytes)
     }
 
-    /// Whether a slice of it has been taken.
+    /// Whether a slice of the write set was taken.
     #[inline]
     pub fn is_freezing(&self) -> bool {
         self.freezing.is_some()
     }
 
-    /// Whether it goes into the journal in slices, and is not all there yet.
+    /// Whether the write set goes into the journal in slices, and is not all there yet.
     pub fn is_to_freeze(&self, bulks: &Bulks) -> bool {
         match &self.freezing {
             Some(freezing) => !freezing.frozen.is_whole(),
@@ -208,11 +208,11 @@ impl Written {
         }
     }
 
-    /// Puts the next slice of a large write set of `txn` into the journal. All writes are made by
-    /// then, and their transaction is about to vote or commit.
+    /// Puts the next slice of a large write set of `txn` into the journal. The transaction makes no
+    /// more writes: it is about to vote or commit.
     ///
     /// # Errors
-    /// [`Stop::Budget`] and [`Stop::Journal`]: there is more to do.
+    /// [`Stop::Budget`] and [`Stop::Journal`]: more slices follow.
     pub fn freeze<M, W>(
         &mut self,
         cx: &mut Cx<'_, M>,
@@ -250,8 +250,8 @@ impl Written {
         taken.collect()
     }
 
-    /// Appends the commit of what `txn` has written, on this shard alone, and installs it; from now
-    /// on in slices if it stands in chunks ([`commit_frozen`]). `None`: it has written nothing.
+    /// Appends the commit of what `txn` has written, on this shard alone, and installs the writes:
+    /// now, or in slices if they stand in chunks ([`commit_frozen`]). `None`: there are no writes.
     #[inline]
     pub fn commit<M>(
         &mut self,
@@ -274,7 +274,7 @@ impl Written {
         position
     }
 
-    /// Takes the writes out, in key order, and the chunks in which they stand if they are many.
+    /// Takes out the writes, in key order, and the chunks of a large write set.
     pub fn take(&mut self) -> (WriteList, Chunks) {
         match self.freezing.take() {
             None => (WriteList::one(self.writes.take()), Chunks::default()),
@@ -286,7 +286,7 @@ impl Written {
         }
     }
 
-    /// Gives up what will not be committed; large ones are freed in slices.
+    /// Gives up writes that will not be committed; a large write set is freed in slices.
     pub fn discard(&mut self, journal: &mut dyn JournalPort, bulks: &mut Bulks) {
         let rest = match self.freezing.take() {
             Some(freezing) => {
@@ -331,8 +331,8 @@ mod tests {
         Write::Formula(Formula(vec![change.expect("integers add exactly")]))
     }
 
-    /// Random changes of rows, some of which are there: committed as one write per key, they leave
-    /// what they leave one after the other.
+    /// Random changes of rows, some of which exist: committed as one write per key, they have the
+    /// same result as one after the other.
     #[test]
     fn writes_of_a_key_become_one_that_does_the_same() {
         for seed in 0..200 {

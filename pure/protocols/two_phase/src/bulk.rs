@@ -1,5 +1,5 @@
-//! Many new rows in one operation: those of a slot go together if nobody is in their way
-//! ([`txn::lock::LockTable::take_rows`]).
+//! Many new rows in one operation. Rows of one slot go in together if no other transaction is in
+//! their way ([`txn::lock::LockTable::take_rows`]).
 
 use crate::Cx;
 use crate::exec::Hands;

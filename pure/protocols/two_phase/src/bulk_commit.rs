@@ -50,7 +50,7 @@ impl TwoPhase {
         Ok(())
     }
 
-    /// One slice of what large transactions leave to do.
+    /// Does one slice of the installing and unlocking that large transactions leave.
     pub(crate) fn do_slice(&mut self, cx: &mut Cx<'_>) {
         if let Some(txn) = install_slice(cx, &mut self.installed, &mut self.bulks) {
             self.locks.release(txn);

@@ -40,7 +40,7 @@ impl TwoPhase {
             (Some(one), next) if !own_wrote && !voting => {
                 let (to, wrote) = (one.shard, one.wrote || !one.queue.is_empty());
                 if next.is_none() && !wrote && one.seq == 1 && !own_here {
-                    // One operation read at one moment: there is nothing left to make sure of.
+                    // One operation reads at one moment, so its commit needs no further check.
                     return Submitted::Ready(self.release_reader(cx, txn, to));
                 }
                 if let Some(reason) = self.cut_off(txn) {
@@ -48,7 +48,7 @@ impl TwoPhase {
                     return Submitted::Ready(OpReply::ended(Outcome::Aborted(reason), Position(0)));
                 }
                 let coord = &self.coords[&txn];
-                // A writer leads; then the answer is known to matter or not.
+                // A writer leads: its answer tells whether there is anything to commit.
                 let mut writers = coord.members.iter();
                 let lead = writers
                     .find(|member| member.wrote || !member.queue.is_empty())
@@ -69,7 +69,7 @@ impl TwoPhase {
         }
     }
 
-    /// Why no commit of `txn` can be asked for: a participant is known to be away.
+    /// The reason why `txn` cannot commit, if a participant is known to be away.
     fn cut_off(&self, txn: TxnId) -> Option<AbortReason> {
         let mut members = self.coords[&txn].members.iter();
         let away = members.find(|member| {
@@ -79,7 +79,7 @@ impl TwoPhase {
         Some(AbortReason::Unreachable(away.shard))
     }
 
-    /// Asks for promises, and decides at once if they are all here.
+    /// Asks for promises, and decides at once if all have come.
     pub(crate) fn commit_in_two_phases(
         &mut self,
         cx: &mut Cx<'_>,
@@ -131,8 +131,8 @@ impl TwoPhase {
         OpReply::ended(outcome, wait)
     }
 
-    /// Asks every participant to prepare; `ride` is the last operation, which one of them does
-    /// before. `Err`: the own shard refused, and the transaction is rolled back.
+    /// Asks every participant to prepare. `ride` is the last operation, which its participant runs
+    /// first. `Err`: the own shard refused, and the transaction is rolled back.
     pub(crate) fn begin_prepare(
         &mut self,
         cx: &mut Cx<'_>,
@@ -189,9 +189,9 @@ impl TwoPhase {
         Ok(())
     }
 
-    /// Moves out of `asked` and `own` those that must vote one after the other: with increments on
-    /// several shards of the node, the locks that their votes need are taken in the order of the
-    /// shards. `own`: the coordinator's shard is to vote as well.
+    /// Moves the shards out of `asked` and `own` that must vote one after the other: with
+    /// increments on several shards of the node, the votes take their locks in the order of the
+    /// shards. `own`: the coordinator's shard votes too.
     fn line_up(
         &mut self,
         txn: TxnId,
@@ -253,7 +253,7 @@ impl TwoPhase {
         })
     }
 
-    /// All have promised: draws the timestamp, writes the record, tells the participants (C4, C5).
+    /// All have promised: draws the timestamp, writes the record, tells participants (C4, C5).
     fn decide(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> OpReply {
         let coord = self.coords.of(txn);
         let votes = coord.take_votes();
@@ -263,7 +263,7 @@ impl TwoPhase {
             .map(|(.., vote)| vote.prepare_ts)
             .max()
             .unwrap_or_default();
-        // Every lock is still held: the timestamp lies above all that the transaction depends on.
+        // Every lock is held: the timestamp lies above all that the transaction depends on.
         let mut commit_ts = largest.max(cx.clock.tick(cx.now));
         if is_planted(Planted::CommitBelowVotes) {
             commit_ts = coord.options.priority_ts;
@@ -337,7 +337,7 @@ impl TwoPhase {
         } else {
             coord.cost.messages_in_node += 1;
         }
-        // A reader is told only what is true already; its locks need not wait for the disk.
+        // For a reader the outcome is true already: its locks need not wait for the disk.
         self.post(cx, to, message, Position(0));
         self.close_visit(to, visit);
     }
@@ -348,7 +348,7 @@ impl TwoPhase {
         }
     }
 
-    /// Tells those that have not acknowledged, once the decision is durable; again after a pause.
+    /// Tells the decision, once durable, to participants without an acknowledgement; repeats that.
     pub(crate) fn tell_decision(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(decision) = self.decisions.get(&txn) else {
             return;
@@ -378,7 +378,7 @@ impl TwoPhase {
         self.timers.set(Timer::Decision(txn), at);
     }
 
-    /// A participant knows durably: the decision may be forgotten when all do.
+    /// A participant has the commit durably. When all do, the decision is forgotten.
     pub(crate) fn on_ack(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         let Some(decision) = self.decisions.get_mut(&txn) else {
             self.on_settled(cx, from, txn);
@@ -400,7 +400,7 @@ impl TwoPhase {
         self.close_visit(from, visit);
     }
 
-    /// Answers a participant that wants to know. What is not known here was never decided.
+    /// Answers the inquiry of a participant. A transaction that is not known was never decided.
     pub(crate) fn on_inquire(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId, attempt: u32) {
         let (mut commit_ts, mut wait, mut wants_ack) = (None, Position(0), false);
         if let Some(decision) = self.decisions.get(&txn)
@@ -413,7 +413,7 @@ impl TwoPhase {
                     self.say(cx, from, txn, attempt, Body::Running);
                     return;
                 }
-                // It had only read: its message was lost.
+                // The participant had only read, and the message to it was lost.
                 Some(Outcome::Committed { commit_ts: ts }) => commit_ts = Some(*ts),
                 Some(Outcome::Aborted(_) | Outcome::Unknown) => {}
             }
@@ -423,7 +423,7 @@ impl TwoPhase {
         self.post(cx, from, message, wait);
     }
 
-    /// Rolls back everywhere and answers what is outstanding. Without effect after the end.
+    /// Rolls back everywhere and answers outstanding operations. Does nothing after the end.
     pub(crate) fn abort_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) {
         let Some(coord) = self.coords.get(&txn) else {
             return;
@@ -432,7 +432,7 @@ impl TwoPhase {
             return;
         }
         if coord.phase == Phase::Entrusted && reason == AbortReason::Requested {
-            // The commit is in the hands of another shard, which may be past recall.
+            // Another shard has the commit in its hands, and may have committed.
             self.end_unknown(cx, txn);
             return;
         }
@@ -454,8 +454,8 @@ impl TwoPhase {
         }
     }
 
-    /// The transaction has its outcome: closes the accounts, frees what it holds here, and answers
-    /// all that is still outstanding.
+    /// Sets the outcome, closes the accounts, frees the locks here, and answers all outstanding
+    /// operations.
     pub(crate) fn end_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, outcome: Outcome) {
         let coord = self.coords.of(txn);
         assert!(coord.outcome.is_none(), "{txn} ends once");
@@ -505,7 +505,7 @@ impl TwoPhase {
         if let (true, Phase::Preparing { id, rides, .. }) = (sealing, &phase)
             && outstanding.iter().all(|request| request.id != *id)
         {
-            // Only the own shard was waited for.
+            // Only the vote of the own shard was missing.
             let purpose = if *rides {
                 Purpose::OpPrepare
             } else {
@@ -519,7 +519,7 @@ impl TwoPhase {
             let purpose = match (request.purpose, &phase) {
                 // The answer that the caller waits for is that of the operation.
                 (Purpose::Prepare, Phase::Preparing { rides: true, .. }) => Purpose::OpPrepare,
-                // Left over from a ride that did not come about; the caller has its answer.
+                // From a ride that failed. The caller has the answer.
                 (Purpose::Prepare, Phase::Running) => continue,
                 (purpose, _) => purpose,
             };

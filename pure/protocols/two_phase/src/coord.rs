@@ -1,4 +1,4 @@
-//! A transaction as its coordinator sees it.
+//! The coordinator's state of one transaction.
 
 use crate::message::{Message, Reference, Vote};
 use crate::snapshot::Known;
@@ -10,7 +10,7 @@ use local::txns::State;
 use serde::Serialize;
 use txn::{OpId, OpResult, Outcome, Resend, TxnCost, TxnOptions};
 
-/// What a member said to prepare.
+/// Answer of a member to prepare.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) enum Ballot {
     #[default]
@@ -23,9 +23,9 @@ pub(crate) enum Ballot {
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     pub(crate) shard: ShardId,
-    /// It holds locks or writes for the transaction, so it must hear the end.
+    /// Whether the shard holds locks or writes for the transaction, so must be told its end.
     pub(crate) stateful: bool,
-    /// It has something to commit.
+    /// Whether the shard has something to commit.
     pub(crate) wrote: bool,
     pub(crate) visit: u64,
     /// Number of the last request.
@@ -37,7 +37,7 @@ pub(crate) struct Member {
     pub(crate) queue_bytes: usize,
     pub(crate) queue_planned: u64,
     pub(crate) ballot: Ballot,
-    /// It may hold increments, which are sealed before it votes.
+    /// Whether the shard may hold increments, which are sealed before its vote.
     pub(crate) increments: bool,
 }
 
@@ -51,10 +51,10 @@ impl Member {
     }
 }
 
-/// What an answer is wanted for.
+/// Use of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// An operation.
+    /// The answer to an operation.
     Op,
     /// The commit alone: the member prepares.
     Prepare,
@@ -73,35 +73,35 @@ pub(crate) struct Outstanding {
     pub(crate) shard: ShardId,
     pub(crate) reference: Reference,
     pub(crate) purpose: Purpose,
-    /// Delays between nodes before it was sent.
+    /// Number of one-way delays between nodes before the request.
     pub(crate) depth: u32,
-    /// Sent as the only request of a transaction without locks.
+    /// Whether the request was sent as the only one of a transaction without locks.
     pub(crate) alone: bool,
-    /// What to send again (other nodes only).
+    /// The message to repeat (other nodes only).
     pub(crate) message: Option<Message>,
     pub(crate) resend: Resend,
 }
 
-/// How far the transaction is.
+/// Stage of a transaction: running, preparing, entrusted, ended.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) enum Phase {
-    /// Operations go on.
+    /// Its operations run.
     #[default]
     Running,
-    /// Votes are awaited. The commit answers `id`: with the result of the last operation if that
+    /// Votes are awaited. The commit answers `id`, with the result of the last operation if that
     /// `rides` along.
     Preparing {
         id: OpId,
         rides: bool,
         result: Option<OpResult>,
     },
-    /// A member commits in one phase: the outcome is in its hands.
+    /// A member commits in one phase and decides the outcome.
     Entrusted,
-    /// It has an outcome.
+    /// The transaction has an outcome.
     Ended,
 }
 
-/// One transaction.
+/// What a coordinator keeps of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Coord {
     pub(crate) options: TxnOptions,
@@ -113,12 +113,12 @@ pub(crate) struct Coord {
     pub(crate) sealing: bool,
     /// Shards of this node that still have to be asked for their votes, the next one last.
     pub(crate) in_turn: Vec<ShardId>,
-    /// The shard of those that was asked last.
+    /// The shard of this node that was asked for its vote last.
     pub(crate) turn: Option<ShardId>,
-    /// Who has something to commit, for those.
+    /// Shards of this node with something to commit, while they vote one after the other.
     pub(crate) writers: Vec<ShardId>,
     pub(crate) phase: Phase,
-    /// A riding commit did not come about: only commit or abort may follow.
+    /// A commit that rode on an operation has failed: only commit or abort may follow.
     pub(crate) closed: bool,
     /// Largest local position that was read.
     pub(crate) wait: Position,
@@ -155,7 +155,7 @@ fn cleared<T>(list: &mut Vec<T>) -> Vec<T> {
 }
 
 impl Coord {
-    /// Counts the bytes of a message of the transaction, if they are to be known.
+    /// Counts the bytes of a message of the transaction, if bytes are counted.
     pub(crate) fn measure(&mut self, message: &impl Serialize) {
         self.cost.measure(&self.options, message);
     }
@@ -182,7 +182,7 @@ impl Coord {
         &mut self.members[at]
     }
 
-    /// The place of the request to `shard` that is known there by this.
+    /// Index of the outstanding request to `shard` with this reference.
     pub(crate) fn awaited(&self, shard: ShardId, reference: Reference) -> Option<usize> {
         let same = |request: &Outstanding| (request.shard, request.reference) == (shard, reference);
         self.outstanding.iter().position(same)
@@ -208,13 +208,13 @@ impl Coord {
         }
     }
 
-    /// Only `shard` has anything to commit or to be told.
+    /// Whether no other shard than `shard` has anything to commit or to be told.
     pub(crate) fn is_only(&self, shard: ShardId) -> bool {
         let aside = |m: &Member| m.shard == shard || (!m.stateful && m.queue.is_empty());
         self.members.iter().all(aside)
     }
 
-    /// It holds no lock and awaits nothing.
+    /// Whether the transaction holds no lock and awaits nothing.
     pub(crate) fn is_alone(&self) -> bool {
         self.outstanding.is_empty()
             && self.local.is_empty()
@@ -227,15 +227,15 @@ impl Coord {
 pub(crate) struct Decision {
     pub(crate) commit_ts: Ts,
     pub(crate) attempt: u32,
-    /// Nothing leaves before the record is durable.
+    /// Position of the record. No message leaves before that is durable.
     pub(crate) position: Position,
-    /// Participants, with the visit that ends.
+    /// Participants without an acknowledgement, with the visit that ends.
     pub(crate) unacked: Vec<(ShardId, u64)>,
     pub(crate) resend: Resend,
 }
 
 impl Decision {
-    /// Whether a shard of the node has not acknowledged.
+    /// Whether a shard of `node` has not acknowledged.
     pub(crate) fn is_owed_to(&self, node: NodeId) -> bool {
         self.unacked.iter().any(|(shard, _)| shard.node() == node)
     }
@@ -254,7 +254,7 @@ impl VisitsOut {
         self.open.insert(self.last);
         self.last
     }
-    /// Everything below is over.
+    /// Visits with smaller numbers are over.
     pub(crate) fn floor(&self) -> u64 {
         self.open.first().copied().unwrap_or(self.last + 1)
     }

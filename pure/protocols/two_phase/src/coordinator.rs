@@ -20,7 +20,7 @@ impl TwoPhase {
             return Submitted::Ready(OpReply::failed(outcome.refusal()));
         }
         if coord.closed || coord.phase != Phase::Running {
-            // The caller had said that the last operation was the last.
+            // The caller had said that no operation follows the last one.
             self.abort_txn(cx, txn, AbortReason::Requested);
             return Submitted::Ready(OpReply::failed(AbortReason::Requested));
         }
@@ -31,7 +31,7 @@ impl TwoPhase {
             return self.submit_local(cx, submission);
         }
         if self.peers.is_down(submission.to) {
-            // It would not leave this node, so nothing need be asked or waited for.
+            // The message would not leave this node, so nothing is sent or awaited.
             let reason = AbortReason::Unreachable(submission.to);
             self.abort_txn(cx, txn, reason.clone());
             return Submitted::Ready(OpReply::failed(reason));
@@ -68,8 +68,8 @@ impl TwoPhase {
             planned, op, last, ..
         } = submission;
         let own_wrote = self.has_written(txn);
-        // A commit must not be done twice by two lives of the participant, so it rides only
-        // towards a life that is known.
+        // Two lives of a participant must not commit twice, so the commit rides only towards a life
+        // that is known.
         let acquainted = !self.is_remote(to) || self.peers.knows(to.node());
         let coord = self.coords.of(txn);
         let adds = op_adds(&op);
@@ -189,7 +189,7 @@ impl TwoPhase {
         );
     }
 
-    /// Sends a request and remembers what answer is due.
+    /// Sends a request and notes the answer that is due.
     #[expect(clippy::too_many_arguments, reason = "the parts of one entry")]
     fn dispatch(
         &mut self,
@@ -231,8 +231,8 @@ impl TwoPhase {
         }
     }
 
-    /// Requests that were sent as the only one of the transaction are not that any more. If the
-    /// message is still in the outbox it is corrected there.
+    /// The transaction's only request is not the only one any more. A message that is still in the
+    /// outbox is corrected there.
     fn expose_outstanding(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let coord = self.coords.of(txn);
         let attempt = coord.options.attempt;

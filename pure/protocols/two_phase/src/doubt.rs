@@ -1,11 +1,11 @@
-//! Transactions in doubt: what they hold here cannot be given up, and the shard that knows their
+//! Transactions in doubt: their locks here cannot be given up, and the shard that knows their
 //! outcome cannot be reached (rule C15).
 //!
 //! A participant that has voted, and a coordinator that has entrusted a commit, must keep locks
-//! until they are told (rules C1 and C11). No other shard may decide. But other transactions need
-//! not wait for that without end: one that has waited for
-//! [`txn::TxnOptions::in_doubt_timeout_us`] fails with [`AbortReason::InDoubt`], which names the
-//! transaction in doubt and how long its coordinator has been away.
+//! until they are told (rules C1 and C11). No other shard may decide. But other transactions do not
+//! wait without end: one that has waited [`txn::TxnOptions::in_doubt_timeout_us`] fails with
+//! [`AbortReason::InDoubt`], which names the transaction in doubt and how long its coordinator has
+//! been away.
 
 use crate::part::{Stage, coordinator_node};
 use crate::{Cx, TwoPhase};
@@ -18,8 +18,8 @@ use txn::{AbortReason, Doubt, DoubtfulWait, OpError};
 const LOOK_US: u64 = 200_000;
 
 impl TwoPhase {
-    /// Whom `txn` waits for if it is in doubt here: the node that knows, and since when that has
-    /// not been reached.
+    /// For a transaction in doubt here: the node that knows its outcome, its state here, and since
+    /// when that node cannot be reached.
     fn doubt_of(&self, txn: TxnId) -> Option<(NodeId, &'static str, Time)> {
         let (node, state) = if let Some(unsettled) = self.unsettled.get(&txn) {
             (unsettled.shard.node(), "entrusted")
@@ -34,7 +34,7 @@ impl TwoPhase {
         Some((node, state, since))
     }
 
-    /// Transactions in doubt on this shard, in their order.
+    /// Transactions in doubt on this shard, in ascending order.
     pub(crate) fn doubts_at(&self, now: Time) -> Vec<Doubt> {
         let of_parts = self.parts.iter().filter(|(_, p)| p.stage == Stage::Voted);
         let mut all: Vec<TxnId> = of_parts.map(|(txn, _)| *txn).collect();
@@ -121,7 +121,7 @@ impl TwoPhase {
         self.plan_doubt_look(cx.now);
     }
 
-    /// While nodes cannot be reached and a request waits, waits are checked now and then.
+    /// Arms the check of waits, if a node cannot be reached and a request waits.
     pub(crate) fn plan_doubt_look(&mut self, now: Time) {
         let waits = !self.peers.all_up() && !self.jobs.is_empty();
         if waits && self.doubt_look.is_none() {

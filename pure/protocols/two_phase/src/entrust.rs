@@ -1,9 +1,9 @@
-//! The coordinator: a commit that another shard has in its hands, and what is not known of it.
+//! The coordinator: commits that another shard has in its hands, also those of unknown outcome.
 //!
-//! A transaction whose writers are shards of one other node commits there with one record. It is
-//! *entrusted* to one of them, the lead; the coordinator learns the outcome from its answer. At
-//! home it has at most read, and what it read stays locked until the outcome cannot change any
-//! more:
+//! A transaction whose writers are shards of one other node commits there with one record. The
+//! coordinator *entrusts* the transaction to one of them, the lead, and learns the outcome from its
+//! answer. At the coordinator the transaction has at most read; what it read stays locked until the
+//! outcome is settled:
 //!
 //! ```text
 //! entrusted ──answer──────────────> ended, locks go
@@ -12,9 +12,9 @@
 //! ```
 //!
 //! If the coordinator's node dies, its read locks die with it. So the lead commits only at a
-//! timestamp not above the durable bound of the coordinator's clock: whatever the next life of
-//! that node commits lies above, and a lead that has seen some of it has a clock that keeps it from
-//! committing. Then the lead hands the commit back, and it takes two phases (rule C10).
+//! timestamp not above the durable bound of the coordinator's clock. The next life of that node
+//! commits above the bound. A lead that has seen such a commit has a clock above the bound too, so
+//! it hands the commit back, which then takes two phases (rule C10).
 
 use crate::coord::{Coord, Phase, Purpose};
 use crate::message::{Body, Decide, Finish, Share, Trust};
@@ -25,31 +25,32 @@ use alloc::vec::Vec;
 use base::{NodeId, ShardId, Ts, TxnId};
 use txn::{Op, OpId, Outcome, Resend};
 
-/// A commit whose outcome the client was not told: the lead may still do it.
+/// A commit whose outcome the client was not told: the lead may still commit.
 #[derive(Debug)]
 pub(crate) struct Unsettled {
     /// The lead.
     pub(crate) shard: ShardId,
-    /// The visit that ends.
+    /// Number of the visit that ends.
     visit: u64,
     attempt: u32,
     resend: Resend,
 }
 
-/// What the lead may draw between its look at the bound and its commit: a few ticks.
+/// Timestamps kept free below the bound. Between its check of the bound and its commit, the lead
+/// draws a few of them.
 const SLACK: u64 = 1 << 16;
 
-/// One request that hands a commit over.
+/// A request that hands a commit to its lead.
 pub(crate) struct Handover {
     pub(crate) id: OpId,
     pub(crate) lead: ShardId,
     pub(crate) planned: u64,
-    /// The last operation, which the lead does before.
+    /// The last operation, which the lead runs first.
     pub(crate) op: Option<Op>,
 }
 
 impl Coord {
-    /// The shard that has the commit in its hands.
+    /// The shard that has the commit in its hands, and what its answer is for.
     pub(crate) fn lead(&self) -> Option<(ShardId, Purpose)> {
         let commits = |purpose| matches!(purpose, Purpose::Commit | Purpose::OpCommit);
         let mut requests = self.outstanding.iter();
@@ -59,8 +60,8 @@ impl Coord {
 }
 
 impl TwoPhase {
-    /// Whether the commit may be entrusted to `lead`: all that take part but the coordinator's
-    /// shard are on its node, which is known, and time is left until the bound.
+    /// Whether the commit may be entrusted to `lead`: all participants but the coordinator's shard
+    /// are on its node, that node is known, and time is left until the bound.
     pub(crate) fn may_entrust(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> bool {
         let coord = &self.coords[&txn];
         let mut others = coord.members.iter().filter(|member| {
@@ -69,10 +70,10 @@ impl TwoPhase {
                 && (member.stateful || !member.queue.is_empty())
         });
         if !self.is_remote(lead) {
-            // Its shards promise to the coordinator, which costs the same.
+            // The coordinator's own shards promise to it, which costs the same.
             return others.next().is_none();
         }
-        // A commit must not be done twice by two lives of the lead.
+        // Two lives of the lead must not commit twice.
         let acquainted = self.peers.knows(lead.node());
         let in_time = self.commit_before(cx, txn, lead) > cx.clock.last();
         acquainted && in_time && others.all(|member| member.shard.node() == lead.node())
@@ -115,7 +116,7 @@ impl TwoPhase {
                 visit: member.visit,
                 acked: member.seq,
                 planned: member.queue_planned,
-                // They stay queued here in case the commit is handed back.
+                // The writes stay queued here in case the commit is handed back.
                 writes: member.queue.clone(),
             });
         }
@@ -127,15 +128,15 @@ impl TwoPhase {
         self.send_request(cx, txn, lead, id, planned, op, finish, purpose);
     }
 
-    /// A commit in one phase will not be answered. Its lead gives up what it still can; until it
-    /// says so, what was read here stays locked.
+    /// A commit in one phase will not be answered. Its lead gives up what it still can; until the
+    /// lead says so, what the transaction read here stays locked.
     pub(crate) fn end_unknown(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::ForgetsUnsettled);
         let coord = self.coords.of(txn);
         if let (true, Some((shard, _))) = (reads_here, coord.lead()) {
             let attempt = coord.options.attempt;
             let member = coord.member(shard);
-            // It is not told in passing, but asked.
+            // The lead is asked, not only told.
             member.stateful = false;
             let unsettled = Unsettled {
                 shard,
@@ -150,7 +151,7 @@ impl TwoPhase {
         self.end_txn(cx, txn, Outcome::Unknown);
     }
 
-    /// Tells the lead to give up and asks it to say that it has; again after a pause.
+    /// Tells the lead to give up and asks for an answer, repeatedly.
     pub(crate) fn ask_unsettled(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(unsettled) = self.unsettled.get(&txn) else {
             return;
@@ -175,8 +176,8 @@ impl TwoPhase {
         self.ask_unsettled(cx, txn);
     }
 
-    /// A new life of `node` knows what became of the commits that a former one had in hand, and
-    /// its clock is past them: it is asked at once.
+    /// A new life of `node` knows how the commits of its former life ended, and its clock is past
+    /// them: this shard asks at once.
     pub(crate) fn ask_unsettled_of(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let there = self.unsettled.iter();
         let there = there.filter(|(_, unsettled)| unsettled.shard.node() == node);
@@ -186,8 +187,8 @@ impl TwoPhase {
         }
     }
 
-    /// The lead has committed it or never will; the clock here is past the commit, if there was
-    /// one. So others may change what was read.
+    /// The lead has committed or never will, and the clock here is past the commit. So other
+    /// transactions may change what was read here.
     pub(crate) fn on_settled(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
         let asked = self.unsettled.get(&txn);
         if asked.is_none_or(|unsettled| unsettled.shard != from) {

@@ -16,9 +16,9 @@ use txn::{Bulks, LockMode, LockTable, Op, OpResult, Program, Read, Snapshot};
 /// What an operation works with besides the context.
 pub(crate) struct Hands<'a> {
     pub(crate) locks: &'a mut LockTable,
-    /// The transaction's own state here, unless the operation needs none.
+    /// Part of the transaction on this shard; `None`: the operation needs none.
     pub(crate) part: Option<&'a mut Part>,
-    /// What others have pending on the row of a formula.
+    /// Increments that other transactions have pending on the row of a formula.
     pub(crate) escrow: Option<Escrow>,
     pub(crate) promises: &'a BTreeMap<TxnId, Promise>,
     pub(crate) kept: &'a Kept,
@@ -92,8 +92,7 @@ impl Hands<'_> {
         Ok(found)
     }
 
-    /// Takes the operation out, so that the job can be changed while it is read; puts it back if it
-    /// has to wait.
+    /// Takes the operation out, so that the job can be changed meanwhile. Puts it back if it waits.
     fn run_taken(
         &mut self,
         cx: &mut Cx<'_>,

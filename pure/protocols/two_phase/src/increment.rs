@@ -47,9 +47,9 @@ impl Hands<'_> {
         claim_to_add(formula, own, self.escrow.take(), newest)
     }
 
-    /// Takes what a commit or vote needs: increments exclude other commits of their rows from here
-    /// on. A commit in one phase ends in this step; it need not ask if no promise is there, and no
-    /// commit below it is still being installed (rule C8).
+    /// Takes the locks that a commit or vote needs: from here on, increments exclude other commits
+    /// of their rows. A commit in one phase ends in this step. It needs no lock if no promise is on
+    /// the row and no commit below it is still being installed (rule C8).
     pub(crate) fn seal(
         &mut self,
         cx: &mut Cx<'_>,
@@ -112,7 +112,7 @@ impl TwoPhase {
         !self.is_faulty(Fault::NoSeal) && !is_planted(Planted::NoSeal)
     }
 
-    /// What other transactions have pending on the row; `None`: nothing.
+    /// Increments that other transactions have pending on the row; `None`: none.
     pub(crate) fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
         Escrow::of_others(&self.locks, txn, key, |other| {
             let write = match (self.promises.get(&other), self.parts.get(&other)) {
@@ -131,7 +131,7 @@ impl TwoPhase {
         })
     }
 
-    /// A job that does nothing but seal what `txn` has written here.
+    /// A job that only seals what `txn` has written here.
     fn sealing_job(&mut self, txn: TxnId, origin: Origin) -> Box<Job> {
         let options = self.coords[&txn].options;
         let mut job = Box::new(Job::new(txn, options, u64::MAX, origin));
@@ -145,7 +145,7 @@ impl TwoPhase {
         self.park(cx, job, stop);
     }
 
-    /// Commits a transaction that has nothing on other shards, once its increments are sealed.
+    /// Commits a transaction of this shard alone, once its increments are sealed.
     pub(crate) fn commit_alone(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let alone = self.promises.is_empty() && self.bulks.is_idle();
         if self.is_bulk(txn) || !alone && self.has_increments(txn) {
@@ -166,7 +166,7 @@ impl TwoPhase {
         Submitted::Ready(self.commit_own(cx, txn))
     }
 
-    /// The seal of a commit on this shard alone has come, or will not.
+    /// The seal of a commit on this shard alone was granted or refused.
     pub(crate) fn end_commit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -216,7 +216,7 @@ impl TwoPhase {
         Ok(())
     }
 
-    /// The seal before the own shard's vote has come, or will not.
+    /// The seal before the own shard's vote was granted or refused.
     pub(crate) fn end_sealing(
         &mut self,
         cx: &mut Cx<'_>,
@@ -275,10 +275,10 @@ impl TwoPhase {
         }
     }
 
-    /// A vote has come, of whomever: asks the next shard in turn, or decides if it was the last.
+    /// A vote has come from some shard: asks the next one in turn, or decides after the last.
     pub(crate) fn on_vote(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         if let Err(reason) = self.ask_next(cx, txn) {
-            // Nobody else is asked at the moment, but the commit is to be answered.
+            // No other shard is asked at the moment, but the commit must be answered.
             self.coords.of(txn).sealing = true;
             self.abort_txn(cx, txn, reason);
             return;

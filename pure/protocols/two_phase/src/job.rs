@@ -13,12 +13,12 @@ use local::{Asker, Loading};
 use store::Write;
 use txn::{Op, OpError, OpId, OpResult, TxnOptions};
 
-/// Where the answer goes.
+/// Destination of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Origin {
-    /// The coordinator is this shard. `last`: commit if it is the only participant.
+    /// The coordinator is this shard. `last`: commit, if this shard is the only participant.
     Local { id: OpId, last: bool },
-    /// Another shard asked.
+    /// Another shard has asked.
     Remote { from: ShardId, reference: Reference },
     /// The coordinator is this shard, alone, and commits when the increments are sealed.
     Commit { id: OpId },
@@ -29,10 +29,10 @@ pub(crate) enum Origin {
     Gather { lead: ShardId },
 }
 
-/// What a job waits for besides locks, its turn and the journal.
+/// What a job waits for, besides locks, its turn and the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
-    /// It reads a snapshot below which a promise may commit.
+    /// The job reads a snapshot below which a promise may commit.
     Promise,
 }
 
@@ -49,22 +49,22 @@ pub(crate) struct Job {
     pub(crate) alone: bool,
     /// See [`Asker::direct`].
     pub(crate) direct: bool,
-    /// It reads a snapshot for a transaction that has nothing here.
+    /// The job reads a snapshot for a transaction without a part here.
     pub(crate) stateless: bool,
     pub(crate) planned: u64,
     pub(crate) writes: vec::IntoIter<(Key, Write)>,
     pub(crate) op: Option<Op>,
-    /// What the operation found, while the commit that follows waits for its locks.
+    /// Result of the operation, while the commit that follows waits for its locks.
     pub(crate) found: Option<OpResult>,
     pub(crate) finish: Finish,
     pub(crate) origin: Origin,
     pub(crate) scan: Option<Box<ScanState>>,
     pub(crate) loading: Loading,
-    /// How far it has come into the snapshot that it reads.
+    /// State of the arrival in the snapshot that the job reads.
     pub(crate) arrival: Arrival,
-    /// The row with which a seal of many increments goes on.
+    /// Row with which a seal of many increments goes on.
     pub(crate) sealing: Option<Box<Key>>,
-    /// When it first had to wait for a promise.
+    /// When the job first had to wait for a promise.
     pub(crate) promise_since: Option<Time>,
     /// Largest position read.
     pub(crate) wait: Position,
@@ -88,13 +88,13 @@ impl Job {
         }
     }
 
-    /// The key space that it reads, and since when it has waited for promises there.
+    /// Index that the job reads, and since when it has waited for promises there.
     pub(crate) fn awaits_promise(&self) -> Option<(IndexId, Time)> {
         let index = self.op.as_ref()?.index()?;
         Some((index, self.promise_since?))
     }
 
-    /// Whether it is to end in a vote.
+    /// Whether the job is to end in a vote.
     pub(crate) fn prepares(&self) -> bool {
         match &self.finish {
             Finish::No => false,
@@ -103,8 +103,8 @@ impl Job {
         }
     }
 
-    /// Whether its seal follows the order of shards and keys: it commits here alone, or the writers
-    /// are shards of one node, which the coordinator asks in their order.
+    /// Whether the seal follows the order of shards and keys: the transaction commits here alone,
+    /// or its writers are shards of one node, which the coordinator asks in their order.
     pub(crate) fn seals_in_order(&self) -> bool {
         match &self.finish {
             Finish::Prepare(writers) => in_one_node(self.txn, writers),
@@ -113,7 +113,7 @@ impl Job {
         }
     }
 
-    /// Whether it may end in a commit or vote.
+    /// Whether the job may end in a commit or vote.
     pub(crate) fn commits(&self) -> bool {
         match self.origin {
             Origin::Local { last, .. } => last,
@@ -132,7 +132,7 @@ impl Job {
         }
     }
 
-    /// Whether what follows decides here, and not only promises.
+    /// Whether the job decides here, instead of only promising.
     pub(crate) fn decides(&self) -> bool {
         match (&self.origin, &self.finish) {
             (Origin::Commit { .. }, _) => true,
@@ -149,7 +149,7 @@ impl Job {
         }
     }
 
-    /// The snapshot that it reads, if it does.
+    /// The snapshot that the job reads.
     pub(crate) fn snapshot(&self) -> Option<Ts> {
         Some(self.op.as_ref()?.snapshot()?.at)
     }
@@ -162,7 +162,7 @@ pub(crate) fn in_one_node(txn: TxnId, writers: &[ShardId]) -> bool {
 }
 
 impl TwoPhase {
-    /// Goes on with jobs that can, until there is none. Call it at the end of every step.
+    /// Runs jobs that can go on, until there is none. Call this at the end of every step.
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>) {
         loop {
             if self.locks.has_events() {

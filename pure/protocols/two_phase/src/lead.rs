@@ -25,18 +25,18 @@ use txn::{AbortReason, OpError, OpResult};
 /// A commit that this shard leads and whose promises are coming in.
 #[derive(Debug)]
 pub(crate) struct Gathering {
-    /// What the coordinator is answered, but for the outcome.
+    /// Answer to the coordinator, without the outcome.
     reply: Reply,
     before: Ts,
     shares: Vec<ShardId>,
     votes: Vec<(ShardId, Vote)>,
 }
 
-/// What a lead does with a commit that was entrusted to it.
+/// What a lead does with an entrusted commit.
 pub(crate) enum Led {
     /// The coordinator gets this reply now.
     Answer(Reply),
-    /// It is answered when the promises are there.
+    /// The coordinator is answered when all promises are there.
     Later,
 }
 
@@ -118,8 +118,8 @@ impl TwoPhase {
         }
     }
 
-    /// A share is asked for its promise. If the coordinator has called it off here, or it belongs
-    /// to a former life of its coordinator, there is nothing to promise any more.
+    /// A share is asked for its promise. There is nothing to promise if the coordinator has called
+    /// the transaction off here, or if it belongs to a former life of its coordinator.
     pub(crate) fn on_gather(
         &mut self,
         cx: &mut Cx<'_>,
@@ -152,7 +152,7 @@ impl TwoPhase {
         self.start(cx, job);
     }
 
-    /// A share has its locks, or will not get them: it promises, or is rolled back.
+    /// A share has its locks, or does not get them: it promises, or is rolled back.
     pub(crate) fn end_gather(
         &mut self,
         cx: &mut Cx<'_>,
@@ -167,7 +167,7 @@ impl TwoPhase {
         let prepared = match result {
             Ok(_) => self.prepare(cx, txn, participants, true),
             Err(OpError::Aborted(reason)) => Err(reason),
-            // It has written too much.
+            // The transaction has written too much.
             Err(OpError::Sql(_) | OpError::Raise(_)) => Err(AbortReason::Requested),
         };
         let (vote, wait) = match prepared {
@@ -240,7 +240,7 @@ impl TwoPhase {
         // Every lock is still held, and the promises' clocks came with them.
         let commit_ts = cx.clock.tick(cx.now);
         if commit_ts >= gathering.before {
-            // Locks were waited for until the coordinator's bound had passed.
+            // The lead has waited for locks until the coordinator's bound had passed.
             self.call_off(cx, txn, AbortReason::Unreachable(txn.shard));
             return;
         }
@@ -283,7 +283,7 @@ impl TwoPhase {
         self.say(cx, share, txn, attempt, Body::Decide(decide));
     }
 
-    /// Calls off what is being gathered, if anything is; the lead's own part is the caller's.
+    /// Calls off what is being gathered, if anything. The caller ends the lead's own part.
     pub(crate) fn release_shares(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let Some(part) = self.parts.get_mut(&txn) else {
             return;

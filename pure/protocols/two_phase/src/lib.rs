@@ -14,12 +14,11 @@
 //! learn
 //! ```
 //!
-//! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
-//! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
-//! on rows; `snapshot` reads without locks; `bulk_commit` large write sets; `increment` formulas
-//! that add; `timers` what time makes happen; `peers` nodes that come and go, `doubt` what
-//! they leave behind;
-//! `recovery` what a restart leaves; `show` printing and checking.
+//! Modules: [`message`] messages; `coordinator`, `commit`, `entrust`, `replies` the coordinator;
+//! `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations on rows;
+//! `snapshot` reads without locks; `bulk_commit` large write sets; `increment` formulas that add;
+//! `timers`; `peers` nodes that come and go, `doubt` what they leave behind; `recovery` what a
+//! restart leaves; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
 //! * no lock without a live or promised owner;
@@ -30,7 +29,7 @@
 //! * a commit timestamp is at least every participant's prepare timestamp, and every lock of the
 //!   transaction is still held when it is drawn.
 //!
-//! It is not the place where statements run, and it knows no schema.
+//! The protocol runs no statements and knows no schema.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -83,15 +82,15 @@ use snapshot::Kept;
 use timers::Timer;
 use txn::{Alarms, Bulks, Installed, LockTable, Peers, Seen};
 
-/// What may be set before the protocol runs.
+/// Settings of the protocol on one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// What every protocol may be set to.
+    /// Settings that every protocol has.
     pub limits: Limits,
-    /// A commit that was entrusted to a node which then cannot be reached is of unknown outcome
-    /// after so long: a connection that broke may be back. Microseconds.
+    /// Microseconds after which a commit that was entrusted to an unreachable node is of unknown
+    /// outcome. Within that time a broken connection may be back.
     pub reconnect_us: u64,
-    /// Blind writes to another shard are sent on their own when they reach this many bytes.
+    /// Bytes of blind writes to one other shard above which they are sent on their own.
     pub queue_bytes_max: usize,
 }
 
@@ -123,9 +122,9 @@ pub struct TwoPhase {
     coords: Txns<Coord>,
     /// Commit decisions that a prepared participant has not acknowledged.
     decisions: BTreeMap<TxnId, Decision>,
-    /// Commits that were entrusted and whose outcome is not known.
+    /// Entrusted commits of unknown outcome.
     unsettled: BTreeMap<TxnId, Unsettled>,
-    /// Transactions that hold or wrote something here.
+    /// Transactions that hold locks here or have written here.
     parts: Txns<Part>,
     /// Prepared write sets, also those found by recovery.
     promises: BTreeMap<TxnId, Promise>,
@@ -142,10 +141,10 @@ pub struct TwoPhase {
     /// Position of the last record that says how a promise ended: acknowledgements wait for it.
     resolved: Position,
     visits_out: BTreeMap<ShardId, VisitsOut>,
-    /// Visits of coordinators in their lives that are over here, with the last answers.
+    /// Visits that are over here, for each coordinator and life, with the last answers.
     visits_in: BTreeMap<(ShardId, u32), Seen<u64, Option<Reply>>>,
     peers: Peers,
-    /// When waits for transactions in doubt are looked at.
+    /// When waits for transactions in doubt are checked next.
     doubt_look: Option<Time>,
     timers: Alarms<Timer>,
     /// Reused for encoding records.
@@ -155,19 +154,19 @@ pub struct TwoPhase {
     fault: Option<Fault>,
 }
 
-/// A rule that this crate's tests break, to see that they would notice.
+/// A rule that tests of this crate break, to see that a checker notices.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Increments are not sealed.
     NoSeal,
-    /// What was read for an entrusted commit of unknown outcome is not locked any more.
+    /// What was read for an entrusted commit of unknown outcome is unlocked.
     ForgetsUnsettled,
     /// Commits are entrusted without a bound.
     NoBound,
 }
 
-/// What a protocol may touch, for this protocol's messages.
+/// What a protocol may touch, with the messages of this one.
 pub(crate) type Cx<'a> = txn::Cx<'a, Message>;
 
 impl TwoPhase {
@@ -179,7 +178,7 @@ impl TwoPhase {
         }
     }
 
-    /// Changes the settings; takes effect for what starts later.
+    /// Changes the settings, for operations and messages that begin later.
     pub fn set_settings(&mut self, settings: Settings) {
         self.settings = settings;
         self.bulks.set_slice(settings.slice_units);

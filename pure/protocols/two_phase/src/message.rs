@@ -1,4 +1,4 @@
-//! What shards say to one another. `docs/protocols/two_phase.md` has the table of messages.
+//! The messages between shards. `docs/protocols/two_phase.md` has the table of messages.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,52 +7,52 @@ use journal::Writes;
 use serde::{Deserialize, Serialize};
 use txn::{AbortReason, Contact, Head, Op, OpError, OpResult, TxnOptions};
 
-/// One message about one transaction.
+/// One message from a shard to another, about one transaction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// What every message says.
+    /// The fields that every message has.
     pub head: Head,
-    /// The transaction; its shard is the coordinator.
+    /// The transaction. Its shard is the coordinator.
     pub txn: TxnId,
-    /// Attempt of the client's transaction.
+    /// Attempt of the client's transaction, from 1.
     pub attempt: u32,
-    /// What it says.
+    /// The kind of the message, with its fields.
     pub body: Body,
 }
 
-/// Which request a reply belongs to.
+/// The request that a reply answers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Reference {
-    /// A snapshot read; they have no order and leave nothing behind.
+    /// A snapshot read. Reads have no order and leave nothing at the participant.
     Read(u64),
-    /// A numbered request, from 1 per participant.
+    /// A numbered request, from 1 for each participant.
     Seq(u64),
 }
 
 /// The kinds of messages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Body {
-    /// Coordinator: read a snapshot. May be executed twice.
+    /// Coordinator: a snapshot read. Executed as often as the message comes.
     Read(Box<ReadRequest>),
-    /// Coordinator: do this, in the order of `seq`. Executed once.
+    /// Coordinator: a numbered request, begun in the order of `seq` and executed once.
     Request(Box<Request>),
-    /// Participant: the answer to either.
+    /// Participant: the answer to `Read` or `Request`.
     Reply(Box<Reply>),
-    /// Participant: a repeated request is still being worked on.
+    /// Participant: the repeated request is still being dealt with.
     Working(Reference),
-    /// Coordinator: your request is not the only one of the transaction any more.
+    /// Coordinator: this request is not the only one of its transaction any more.
     Expose,
     /// Coordinator: the outcome. Acknowledged if the participant had promised durably.
     Decide(Decide),
-    /// Participant: the commit is durable here; or: what was called off has ended here.
+    /// Participant: the commit is durable here, or the part that was called off has ended here.
     Ack,
-    /// Participant: what has become of it?
+    /// Participant: asks what has become of the transaction.
     Inquire,
-    /// Coordinator: it is still running.
+    /// Coordinator: the transaction still runs.
     Running,
-    /// Lead of an entrusted commit, to another shard of its node: promise.
+    /// Lead of an entrusted commit to another shard of its node: asks for a promise.
     Gather(Box<Gather>),
-    /// The answer to it.
+    /// Answer to `Gather`: the promise, or why there is none.
     Gathered(Box<Gathered>),
 }
 
@@ -61,7 +61,7 @@ pub enum Body {
 pub struct ReadRequest {
     /// Number of the read in its transaction.
     pub read: u64,
-    /// Catalog version of the plan.
+    /// Catalog version for which the operation was planned.
     pub planned: u64,
     /// See [`txn::TxnOptions::in_doubt_timeout_us`].
     pub in_doubt_timeout_us: u64,
@@ -72,65 +72,65 @@ pub struct ReadRequest {
 /// See [`Body::Request`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Counts the transactions of this coordinator that visited this participant.
+    /// Number of the visit: counts the coordinator's transactions that visited this participant.
     pub visit: u64,
-    /// All visits below are over: their late messages mean nothing any more.
+    /// Visits with smaller numbers are over, so their late messages are ignored.
     pub visit_floor: u64,
-    /// Counts the requests of the visit, from 1; they are begun in this order.
+    /// Number of the request in its visit, from 1. Requests begin in this order.
     pub seq: u64,
-    /// Replies up to here have arrived and need not be kept.
+    /// Number of the last reply that has arrived; replies up to it need not be kept.
     pub acked: u64,
-    /// Incarnation of the participant that answered before; 0 if none did.
+    /// Incarnation of the participant that answered before; 0: none has answered.
     pub expected: u32,
-    /// Priority and limits.
+    /// Priority and limits of the transaction.
     pub options: TxnOptions,
     /// Oldest catalog version of the plans behind `writes` and `op`.
     pub planned: u64,
-    /// The transaction holds no lock and has no other request.
+    /// Whether the transaction holds no lock and has no other request.
     pub alone: bool,
-    /// Blind writes that come first.
+    /// Blind writes that are done before `op`.
     pub writes: Writes,
-    /// Then this.
+    /// Operation, if there is one.
     pub op: Option<Op>,
-    /// And then this, if all went well.
+    /// End of the transaction, if `writes` and `op` succeed.
     pub finish: Finish,
 }
 
-/// What follows the operation of a request. An operation that fails, finds its row
-/// ([`OpResult::Exists`]) or has more rows prevents it.
+/// What follows the operation of a request. Nothing follows an operation that fails, finds its row
+/// ([`OpResult::Exists`]) or has more rows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub enum Finish {
-    /// More requests.
+    /// The transaction goes on with more requests.
     #[default]
     No,
-    /// Prepare to commit. The other participants, for the record.
+    /// Prepare to commit. The prepare record names these other participants.
     Prepare(Vec<ShardId>),
-    /// Commit: nobody has written but this shard and others of its node.
+    /// Commit: only this shard and others of its node have written.
     Commit(Box<Trust>),
 }
 
-/// What a shard must know to commit for the coordinator.
+/// What a lead must know to commit for the coordinator.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trust {
-    /// Commit below this timestamp or hand the commit back: what the transaction has read at its
-    /// coordinator is locked no longer if that node dies.
+    /// The lead commits below this timestamp or hands the commit back: if the coordinator's node
+    /// dies, what the transaction has read there is locked no longer.
     pub before: Ts,
-    /// The other shards of this node that take part.
+    /// The other shards of the lead's node that take part.
     pub shares: Vec<Share>,
 }
 
 /// A shard that takes part in a commit which another shard of its node leads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Share {
-    /// Which.
+    /// The shard.
     pub shard: ShardId,
-    /// The coordinator's visit there.
+    /// Number of the coordinator's visit there.
     pub visit: u64,
-    /// Requests of the visit so far, all of them answered.
+    /// Number of requests of the visit so far. All were answered.
     pub acked: u64,
     /// Oldest catalog version of the plans behind `writes`.
     pub planned: u64,
-    /// Blind writes that it does not have yet.
+    /// Blind writes that the shard does not have yet.
     pub writes: Writes,
 }
 
@@ -141,13 +141,13 @@ pub struct Gather {
     pub visit: u64,
     /// See [`Share::acked`].
     pub acked: u64,
-    /// Priority and limits.
+    /// Priority and limits of the transaction.
     pub options: TxnOptions,
     /// See [`Share::planned`].
     pub planned: u64,
-    /// Blind writes that come first.
+    /// Blind writes that are done before the promise.
     pub writes: Writes,
-    /// All that take part.
+    /// All shards that take part.
     pub participants: Vec<ShardId>,
 }
 
@@ -156,39 +156,39 @@ pub struct Gather {
 pub struct Gathered {
     /// The promise, or why the share was rolled back.
     pub vote: Result<Vote, AbortReason>,
-    /// Position that an answer built from it waits for.
+    /// Position for which an answer with this promise waits.
     pub wait: Position,
 }
 
 /// See [`Body::Reply`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reply {
-    /// To which request.
+    /// The request that this answers.
     pub to: Reference,
-    /// What the operation found; `Done` without an operation.
+    /// Result of the operation; `Done` without an operation.
     pub result: Result<OpResult, OpError>,
-    /// What has become of `finish`.
+    /// Result of `finish`.
     pub finished: Finished,
-    /// The participant has something to commit.
+    /// Whether the participant has something to commit.
     pub wrote: bool,
-    /// Between shards of one node: position that an answer built from this waits for.
+    /// Position for which an answer with this result waits, for a coordinator on the same node.
     pub wait: Position,
-    /// A reader of a snapshot has come to this shard for the first time.
+    /// Contact of a snapshot reader that has come to this shard for the first time.
     pub contact: Option<Contact>,
 }
 
-/// How far the participant went.
+/// How far the participant has gone: nothing, a promise, or a commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Finished {
     /// The transaction goes on.
     Open,
-    /// Prepared.
+    /// The participant has promised.
     Vote(Vote),
-    /// Committed in one phase.
+    /// The participant has committed in one phase.
     Committed {
-        /// At this timestamp.
+        /// Commit timestamp.
         commit_ts: Ts,
-        /// The answer waited for a record.
+        /// Whether the answer waited for a record.
         forced: bool,
     },
 }
@@ -196,28 +196,28 @@ pub enum Finished {
 /// A participant's promise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vote {
-    /// No smaller commit timestamp is acceptable.
+    /// Smallest commit timestamp that the participant accepts.
     pub prepare_ts: Ts,
-    /// There is a prepare record: the participant must be told until it acknowledges.
+    /// There is a prepare record, so the participant is told until it acknowledges.
     pub durable: bool,
-    /// Its writes, if it relies on the coordinator's record (shards of one node).
+    /// Writes of a participant that relies on the coordinator's record (same node).
     pub redo: Writes,
-    /// Chunks of them that it has put into the node's journal, instead of `redo` if they are many:
-    /// the record names them.
+    /// Chunks of many writes that the participant has put into the node's journal. The record names
+    /// them, in place of `redo`.
     pub chunks: u32,
 }
 
 /// See [`Body::Decide`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Decide {
-    /// The visit that ends; 0 if unknown.
+    /// Number of the visit that ends; 0: unknown.
     pub visit: u64,
-    /// The commit timestamp; `None`: it is rolled back.
+    /// Commit timestamp; `None`: the transaction is rolled back.
     pub commit_ts: Option<Ts>,
-    /// Between shards of one node: the record that decided.
+    /// Position of the record that decided, for a participant on the same node.
     pub position: Position,
-    /// The coordinator asks until the participant acknowledges: a commit, or that a commit which
-    /// it was entrusted with is over.
+    /// Whether the coordinator asks until the participant acknowledges: the commit, or the end of a
+    /// commit that the participant was entrusted with.
     pub wants_ack: bool,
 }
 

@@ -16,13 +16,13 @@ use txn::{AbortReason, Bulks, Installed};
 pub(crate) struct Committed {
     pub(crate) commit_ts: Ts,
     pub(crate) forced: bool,
-    /// What the answer waits for.
+    /// Position for which the answer waits.
     pub(crate) position: Position,
 }
 
 impl Committed {
-    /// Commits what a transaction has written, on this shard alone. `read`: what it has read waits
-    /// for this.
+    /// Commits what a transaction has written, on this shard alone. The answer waits for `read`:
+    /// the largest position that the transaction has read.
     pub(crate) fn of(
         cx: &mut Cx<'_>,
         written: &mut Written,
@@ -68,8 +68,8 @@ impl TwoPhase {
         part.is_some_and(|part| !part.written.is_empty())
     }
 
-    /// Whether what `txn` has written here may still become durable. A full disk keeps what room it
-    /// has for the outcomes of transactions that have promised already.
+    /// Whether what `txn` has written here may still become durable. A full disk keeps its last
+    /// room for outcomes of transactions that have promised.
     pub(crate) fn may_write(&self, cx: &Cx<'_>, txn: TxnId) -> Result<(), AbortReason> {
         let Some(part) = self.parts.get(&txn) else {
             return Ok(());
@@ -82,9 +82,9 @@ impl TwoPhase {
     }
 
     /// Prepares: from here on only the coordinator ends the transaction. Returns the vote and the
-    /// position that it must wait for. `Err`: it must be rolled back.
+    /// position for which the vote waits. `Err`: the transaction must be rolled back.
     ///
-    /// Towards a coordinator or lead of this node the promise is kept in memory only: both die
+    /// For a coordinator or lead of this node, the promise is kept in memory only: both die
     /// together, and its record carries the writes (`copy` of them goes with the vote).
     pub(crate) fn prepare(
         &mut self,
@@ -179,7 +179,7 @@ impl TwoPhase {
     }
 
     /// Removes all that `txn` has here and frees its locks. Its writes must be gone or unwanted.
-    /// Locks of what is being installed stay until it is.
+    /// Locks stay on rows that are being installed, until they are.
     pub(crate) fn drop_part(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.timers.set(Timer::Part(txn), None);
         if let Some(mut part) = self.parts.remove(&txn) {
@@ -194,7 +194,7 @@ impl TwoPhase {
         }
     }
 
-    /// Rolls `txn` back here. A durable promise must have been told so by its coordinator.
+    /// Rolls `txn` back here. Of a durable promise, its coordinator must have told the abort.
     pub(crate) fn rollback(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         self.release_shares(cx, txn);
         if let Some(mut promise) = self.promises.remove(&txn) {
@@ -208,8 +208,8 @@ impl TwoPhase {
         self.drop_part(cx, txn);
     }
 
-    /// Keeps a promise. `position` is the coordinator's record if that is in this journal.
-    /// Returns the position of the record that the participant knows, for the acknowledgement.
+    /// Keeps a promise. `position` is the coordinator's record if that is in this journal. Returns
+    /// the position of the record that the acknowledgement waits for.
     pub(crate) fn keep_promise(
         &mut self,
         cx: &mut Cx<'_>,
@@ -258,7 +258,7 @@ impl TwoPhase {
         known
     }
 
-    /// The coordinator says how it ended.
+    /// The coordinator tells the outcome.
     pub(crate) fn on_decide(
         &mut self,
         cx: &mut Cx<'_>,
@@ -271,11 +271,11 @@ impl TwoPhase {
         let visit = part.map_or(decide.visit, |part| part.visit);
         let lead = part.and_then(|part| part.lead);
         if lead.is_some_and(|lead| lead != self.shard && lead != from) {
-            // It has promised to its lead, which hears of it as well.
+            // The participant has promised to its lead, which is told the outcome as well.
             return;
         }
         match decide.commit_ts {
-            // It will be told again.
+            // The coordinator tells the outcome again.
             Some(_) if decide.wants_ack && self.holds_back(txn) => return,
             Some(commit_ts) => {
                 let known = self.keep_promise(cx, txn, commit_ts, decide.position);
@@ -290,7 +290,7 @@ impl TwoPhase {
             None => {
                 self.rollback(cx, txn);
                 if decide.wants_ack {
-                    // Committed or not, it is over; nothing need be durable for that.
+                    // Committed or not, the transaction is over; nothing need be durable for that.
                     self.say(cx, from, txn, message.attempt, Body::Ack);
                 }
             }

@@ -1,4 +1,4 @@
-//! A transaction as its participant sees it.
+//! The participant's state of one transaction.
 
 use crate::lead::Gathering;
 use crate::message::{Reply, Request};
@@ -12,15 +12,15 @@ use store::Write;
 use txn::bulk::Chunks;
 use txn::{TxnOptions, WriteList};
 
-/// How far a participant is.
+/// Stage of a participant: active, voted, promised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Stage {
-    /// Operations go on; it may still be rolled back by itself.
+    /// Operations run; the participant may still roll back by itself.
     #[default]
     Active,
-    /// Voted without having written: holds its locks until told.
+    /// It has voted without having written, and holds its locks until it is told.
     Voted,
-    /// Promised: its writes are in `TwoPhase::promises`.
+    /// It has promised: its writes are in `TwoPhase::promises`.
     Promised,
 }
 
@@ -35,9 +35,9 @@ pub(crate) struct Part {
     pub(crate) jobs: Vec<u64>,
     /// Largest position that was read.
     pub(crate) wait: Position,
-    /// The number of the visit; 0 on the coordinator's own shard.
+    /// Number of the visit; 0: on the coordinator's own shard.
     pub(crate) visit: u64,
-    /// Next request to begin.
+    /// Number of the next request to begin.
     pub(crate) next_seq: u64,
     /// Requests that came too early.
     pub(crate) early: BTreeMap<u64, Request>,
@@ -69,24 +69,24 @@ impl State for Part {
     }
 }
 
-/// What a participant has promised to install when told.
+/// The writes that a participant has promised to install when it is told.
 #[derive(Debug)]
 pub(crate) struct Promise {
     pub(crate) prepare_ts: Ts,
     pub(crate) redo: WriteList,
-    /// Where they stand in the journal, if they are many and the record does not carry them.
+    /// Position of the writes in the journal, if they are too many for the record.
     pub(crate) chunks: Chunks,
-    /// There is a prepare record; otherwise the coordinator's record carries the writes.
+    /// Whether there is a prepare record; else the coordinator's record carries the writes.
     pub(crate) durable: bool,
     pub(crate) attempt: u32,
     pub(crate) coordinator: ShardId,
     pub(crate) participants: Vec<ShardId>,
-    /// A checkpoint began after it was made: its commit is journaled once more behind the start.
+    /// A checkpoint began after the promise: its commit is journaled again behind that start.
     pub(crate) journal_again: bool,
 }
 
 impl Promise {
-    /// What it does to this row.
+    /// The write of the promise to this row.
     pub(crate) fn write(&self, key: &Key) -> Option<&Write> {
         self.redo.get(key)
     }

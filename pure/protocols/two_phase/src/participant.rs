@@ -1,4 +1,4 @@
-//! Requests of other shards' transactions.
+//! Requests for transactions of other shards.
 
 use crate::job::{Job, Origin};
 use crate::lead::Led;
@@ -25,12 +25,12 @@ impl TwoPhase {
         cx.post(to, message, Position(0), Position(0));
     }
 
-    /// Sends a message. Inside the node it waits for nothing.
+    /// Sends a message. Within the node the message waits for nothing.
     pub(crate) fn post(&self, cx: &mut Cx<'_>, to: ShardId, message: Message, wait: Position) {
         cx.post(to, message, wait, Position(0));
     }
 
-    /// A snapshot read for a transaction that has nothing here.
+    /// A snapshot read for a transaction without a part here.
     pub(crate) fn on_read(
         &mut self,
         cx: &mut Cx<'_>,
@@ -61,7 +61,7 @@ impl TwoPhase {
         self.advance(cx, job);
     }
 
-    /// A numbered request: executed once, answered as often as it comes.
+    /// A numbered request: executed once, answered as often as the message comes.
     pub(crate) fn on_request(
         &mut self,
         cx: &mut Cx<'_>,
@@ -104,9 +104,9 @@ impl TwoPhase {
         let lost = request.expected != 0 && request.expected != cx.incarnation;
         let fresh = !self.parts.contains_key(&txn);
         if fresh && self.peers.is_down(from) {
-            // It was under way when the connection broke. What it locks here nobody would free
+            // The request was under way when the connection broke. No message would free its locks
             // before the node is back: the loss of its transactions has been dealt with. If the
-            // node lives it asks again.
+            // node lives, it asks again.
             return;
         }
         if (lost || (fresh && request.acked > 0)) && !is_planted(Planted::LostPartGoesOn) {
@@ -195,9 +195,9 @@ impl TwoPhase {
         }
     }
 
-    /// Answers that nothing is known of the transaction (any more), and remembers having said so.
+    /// Answers that the transaction is not known (any more), and notes that answer.
     fn refuse(&mut self, cx: &mut Cx<'_>, from: ShardId, message: &Message, request: &Request) {
-        // In this life it was rolled back, by itself or because it was told.
+        // In this life it was rolled back, by this shard itself or by its coordinator.
         let same_life = request.expected == cx.incarnation;
         let reason = if same_life {
             AbortReason::CutOff(self.shard)
@@ -217,7 +217,7 @@ impl TwoPhase {
         self.send_reply(cx, from, message.txn, message.attempt, reply);
     }
 
-    /// The transaction is not alone any more.
+    /// The transaction holds something now, or waits for something else: it is exposed.
     pub(crate) fn expose(&mut self, txn: TxnId) {
         if let Some(part) = self.parts.get(&txn) {
             for id in &part.jobs {
@@ -229,7 +229,7 @@ impl TwoPhase {
         self.locks.expose(txn);
     }
 
-    /// Answers a job, wherever it came from.
+    /// Answers a job, on this shard or to another.
     pub(crate) fn end_job(
         &mut self,
         cx: &mut Cx<'_>,
@@ -293,7 +293,7 @@ impl TwoPhase {
         self.send_reply(cx, from, txn, attempt, reply);
     }
 
-    /// Does what follows the operation, and puts into the reply what came of it.
+    /// Does what follows the operation, and puts the result into the reply.
     fn finish_remote(
         &mut self,
         cx: &mut Cx<'_>,
@@ -334,7 +334,7 @@ impl TwoPhase {
         Led::Answer(reply)
     }
 
-    /// Keeps an answer that may get lost on its way.
+    /// Keeps an answer that may get lost.
     fn keep_reply(&mut self, txn: TxnId, from: ShardId, reply: &Reply) {
         if self.is_remote(from)
             && let Some(part) = self.parts.get_mut(&txn)
@@ -343,8 +343,8 @@ impl TwoPhase {
         }
     }
 
-    /// Sends a reply. To another node it leaves when everything it tells is durable here; inside
-    /// the node the position goes along.
+    /// Sends a reply. To another node it leaves when everything that it tells is durable here;
+    /// within the node it carries the position.
     pub(crate) fn send_reply(
         &mut self,
         cx: &mut Cx<'_>,
@@ -362,7 +362,7 @@ impl TwoPhase {
     }
 }
 
-/// What a snapshot read needs of the options: how long it waits for promises. It takes no locks.
+/// Options of a snapshot read: how long it waits for promises. It takes no locks.
 fn stateless_options(attempt: u32, in_doubt_timeout_us: u64) -> TxnOptions {
     TxnOptions {
         priority_ts: Ts::MAX,

@@ -1,7 +1,7 @@
 //! Nodes that cannot be reached, and come back in the same life.
 //!
-//! The host says so within a second ([`txn::Protocol::on_peer_down`]). Nothing is waited for then
-//! that cannot come:
+//! The host reports a lost node within a second ([`txn::Protocol::on_peer_down`]). From then on
+//! this shard does not wait for messages of that node:
 //!
 //! | this shard | does |
 //! |---|---|
@@ -12,10 +12,9 @@
 //! | takes part and has voted | keeps its locks until it is told: they are in doubt |
 //!
 //! A participant may roll back by itself until it has voted. It notes that the visit is over, so a
-//! request that was under way does not begin it anew.
+//! request that was under way does not begin the visit again.
 //!
-//! When the node is back, everything that is owed is sent at once, whatever the pauses have grown
-//! to.
+//! When the node is back, all owed messages are sent at once, however long the pauses have become.
 
 use crate::coord::Purpose;
 use crate::part::{Stage, coordinator_node};
@@ -26,7 +25,7 @@ use base::{NodeId, Planted, TxnId, is_planted};
 use txn::AbortReason;
 
 impl TwoPhase {
-    /// No connection to `node` stands any more.
+    /// The last connection to `node` is lost.
     pub(crate) fn lose_node(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let waits = is_planted(Planted::OutageWaitedFor);
         if node == self.shard.node() || waits || !self.peers.lose(node, cx.now) {
@@ -82,7 +81,7 @@ impl TwoPhase {
         }
     }
 
-    /// A connection to `node` stands again, and it is in the life that was known.
+    /// A connection to `node` is back, and the node is in the life that was known.
     pub(crate) fn regain_node(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let pauses = self.settings.pauses();
         let mut waiting = Vec::new();
@@ -122,7 +121,7 @@ impl TwoPhase {
         self.run_due(cx);
     }
 
-    /// Runs the timers that are due now, so that nothing waits for the next tick.
+    /// Runs the timers that are due now, without waiting for the next tick.
     fn run_due(&mut self, cx: &mut Cx<'_>) {
         let first = self.timers.first();
         if first.is_some_and(|(at, timer)| at <= cx.now && matches!(timer, Timer::Coord(_))) {

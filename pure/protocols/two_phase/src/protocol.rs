@@ -1,4 +1,4 @@
-//! The contract of `txn`, as this protocol meets it.
+//! The contract of `txn::Protocol`, as this protocol keeps it.
 
 use crate::message::{Body, Finish};
 use crate::{Cx, Message, TwoPhase};
@@ -122,7 +122,7 @@ impl Protocol for TwoPhase {
         None
     }
 
-    /// As the contract says, and everything that was promised in memory when the checkpoint began
+    /// As the contract says. True when all that was promised in memory at the checkpoint's start
     /// has been journaled again or rolled back.
     fn checkpoint_may_end(&self) -> bool {
         let again = self.promises.values().any(|promise| promise.journal_again);

@@ -1,4 +1,4 @@
-//! Appending to the journal what several shards have written, or promise.
+//! Appending to the journal what several shards have written or promised.
 
 use crate::message::Vote;
 use crate::part::Promise;
@@ -8,7 +8,7 @@ use base::{Key, Position, ShardId, Ts, TxnId};
 use journal::{CommitRef, DecisionRef, Record, WritesRef};
 use store::Write;
 
-/// Writes of several shards as one record takes them: in itself, or in chunks that stand before.
+/// Writes of several shards for one record: in the record itself, or in chunks before it.
 pub(crate) struct Gathered<'a> {
     inline: Vec<(ShardId, WritesRef<'a>)>,
     chunks: Vec<(ShardId, u32)>,
@@ -23,8 +23,8 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Appends the record that decides: one of which `participants` must hear, or of a commit;
-    /// nothing if there is neither.
+    /// Appends the record that decides, which names `participants` that must be told, or the record
+    /// of a commit. Appends nothing if there are neither participants nor writes.
     pub(crate) fn append(
         &self,
         cx: &mut Cx<'_>,
@@ -57,7 +57,7 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// What a commit of several shards carries: the promise of this one and the votes of the others.
+/// The writes of a commit of several shards: from this shard's promise and the others' votes.
 pub(crate) fn gathered<'a>(
     here: ShardId,
     own: Option<&'a Promise>,
@@ -85,7 +85,7 @@ impl TwoPhase {
         cx.append(&mut self.scratch, |out| record.encode(out))
     }
 
-    /// The record that says how a durable promise of this shard ended.
+    /// Appends the record of how a durable promise of this shard ended.
     pub(crate) fn append_resolved(
         &mut self,
         cx: &mut Cx<'_>,

@@ -1,4 +1,4 @@
-//! What is in doubt after a restart, and what a checkpoint must keep of it.
+//! Promises and decisions after a restart, and what a checkpoint must keep of them.
 
 use crate::coord::Decision;
 use crate::part::{Promise, Stage};
@@ -11,8 +11,8 @@ use txn::lock::{Acquired, Item, LockRequest};
 use txn::{LockMode, Resend, TxnOptions};
 
 impl TwoPhase {
-    /// Promises of this shard whose outcome only another node knows: locks the promised rows and
-    /// asks their coordinators.
+    /// Promises of this shard of which only another node knows the outcome: locks the promised rows
+    /// and asks the coordinators.
     pub(crate) fn recover_promises(&mut self, cx: &mut Cx<'_>, held: Vec<Prepared>) {
         for prepared in held {
             assert_eq!(
@@ -23,7 +23,7 @@ impl TwoPhase {
         }
     }
 
-    /// Decisions of this shard that participants must still be told: tells them again.
+    /// Decisions that participants of this shard have not acknowledged: tells them again.
     pub(crate) fn recover_decisions(&mut self, cx: &mut Cx<'_>, owed: Vec<Owed>) {
         for owed in owed {
             let decision = Decision {

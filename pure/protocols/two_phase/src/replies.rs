@@ -102,14 +102,14 @@ impl TwoPhase {
                 return;
             }
             if coord.phase == Phase::Entrusted {
-                // It is not in its hands any more.
+                // The commit is not in the lead's hands any more.
                 coord.phase = Phase::Running;
             }
-            // Inside a node, a request that was on its way has made the participant anew.
+            // Within a node, a request under way has made the participant anew.
             let crossed = coord.outstanding.iter().filter(|r| r.shard == from).count() > 1;
             let member = coord.member(from);
             if matches!(reply.to, Reference::Seq(_)) && (remote || !crossed) {
-                // It has rolled itself back.
+                // The participant has rolled itself back.
                 member.stateful = false;
                 let visit = member.visit;
                 self.close_visit(from, visit);
@@ -205,11 +205,11 @@ impl TwoPhase {
                 }
             }
             Purpose::Commit => {
-                // The lead hands it back: there was no time left until the bound.
+                // The lead hands the commit back: no time was left until the bound.
                 coord.phase = Phase::Running;
                 let committed = match answer.result {
                     Ok(_) => self.commit_in_two_phases(cx, txn, id),
-                    // It has written too much.
+                    // The transaction has written too much.
                     Err(_) => {
                         self.abort_txn(cx, txn, AbortReason::Requested);
                         let outcome = Outcome::Aborted(AbortReason::Requested);
@@ -220,8 +220,8 @@ impl TwoPhase {
                 return;
             }
             Purpose::Prepare => {
-                // It has written too much: nothing else can fail without an operation. The end
-                // answers the commit, also if no other shard is asked at the moment.
+                // The transaction has written too much: nothing else can fail without an operation.
+                // The end answers the commit, also if no other shard is asked at the moment.
                 coord.sealing = true;
                 self.abort_txn(cx, txn, AbortReason::Requested);
                 return;
@@ -248,7 +248,7 @@ impl TwoPhase {
         let orphans: Vec<(TxnId, Stage, Option<ShardId>)> = orphans.collect();
         for (txn, stage, lead) in orphans {
             match (stage, lead) {
-                // Its lead calls the commit off, or has done it.
+                // Its lead calls the commit off, or has committed.
                 (_, Some(lead)) if lead != self.shard => {}
                 (Stage::Active | Stage::Voted, _) | (Stage::Promised, Some(_)) => {
                     self.rollback(cx, txn);
@@ -257,7 +257,7 @@ impl TwoPhase {
             }
         }
         if first {
-            // First contact: nobody here has had to do with a former life.
+            // First contact: no transaction here has dealt with a former life.
             self.tell_decisions_to(cx, node);
             return;
         }

@@ -1,4 +1,4 @@
-//! Scans: own writes merged in key order, row locks, batches, and turns for others.
+//! Scans: own writes merged in key order, row locks, batches, and turns for other jobs.
 
 use crate::Cx;
 use crate::exec::Hands;
@@ -17,20 +17,20 @@ use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
 use txn::{LockMode, LockTable, OpResult, Read, ScanOp, ScanRun};
 
-/// Where a scan stands between its turns.
+/// State of a scan between its turns.
 #[derive(Debug)]
 pub(crate) struct ScanState {
     run: ScanRun,
-    /// Locks to take on parts of the range as they are visited, before one on all the rest.
-    /// `None`: the whole range is locked, or nothing needs to be.
+    /// Number of locks that the scan may still take on parts of its range, before one on all the
+    /// rest. `None`: the whole range is locked, or needs no lock.
     pieces_left: Option<u32>,
 }
 
-/// Pieces in which a scan locks its range before it locks what is left.
+/// Number of parts in which a scan locks its range before it locks the rest.
 const PIECES_MAX: u32 = 8;
 
-/// Whether the scan locks its range as far as it goes: it stops after a few rows, and what lies
-/// behind the last of them does not matter to it. A writer that adds rows there is not in its way.
+/// Whether the scan locks its range as far as it goes. It stops after a few rows, so writers may
+/// add rows behind the last of them.
 fn locks_piecewise(op: &ScanOp) -> bool {
     matches!(op.read, Read::Lock(_)) && op.slot().is_some() && op.row_limit <= u64::from(PIECES_MAX)
 }
@@ -154,7 +154,7 @@ impl Hands<'_> {
     }
 }
 
-/// What the scan does in a slot besides reading.
+/// A slot as the scan visits it: locks on parts and rows, newest versions, own writes.
 struct Rows<'v> {
     pieces_left: &'v mut Option<u32>,
     op: &'v ScanOp,

@@ -74,7 +74,7 @@ impl fmt::Display for TwoPhase {
 }
 
 impl TwoPhase {
-    /// Panics if an invariant is broken; see the crate's documentation.
+    /// Panics if an invariant of the crate's documentation is broken.
     pub(crate) fn check(&self) {
         self.locks.validate();
         for (txn, promise) in &self.promises {
@@ -127,7 +127,7 @@ impl TwoPhase {
         }
     }
 
-    /// Whether a transaction has written, or will perhaps write, rows of one of these indexes here.
+    /// Whether a transaction has written, or may yet write, rows of one of these indexes here.
     pub(crate) fn is_writing(&self, indexes: &[IndexId]) -> bool {
         let written = |key: &Key| indexes.contains(&key.index);
         let planned = |part: &Part| {

@@ -12,8 +12,8 @@ use txn::lock::{Claim, Item};
 use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Snapshot};
 
 impl TwoPhase {
-    /// Runs and commits the job if everything it needs is free. `None`: nothing has happened, it
-    /// must go the ordinary way.
+    /// Runs and commits the job if everything that it needs is free. `None`: nothing has happened,
+    /// and the job must go the ordinary way.
     pub(crate) fn run_direct(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Option<OpReply> {
         let txn = job.txn;
         let op = job.op.as_mut().expect("a new job has its operation");
@@ -82,7 +82,7 @@ impl TwoPhase {
         let mut hands = Hands {
             locks: &mut self.locks,
             part: part.as_deref_mut(),
-            // The caller has looked.
+            // The caller has checked.
             escrow: None,
             seals: true,
             promises: &self.promises,
@@ -146,8 +146,8 @@ impl TwoPhase {
     }
 }
 
-/// The claim under which the operation commits at once: nobody may have promised to add where it
-/// adds. `None`: its program does not decode, which the ordinary way reports.
+/// The claim under which the operation commits at once: no other transaction may have promised to
+/// add to the row. `None`: its program does not decode, which the ordinary way reports.
 fn claim_of_op(cx: &Cx<'_>, op: &Op) -> Option<Claim> {
     Some(match op {
         Op::Get { read, program, .. } => match read {
@@ -173,7 +173,7 @@ fn scan_is_free(protocol: &TwoPhase, txn: base::TxnId, scan: &ScanOp, claim: Cla
     protocol.locks.is_free(txn, &item, claim)
 }
 
-/// The scan will not come back for a second batch, for which it would need its locks.
+/// Whether the scan ends with this batch. For a second one it would need locks.
 fn ends_at_once(scan: &ScanOp) -> bool {
     scan.after.is_none() && scan.row_limit <= u64::from(scan.batch_rows)
 }

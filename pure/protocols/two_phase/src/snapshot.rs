@@ -11,20 +11,20 @@ use store::Store;
 use txn::bulk::Wanted;
 use txn::{Contact, OpError, ScanOp, Snapshot};
 
-/// Shards that a transaction's readers came to and whose clocks are remembered. A reader
-/// comes to a forgotten shard for the first time again, which costs a restart at worst.
+/// Number of shards whose clocks are kept for the readers of one transaction. At a forgotten shard
+/// a reader counts as new again, which costs a restart at worst.
 const CONTACTS_MAX: usize = 1_024;
 
 /// Promises that were kept above their own timestamp, and may concern readers.
 ///
-/// A commit may have been answered while its promise here stood below the bound of a reader; what
-/// it has written lies above that bound once the promise is kept. So a later operation of the
-/// reader, or one that begins again, must look higher.
+/// A commit may have been answered while its promise here stood below the bound of a reader. Once
+/// the promise is kept, its versions lie above that bound. So a later operation of the reader, or a
+/// repeated one, must use a higher bound.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     /// Timestamps of the promises, by those of their commits.
     promised: BTreeMap<Ts, Ts>,
-    /// No commit of these lies further above its promise.
+    /// Largest distance between a commit of these and its promise, in timestamps.
     gap_max: u64,
 }
 
@@ -56,16 +56,16 @@ impl Kept {
     }
 }
 
-/// A read on its way into the snapshot.
+/// How far a read has come into its snapshot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
-    /// The first contact of its reader with this shard, if it is that.
+    /// First contact of the reader with this shard; `None`: it came before.
     pub(crate) contact: Option<Contact>,
-    /// Versions and promises at or below this were here when the reader came first.
+    /// Versions and promises at or below this were here at the reader's first contact.
     bound: Option<Ts>,
-    /// It has waited for one of those promises, which may have been kept above the bound.
+    /// The read has waited for such a promise, which may have been kept above the bound.
     overtaken: bool,
-    /// Nothing need be awaited any more; the versions up to here must not be missed.
+    /// All promises are settled; no version up to this timestamp may be missed.
     settled: Option<Ts>,
 }
 
@@ -109,7 +109,7 @@ impl Hands<'_> {
     }
 }
 
-/// The bound of the reader here: what it was told, or else where the clock stands now.
+/// Bound of the reader here: the one that it brings, or else the clock's present value.
 pub(crate) fn arrive(cx: &mut Cx<'_>, job: &mut Job, snapshot: Snapshot) -> Ts {
     if let Some(bound) = job.arrival.bound {
         return bound;
@@ -138,15 +138,15 @@ pub(crate) fn raise(cx: &mut Cx<'_>, bound: Ts) -> Stop {
     Stop::Fail(OpError::Raise(bound))
 }
 
-/// Whether a scan at `at` misses a version up to `bound`, as far as can be said cheaply.
+/// Whether a scan at `at` misses a version up to `bound`, by a cheap check.
 pub(crate) fn scan_misses(store: &Store, op: &ScanOp, at: Ts, bound: Ts) -> bool {
-    // A scan that goes on was looked through as a whole when it began.
+    // A scan that goes on was checked as a whole when it began.
     op.after.is_none()
         && !is_planted(Planted::SnapshotNotRaised)
         && local::scan::misses(store, op, at, bound)
 }
 
-/// The clock of a shard as a reader found it.
+/// The clock of a shard at a reader's first contact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     shard: ShardId,
@@ -154,7 +154,7 @@ pub(crate) struct Known {
 }
 
 impl Coord {
-    /// Tells a read what its reader knows of the shard that it goes to.
+    /// Tells a read what its transaction knows of the shard that it goes to.
     pub(crate) fn inform(&self, to: ShardId, snapshot: &mut Snapshot) {
         if snapshot.bound != Ts::MAX || snapshot.sole {
             return;
@@ -166,8 +166,8 @@ impl Coord {
         }
     }
 
-    /// Notes that a reader has come to a shard. If two operations came at the same time, the first
-    /// answer counts: both say what was there after the reader began.
+    /// Notes that a reader has come to a shard. Of two operations that came together, the first
+    /// answer counts: both tell what was there after the reader began.
     pub(crate) fn note_contact(&mut self, shard: ShardId, contact: Contact) {
         let known = |k: &Known| k.shard == shard && k.contact.since == contact.since;
         if self.contacts.iter().any(known) {

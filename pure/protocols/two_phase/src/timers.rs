@@ -1,7 +1,7 @@
-//! What time makes happen: messages sent again, coordinators asked, silent shards given up.
+//! Timers: messages are repeated, coordinators asked, silent shards given up.
 //!
-//! Only messages to other nodes have timers; a database of one node never sets one (but lock
-//! timeouts, where a client set them).
+//! Only messages to other nodes have timers. A database of one node sets none, except lock timeouts
+//! where a client set them.
 
 use crate::coord::Purpose;
 use crate::message::Body;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use base::{Time, TxnId};
 use txn::{AbortReason, Pauses};
 
-/// Whose time has come.
+/// What a timer is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timer {
     /// A coordinator awaits answers.
@@ -94,7 +94,7 @@ impl TwoPhase {
         self.arm_coord(txn);
     }
 
-    /// An answer will not come. What was asked decides whether that is an abort.
+    /// An answer will not come. The purpose of the request decides whether that is an abort.
     pub(crate) fn give_up(
         &mut self,
         cx: &mut Cx<'_>,
@@ -119,7 +119,7 @@ impl TwoPhase {
         }
     }
 
-    /// Sets when the participant asks its coordinator, if that is on another node.
+    /// Sets when the participant asks its coordinator, if the coordinator is on another node.
     pub(crate) fn arm_part(&mut self, now: Time, txn: TxnId) {
         if coordinator_node(txn) == self.shard.node() {
             return;
@@ -130,7 +130,7 @@ impl TwoPhase {
             return;
         };
         if part.lead.is_some_and(|lead| lead != here) {
-            // The lead tells, and inside a node nothing is lost.
+            // The lead tells, and within a node no message is lost.
             return;
         }
         let first_us = match part.stage {
