@@ -6,9 +6,8 @@
 //!
 //! Each move of a row is decided at its home, so no shard asks the owner for a row that the home
 //! has forgotten. The home waits for rows under way. A `Forget` that is lost leaves a few bytes at
-//! the owner, until the owner restarts and claims the row, and the home refuses the claim. A shard
-//! that restarts does not take an index for dropped that it does not know: its catalog may be
-//! behind.
+//! the owner, until the owner restarts and claims the row, and the home refuses the claim. A
+//! restarted shard does not take an unknown index for dropped: its catalog may be behind.
 
 use crate::message::Body;
 use crate::owner::Tenure;

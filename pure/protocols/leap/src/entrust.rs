@@ -85,8 +85,7 @@ type Answered = Seen<u64, Option<(Performed, Position)>>;
 pub(crate) struct Errands {
     /// What this shard has entrusted to others, by number.
     pub(crate) out: Asks<u64, Errand>,
-    /// Numbers that this shard has run or refused, per coordinator and its life, with answers that
-    /// may be asked for again.
+    /// Numbers that this shard has run or refused, by coordinator and life, with its answers.
     seen: BTreeMap<ShardId, (u32, Answered)>,
     /// The last known owner of rows that are not here.
     whereabouts: BTreeMap<Key, ShardId>,

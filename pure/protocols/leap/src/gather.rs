@@ -8,8 +8,7 @@ use base::{IndexId, Key};
 use txn::Op;
 
 impl Leap {
-    /// Whether this shard, as home, owner and requester, knows of no row of the index that is away
-    /// or under way.
+    /// Whether no row of the index is away or under way, as home, owner and requester know.
     pub(crate) fn is_gathered(&self, index: IndexId) -> bool {
         let at_work = self.jobs.values().any(|job| {
             let key = job.op.as_ref().and_then(Op::key);

@@ -167,8 +167,7 @@ impl Leap {
             return;
         }
         if !self.serves(from, incarnation) {
-            // The requester asks again. It is refused if this home waits for the claims of a shard
-            // that is away.
+            // Refused if this home waits for claims of a shard that is away; else asked again.
             if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
                 let reason = Some(AbortReason::Unreachable(away));
                 self.refuse_request(cx, from, incarnation, seq, reason);

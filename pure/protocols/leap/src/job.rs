@@ -105,8 +105,7 @@ impl Job {
         }
     }
 
-    /// The operation of this shard that it runs, and whether the commit follows. Panics if it runs
-    /// none.
+    /// The operation of this shard, and whether the commit follows. Panics if there is none.
     pub(crate) fn local(&self) -> (OpId, bool) {
         let Origin::Local { id, last } = self.origin else {
             unreachable!("{:?} answers another shard", self.origin)
@@ -127,8 +126,7 @@ impl Job {
     }
 }
 
-/// Asks for a row in the name of a transaction that is not run here: no operation waits. `None`:
-/// `request` is told.
+/// Asks for a row for a transaction of another shard. `None`: `request` is told.
 pub(crate) fn acquire_row(
     locks: &mut LockTable,
     cx: &mut Cx<'_>,

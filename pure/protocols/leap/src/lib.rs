@@ -180,8 +180,7 @@ pub struct Leap {
 pub(crate) type Cx<'a> = txn::Cx<'a, Message>;
 
 impl Leap {
-    /// The protocol on `shard`. Call [`Protocol::recover`](txn::Protocol::recover) before the first
-    /// step.
+    /// The protocol on `shard`. [`txn::Protocol::recover`] comes before the first step.
     pub fn new(shard: ShardId) -> Leap {
         let mut leap = Leap {
             shard,

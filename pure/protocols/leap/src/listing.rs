@@ -39,8 +39,7 @@ impl Leap {
         Ok(())
     }
 
-    /// Lists rows of the scan that are away, in the order of the scan, a slice a turn. `Err`: no
-    /// row can be visited yet.
+    /// Lists rows that are away, in scan order, a slice a turn. `Err`: none can be visited yet.
     ///
     /// A row that leaves meanwhile stays visible here as it is in the snapshot, because no row is
     /// removed while a scan is under way. A row that comes home is here. The last turn of each part

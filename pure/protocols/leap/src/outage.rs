@@ -66,8 +66,7 @@ impl Leap {
         (silent && self.is_remote(grant.from)).then_some(grant.from)
     }
 
-    /// A node cannot be reached: what waits for it fails. Requested rows may still come when the
-    /// node is back.
+    /// A node cannot be reached: what waits for it fails. Requested rows may still come later.
     pub(crate) fn peer_down(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let own = node == self.shard.node();
         if own || printed!(self, LeapOutageWaitedFor) || !self.peers.lose(node, cx.now) {
@@ -151,8 +150,7 @@ impl Leap {
         }
     }
 
-    /// Home: refuses every request for a row that cannot be used now. Grants that are under way
-    /// run to their end.
+    /// Home: refuses all requests for a row that cannot be used now. Grants run to their end.
     fn refuse_cut_off(&mut self, cx: &mut Cx<'_>) {
         let requests = self.home.incoming.iter().filter_map(|(at, incoming)| {
             let reason = self.hindrance(&incoming.key)?;
@@ -182,8 +180,7 @@ impl Leap {
         self.refuse_request(cx, from, life, seq, Some(reason));
     }
 
-    /// Home: forgets requests of a node that is away, because no row must go there. The node asks
-    /// again when it is back.
+    /// Home: forgets requests of a node that is away: no row must go there. It asks again later.
     fn drop_requests_of(&mut self, node: NodeId) {
         self.forget_requests(node, u32::MAX);
     }
@@ -291,8 +288,7 @@ impl Leap {
         }
     }
 
-    /// Coordinator: sends reads, which went to a node that is away, to another shard, or fails
-    /// them.
+    /// Coordinator: sends reads at a node that is away to another shard, or fails them.
     fn redirect_readings(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         for number in self.coord.readings.at(node) {
             self.read_without(cx, number);
@@ -436,8 +432,7 @@ impl Leap {
         }
     }
 
-    /// The reason that a job, which waits until a restart is dealt with, waits for a node that is
-    /// away.
+    /// Why a job that waits until a restart is dealt with waits for a node that is away.
     pub(crate) fn gate_reason(&self, job: &Job) -> Option<AbortReason> {
         if self.peers.all_up() {
             return None;

@@ -15,8 +15,7 @@ use txn::{AbortReason, LockMode, Priority};
 /// What a shard has of a row of another home.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Tenure {
-    /// The shard is the owner. Not `confirmed`: the shard has restarted, and the home has not
-    /// confirmed its claim.
+    /// The shard is the owner. `confirmed`: it has not restarted, or its home confirmed the claim.
     Owned { confirmed: bool },
     /// The shard has given the row away and keeps the backup.
     Released { to: ShardId },
@@ -426,8 +425,7 @@ impl Leap {
         self.post_after(cx, want.to, body, position, arrival);
     }
 
-    /// Position of the record of a row's arrival, and the timestamp from which on the history has
-    /// come with the row.
+    /// Position of the record of a row's arrival, and the timestamp from which on it has history.
     pub(crate) fn arrival(&self, key: &Key) -> (Position, Ts) {
         if let Some(held) = self.owner.held.get(key) {
             return (held.position, held.since);

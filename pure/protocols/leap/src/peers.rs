@@ -20,8 +20,7 @@ impl Leap {
         self.post(cx, to, body, Self::NOTHING);
     }
 
-    /// Sends and counts a message; the host counts its bytes. A message to this shard is dealt with
-    /// at the end of the step.
+    /// Sends and counts a message; the host counts bytes. One to this shard ends the step.
     pub(crate) fn post(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body, wait: Position) {
         self.post_after(cx, to, body, wait, Self::NOTHING);
     }

@@ -357,8 +357,7 @@ impl Leap {
         self.locks.release_item(txn, &Item::of(key));
     }
 
-    /// Whether a reader of `reads` at `ts` has to wait for the outcome of formulas. Asks the
-    /// coordinators of those.
+    /// Whether a reader of `reads` at `ts` waits for formulas. Asks their coordinators.
     pub(crate) fn awaits_outcomes(
         &mut self,
         cx: &mut Cx<'_>,

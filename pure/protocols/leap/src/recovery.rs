@@ -255,8 +255,7 @@ impl Leap {
         self.send_verdicts(cx, from, incarnation, about, &claims.held);
     }
 
-    /// What a restarted shard has lost goes back to the backups. Of `rows` (behind the first key,
-    /// up to the second).
+    /// Gives what a restarted shard has lost of `rows` back to the backups.
     fn join(&mut self, cx: &mut Cx<'_>, from: ShardId, rows: &Rows, claims: &[Claim]) {
         if printed!(self, LeapOwnerIgnored) {
             return;

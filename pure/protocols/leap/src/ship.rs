@@ -128,8 +128,7 @@ impl Leap {
         keys.any(|key| touches(op, key))
     }
 
-    /// Takes the rows that an operation touches and on which its transaction has shipped formulas,
-    /// which become writes here.
+    /// Takes rows of an operation with its transaction's shipped formulas, now writes here.
     pub(crate) fn fold_back(
         &mut self,
         cx: &mut Cx<'_>,

@@ -129,8 +129,7 @@ impl Leap {
         if self.requester.requests.is_silent(seq, cx.now, timeout_us)
             && let Some(request) = self.requester.requests.get_mut(seq)
         {
-            // The jobs that wait for the row fail. The request goes on: if it is granted, the row
-            // comes.
+            // The jobs that wait for the row fail. The request goes on: if granted, the row comes.
             let reason = match request.at {
                 Some(owner) => cut_off(&request.key, owner, Tie::Owner),
                 None => cut_off(&request.key, request.home, Tie::Home),

@@ -91,8 +91,7 @@ impl State for Txn {
 }
 
 impl Txn {
-    /// Counts the bytes of a message of the transaction, if the message is `remote` and bytes are
-    /// counted.
+    /// Counts the bytes of a message, if the message is `remote` and bytes are counted.
     pub(crate) fn measure(&mut self, remote: bool, message: &(impl Serialize + ?Sized)) {
         if remote {
             self.cost.measure(&self.options, message);

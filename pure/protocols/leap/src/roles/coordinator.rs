@@ -1,5 +1,4 @@
-//! The coordinator's state: transactions that run here, what they wait for elsewhere, and what
-//! finished transactions owe.
+//! The coordinator's state: transactions, what they wait for, and what finished ones owe.
 
 use crate::commit::Unconfirmed;
 use crate::ship::Owings;
@@ -90,8 +89,7 @@ impl Coordinator {
         lost
     }
 
-    /// Whether a transaction that awaits confirmations may commit on a row that is `wanted`, at or
-    /// below `ts`.
+    /// Whether a transaction that awaits confirmations may commit on `wanted` rows up to `ts`.
     pub(crate) fn commits_below(&self, ts: Ts, wanted: Wanted<'_>) -> bool {
         let mut committing = self.committing.iter();
         committing.any(|(txn, commit_ts)| {

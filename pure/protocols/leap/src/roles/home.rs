@@ -95,8 +95,7 @@ impl Home {
         Some((otag, &self.grants[otag]))
     }
 
-    /// The shards without which a row cannot be had: its owner, and the ends of the grant that is
-    /// under way.
+    /// The shards that a row needs in order to come: its owner, and the ends of the open grant.
     pub(crate) fn concerned(&self, key: &Key) -> impl Iterator<Item = ShardId> {
         let ends = self.grant_of(key);
         let ends = ends.map(|(_, grant)| [grant.want.to, grant.from]);
@@ -179,8 +178,7 @@ impl Home {
             && !self.settling_of.contains_key(key)
     }
 
-    /// Grants that a checkpoint must know when it begins: open ones, and those of transfers that
-    /// settle.
+    /// Grants that a checkpoint must know when it begins: open and settling ones.
     pub(crate) fn open_grants(&self) -> Vec<Otag> {
         let mut open = Vec::new();
         for (otag, settling) in &self.settling {

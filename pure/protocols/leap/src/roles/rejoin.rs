@@ -226,8 +226,7 @@ impl Rejoin {
         self.claiming.insert(home, claiming);
     }
 
-    /// Whether claims of a life of a shard are ignored. A restarted home counts only claims that
-    /// answer its `Ask`.
+    /// Whether claims are ignored. A restarted home counts only claims that answer its `Ask`.
     pub(crate) fn is_answered(&self, from: ShardId, incarnation: u32, claims: &Claims) -> bool {
         match self.serving {
             true => !claims.restarted || self.joined_in(from) > incarnation,

@@ -1,5 +1,4 @@
-//! Random transactions over several nodes with loss, repetition, reordering, outages and crashes;
-//! every row has one owner.
+//! Random transactions with loss, repetition, outages and crashes; every row has one owner.
 
 use crate::{Leap, Moves};
 use base::Planted;

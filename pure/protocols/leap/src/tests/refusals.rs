@@ -1,5 +1,4 @@
-//! What ends a transaction besides wait-die: silence, nodes that are away, timeouts, a full disk
-//! or memory.
+//! What ends a transaction besides wait-die: silence, outages, timeouts, a full disk or memory.
 
 use super::local::{add, bump, get, insert, number, shard};
 use super::world::{World, key, options};
