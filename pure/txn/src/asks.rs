@@ -1,19 +1,19 @@
-//! What a shard has asked of others or told them, until it is answered.
+//! Questions to other shards, and news for them, until they are answered.
 //!
-//! Messages get lost. So whatever needs an answer has a number, stays in a table and is sent again
-//! until the answer is here; a receiver that says nothing for too long is given up by the owner of
-//! the table.
+//! Messages get lost. So a message that needs an answer has a number, stays in a table, and is
+//! repeated until the answer comes. The owner of the table gives up a receiver that is silent for
+//! too long.
 //!
-//! * [`Asks`]: each ask is repeated by itself, after pauses that grow ([`Resend`]).
-//! * [`Rounds`]: what was told is repeated in common rounds, so that many things for one shard
-//!   travel in one message.
+//! * [`Asks`]: each question is repeated by itself, after pauses that grow ([`Resend`]).
+//! * [`Rounds`]: news are repeated in common rounds, so that many of them for one shard travel in
+//! one message.
 //!
 //! ```text
 //! begin(number) ──take_due──> send again ──take_due──> ... ──> end(number): answered
 //!                    '── is_silent: given up
 //! ```
 //!
-//! Neither type sends anything, and neither knows a message: both say what is due.
+//! Neither type sends or knows messages: both only tell what is due.
 
 use crate::resend::{Alarm, Pauses, Resend};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -21,12 +21,12 @@ use alloc::vec::Vec;
 use base::{NodeId, ShardId, Time};
 use core::ops::{Index, IndexMut, RangeBounds};
 
-/// Something that is asked of a shard.
+/// A question to a shard.
 pub trait Asked {
-    /// Who is asked.
+    /// Shard that is asked.
     fn receiver(&self) -> ShardId;
 
-    /// Incarnation of the receiver's node that alone can answer; `None`: a later life can too.
+    /// Incarnation of the receiver's node that must answer; `None`: a later one may, too.
     fn life(&self) -> Option<u32> {
         None
     }
@@ -36,15 +36,15 @@ pub trait Asked {
 struct Ask<A> {
     what: A,
     resend: Resend,
-    /// Whether it is sent again: what stays in the node does not get lost.
+    /// Whether the question is repeated: messages within the node do not get lost.
     repeats: bool,
 }
 
-/// Asks by number, with what is to be sent again next.
+/// Open questions by number, and when each one is repeated.
 #[derive(Debug)]
 pub struct Asks<N, A> {
     open: BTreeMap<N, Ask<A>>,
-    /// Those that are repeated, by the time of the next repetition.
+    /// Repeated questions by the time of their next repetition.
     due: BTreeSet<(Time, N)>,
     pauses: Pauses,
 }
@@ -60,14 +60,13 @@ impl<N, A> Default for Asks<N, A> {
 }
 
 impl<N: Ord + Copy, A: Asked> Asks<N, A> {
-    /// Sets the pauses between repetitions; an empty table has none. Takes effect for what begins
-    /// later.
+    /// Sets the pauses between repetitions, of questions that begin later. A new table has none.
     pub fn set_pauses(&mut self, pauses: Pauses) {
         self.pauses = pauses;
     }
 
-    /// Something is asked now; `repeats`: it is sent again until it is answered. The number must
-    /// not be in use.
+    /// Opens a question; `repeats`: it is sent again until it is answered. The number must not be
+    /// in use.
     pub fn begin(&mut self, number: N, what: A, now: Time, repeats: bool) {
         let resend = Resend::new(now, self.pauses);
         if repeats {
@@ -82,7 +81,7 @@ impl<N: Ord + Copy, A: Asked> Asks<N, A> {
         assert!(before.is_none(), "a number is used once");
     }
 
-    /// It is answered, or not wanted any more.
+    /// Closes a question that was answered or is not needed any more.
     pub fn end(&mut self, number: N) -> Option<A> {
         let ask = self.open.remove(&number)?;
         if ask.repeats {
@@ -91,8 +90,8 @@ impl<N: Ord + Copy, A: Asked> Asks<N, A> {
         Some(ask.what)
     }
 
-    /// The next one whose time has come, which the caller sends again or gives up. Its next pause
-    /// has begun.
+    /// The next question that is due, which the caller sends again or gives up. Its next pause has
+    /// begun.
     pub fn take_due(&mut self, now: Time) -> Option<N> {
         let (_, number) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
         let pauses = self.pauses;
@@ -100,7 +99,7 @@ impl<N: Ord + Copy, A: Asked> Asks<N, A> {
         Some(number)
     }
 
-    /// When the next one is due.
+    /// When the next question is due.
     #[inline]
     pub fn next_due(&self) -> Option<Time> {
         self.due.first().map(|(at, _)| *at)
@@ -117,8 +116,8 @@ impl<N: Ord + Copy, A: Asked> Asks<N, A> {
         }
     }
 
-    /// It is sent now for another reason than its pause, and the pauses begin anew. Whether it is
-    /// open.
+    /// A question is sent now for another reason than its pause, and the pauses begin anew. Returns
+    /// whether the question is open.
     pub fn restart(&mut self, number: N, now: Time) -> bool {
         let open = self.contains(number);
         if open {
@@ -128,7 +127,7 @@ impl<N: Ord + Copy, A: Asked> Asks<N, A> {
         open
     }
 
-    /// It need not be sent before another pause has passed from now on; from here on it repeats.
+    /// A question waits for another pause from now on; from here on it repeats.
     pub fn defer(&mut self, number: N, now: Time) {
         if let Some(ask) = self.open.get_mut(&number) {
             if ask.repeats {
@@ -140,52 +139,52 @@ impl<N: Ord + Copy, A: Asked> Asks<N, A> {
         }
     }
 
-    /// Something was heard about it.
+    /// The receiver was heard about a question.
     pub fn hear(&mut self, number: N, now: Time) {
         if let Some(ask) = self.open.get_mut(&number) {
             ask.resend.hear(now);
         }
     }
 
-    /// Whether nothing was heard about it for so long. Microseconds.
+    /// Whether the receiver was silent about a question for `timeout_us` microseconds.
     pub fn is_silent(&self, number: N, now: Time, timeout_us: u64) -> bool {
         let ask = self.open.get(&number);
         ask.is_some_and(|ask| ask.resend.is_silent(now, timeout_us))
     }
 
-    /// Whether it is open.
+    /// Whether a question is open.
     pub fn contains(&self, number: N) -> bool {
         self.open.contains_key(&number)
     }
 
-    /// What is asked under this number.
+    /// The open question with this number.
     pub fn get(&self, number: N) -> Option<&A> {
         self.open.get(&number).map(|ask| &ask.what)
     }
 
-    /// The same, to be changed.
+    /// As [`Asks::get`], mutable.
     pub fn get_mut(&mut self, number: N) -> Option<&mut A> {
         self.open.get_mut(&number).map(|ask| &mut ask.what)
     }
 
-    /// All of them, by number.
+    /// All open questions, by number.
     pub fn iter(&self) -> impl Iterator<Item = (N, &A)> {
         self.open.iter().map(|(number, ask)| (*number, &ask.what))
     }
 
-    /// The same, to be changed.
+    /// As [`Asks::iter`], mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (N, &mut A)> {
         let open = self.open.iter_mut();
         open.map(|(number, ask)| (*number, &mut ask.what))
     }
 
-    /// Those with numbers in a range, by number.
+    /// The open questions with numbers in a range, ascending.
     pub fn range(&self, numbers: impl RangeBounds<N>) -> impl Iterator<Item = (N, &A)> {
         let open = self.open.range(numbers);
         open.map(|(number, ask)| (*number, &ask.what))
     }
 
-    /// Whether nothing is open.
+    /// Whether no question is open.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
@@ -196,25 +195,25 @@ impl<N: Ord + Copy, A: Asked> Asks<N, A> {
         self.open.first_key_value().map(|(number, _)| *number)
     }
 
-    /// The smallest open number of an ask to this shard: it may forget all below.
+    /// The smallest open number of a question to this shard, which may forget all below.
     pub fn floor(&self, to: ShardId) -> Option<N> {
         let mut asks = self.iter();
         asks.find(|(_, ask)| ask.receiver() == to)
             .map(|(number, _)| number)
     }
 
-    /// The numbers of asks that `wanted` accepts, ascending.
+    /// The numbers of the questions that `wanted` accepts, ascending.
     pub fn select(&self, mut wanted: impl FnMut(&A) -> bool) -> Vec<N> {
         let asks = self.iter().filter(|(_, ask)| wanted(ask));
         asks.map(|(number, _)| number).collect()
     }
 
-    /// Asks to shards of a node.
+    /// Numbers of the questions to shards of a node.
     pub fn at(&self, node: NodeId) -> Vec<N> {
         self.select(|ask| ask.receiver().node() == node)
     }
 
-    /// Asks that only lives of the node before `incarnation` could answer.
+    /// Numbers of the questions that only lives of the node before `incarnation` could answer.
     pub fn lost(&self, node: NodeId, incarnation: u32) -> Vec<N> {
         self.select(|ask| {
             ask.receiver().node() == node && ask.life().is_some_and(|life| life < incarnation)
@@ -236,18 +235,18 @@ impl<N: Ord + Copy, A: Asked> IndexMut<N> for Asks<N, A> {
     }
 }
 
-/// Something that was told and is not known to be known.
+/// News for a shard that has not acknowledged them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Told<A> {
-    /// What.
+    /// The news.
     pub what: A,
-    /// When it was last sent.
+    /// When the news were last sent.
     pub sent: Time,
-    /// Whether it is sent again: what stays in the node does not get lost.
+    /// Whether the news are repeated: messages within the node do not get lost.
     repeats: bool,
 }
 
-/// What was told, by number, and repeated in rounds.
+/// News by number, repeated in rounds.
 #[derive(Debug)]
 pub struct Rounds<N, A> {
     open: BTreeMap<N, Told<A>>,
@@ -266,13 +265,12 @@ impl<N, A> Default for Rounds<N, A> {
 }
 
 impl<N: Ord + Clone, A> Rounds<N, A> {
-    /// Sets the least time between two repetitions. Microseconds.
+    /// Sets the least time between two repetitions, in microseconds.
     pub fn set_pause(&mut self, pause_us: u64) {
         self.pause_us = pause_us;
     }
 
-    /// Something is told now; `repeats`: again, until it ends. What was told under the same number
-    /// is replaced.
+    /// Tells news now; `repeats`: again, until they end. Replaces news under the same number.
     pub fn begin(&mut self, number: N, what: A, now: Time, repeats: bool) {
         if repeats {
             self.arm(now);
@@ -285,12 +283,12 @@ impl<N: Ord + Clone, A> Rounds<N, A> {
         self.open.insert(number, told);
     }
 
-    /// It is known, or not to be told any more.
+    /// Ends news that are acknowledged or not needed any more.
     pub fn end(&mut self, number: &N) -> Option<Told<A>> {
         self.open.remove(number)
     }
 
-    /// The next round is at most a pause away.
+    /// Sets the next round to at most a pause from now.
     pub fn arm(&mut self, now: Time) {
         self.alarm.set_once(now.after(self.pause_us));
     }
@@ -301,8 +299,8 @@ impl<N: Ord + Clone, A> Rounds<N, A> {
         self.alarm.at()
     }
 
-    /// A round: what was not sent for a pause, which the caller sends now, ascending. The next
-    /// round is set if anything repeats.
+    /// A round: the numbers of the news that were not sent for a pause, ascending. The caller sends
+    /// them now. The next round is set if any news repeat.
     pub fn take_round(&mut self, now: Time) -> Vec<N> {
         self.alarm.stop();
         let mut due = Vec::new();
@@ -323,44 +321,44 @@ impl<N: Ord + Clone, A> Rounds<N, A> {
         due
     }
 
-    /// It is told again, with what is there to tell, outside of the rounds.
+    /// News are sent now, outside of the rounds. Returns them, for the caller to change and send.
     pub fn resend(&mut self, number: &N, now: Time) -> Option<&mut A> {
         let told = self.open.get_mut(number)?;
         told.sent = now;
         Some(&mut told.what)
     }
 
-    /// What is told under this number.
+    /// The news under this number.
     pub fn get(&self, number: &N) -> Option<&A> {
         self.open.get(number).map(|told| &told.what)
     }
 
-    /// The same, to be changed.
+    /// As [`Rounds::get`], mutable.
     pub fn get_mut(&mut self, number: &N) -> Option<&mut A> {
         self.open.get_mut(number).map(|told| &mut told.what)
     }
 
-    /// Whether something is told under this number.
+    /// Whether there are news under this number.
     pub fn contains(&self, number: &N) -> bool {
         self.open.contains_key(number)
     }
 
-    /// All of it, by number.
+    /// All news, by number.
     pub fn iter(&self) -> impl Iterator<Item = (&N, &A)> {
         self.open.iter().map(|(number, told)| (number, &told.what))
     }
 
-    /// Keeps what `wanted` accepts.
+    /// Keeps the news that `wanted` accepts.
     pub fn retain(&mut self, mut wanted: impl FnMut(&N, &A) -> bool) {
         self.open.retain(|number, told| wanted(number, &told.what));
     }
 
-    /// How many there are.
+    /// Number of news.
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no news.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()

@@ -1,5 +1,5 @@
-//! Large write sets: made durable and visible in slices, so that no step of a shard gets long,
-//! however much a transaction has written.
+//! Large write sets become durable and visible in slices, so that no step of a shard gets long,
+//! whatever a transaction has written.
 //!
 //! ```text
 //! freeze   a slice of the write set a turn: out of it, into the journal as a chunk  ([`Frozen`])
@@ -9,14 +9,14 @@
 //! ```
 //!
 //! Invariants:
-//! * its rows stay locked until all of them are installed, and a snapshot reader that would see the
-//!   transaction waits if it reads one of them ([`Bulks::awaits`]): no reader sees a part;
+//! * the rows stay locked until all of them are installed, and a snapshot reader of one of them
+//! that would see the transaction waits ([`Bulks::awaits`]): no reader sees a part;
 //! * the journal is kept from before the first chunk until the record that names the chunks counts
 //!   ([`JournalPort::hold`]);
-//! * a checkpoint begins while nothing is half installed ([`Bulks::make_way`]): a commit record
-//!   stands before its start and all rows of it are in the store, or it stands behind.
+//! * a checkpoint begins while no write set is half installed ([`Bulks::make_way`]): a commit
+//! record before its start has all its rows in the store, or it stands behind the start.
 //!
-//! Is not: the place that decides. A protocol says when a transaction may freeze, is decided, and
+//! Is not: the place of decisions. A protocol says when a transaction may freeze, is decided, and
 //! is over.
 
 use crate::WriteList;
@@ -27,12 +27,12 @@ use base::{IndexId, Key, KeyRange, Planted, Position, Slot, Ts, TxnId, is_plante
 use journal::{ChunkRef, CommitRef, Writes};
 use store::Write;
 
-/// Most units that one slice of a large transaction takes: 1 to 2 ms of work.
+/// Largest number of units in a slice of a large transaction: 1 to 2 ms of work.
 pub const SLICE_UNITS: u64 = 1_000;
-/// Bytes of keys and rows that count as one unit, as a row does.
+/// Bytes of keys and rows that count as one unit, as one row does.
 pub const UNIT_BYTES: usize = 256;
 
-/// Units of `rows` rows that have `bytes` bytes together.
+/// Units of `rows` rows with `bytes` bytes together.
 #[must_use]
 pub fn units(rows: usize, bytes: usize) -> u64 {
     (rows + bytes / UNIT_BYTES) as u64
@@ -45,7 +45,7 @@ fn units_of(key: &Key, write: &Write) -> u64 {
 /// A write set on its way into the journal.
 #[derive(Debug)]
 pub struct Frozen {
-    /// What has been taken, in the order of the keys.
+    /// Writes that were taken, in the order of their keys.
     writes: WriteList,
     chunks: u32,
     held: Option<Position>,
@@ -54,7 +54,7 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    /// Nothing yet of a write set, to be taken in slices of this many units.
+    /// An empty one, for slices of this many units.
     #[must_use]
     pub fn new(slice_units: u64) -> Frozen {
         Frozen {
@@ -67,7 +67,7 @@ impl Frozen {
     }
 
     /// Takes the next slice from `next`, which gives ascending keys, and appends it as a chunk of
-    /// `txn` on this shard. Returns whether there is nothing left.
+    /// `txn` on this shard. Returns whether no writes are left.
     pub fn take_slice<M>(
         &mut self,
         cx: &mut Cx<'_, M>,
@@ -97,19 +97,19 @@ impl Frozen {
         self.whole
     }
 
-    /// Whether all of it stands in the journal.
+    /// Whether the whole write set is in the journal.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// What has been taken so far.
+    /// The writes that were taken so far.
     #[must_use]
     pub fn writes(&self) -> &WriteList {
         &self.writes
     }
 
-    /// Ends its stay: the writes, and in what chunks they stand.
+    /// Returns the writes and their chunks.
     #[must_use]
     pub fn into_parts(self) -> (WriteList, Chunks) {
         let chunks = Chunks {
@@ -123,14 +123,14 @@ impl Frozen {
 /// Chunks of one transaction on one shard that stand in the journal.
 #[derive(Debug, Default)]
 pub struct Chunks {
-    /// How many; 0: the writes are in the record itself.
+    /// Number of chunks; 0: the writes are in the record itself.
     pub count: u32,
     held: Option<Position>,
 }
 
 impl Chunks {
-    /// The record that names them counts, or they never will: the journal need not be kept for
-    /// them.
+    /// The record that names the chunks counts, or never will: the journal need not be kept for
+    /// them any more.
     pub fn free(&mut self, journal: &mut dyn JournalPort) {
         if let Some(held) = self.held.take() {
             journal.free(held);
@@ -154,7 +154,7 @@ fn append_chunk<M>(
     cx.append(scratch, |out| journal::encode_chunk(chunk, out));
 }
 
-/// The first of `writes` that make a slice.
+/// The first of `writes`, as many as a slice takes.
 fn slice_of(writes: &[(Key, Write)], slice_units: u64) -> &[(Key, Write)] {
     let mut spent = 0;
     let taken = writes.iter().take_while(|(key, write)| {
@@ -165,13 +165,13 @@ fn slice_of(writes: &[(Key, Write)], slice_units: u64) -> &[(Key, Write)] {
     &writes[..taken.count()]
 }
 
-/// How far a committed write set is.
+/// How far a committed write set has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// A checkpoint goes first; then it is journaled again.
+    /// A checkpoint goes first; then the write set is journaled again.
     Waiting,
-    /// Its record may stand before the start of the checkpoint under way, which may not have its
-    /// rows: it is journaled once more. `chunks` chunks are.
+    /// The record may stand before the start of the open checkpoint, which may not have its rows:
+    /// the write set is journaled again. `chunks` chunks are done.
     Journaling { chunks: u32 },
     /// Its rows go into the store.
     Installing,
@@ -183,9 +183,9 @@ struct Installing {
     commit_ts: Ts,
     stage: Stage,
     writes: WriteList,
-    /// What its stage has done: slices, and rows of the next one.
+    /// Progress of its stage: slices, and rows of the next one.
     done: (usize, usize),
-    /// An index of it that was dropped meanwhile.
+    /// An index of these writes that was dropped meanwhile.
     gone: Option<IndexId>,
 }
 
@@ -210,7 +210,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether a row is among them.
+    /// Whether these rows include `key`.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         match *self {
@@ -223,7 +223,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether one of `writes` is among the rows. Takes a search per slot and slice.
+    /// Whether `writes` has one of these rows. Takes a search per slot and slice.
     #[must_use]
     pub fn meets(&self, writes: &WriteList) -> bool {
         match self {
@@ -260,7 +260,7 @@ impl Wanted<'_> {
             if slot.is_some() {
                 return false;
             }
-            // It lies behind the range in its slot, or before it in a later one.
+            // The key lies behind the range in its slot, or before the range in a later slot.
             from = match key.slot == from {
                 true => Slot(from.0 + 1),
                 false => key.slot,
@@ -269,30 +269,30 @@ impl Wanted<'_> {
     }
 }
 
-/// The large transactions of a shard that are committed and not installed as a whole, and what
-/// those that are over leave behind.
+/// The large transactions of a shard that are committed and not wholly installed, and the memory
+/// that ended ones leave.
 #[derive(Debug)]
 pub struct Bulks {
     slice_units: u64,
     installing: BTreeMap<TxnId, Installing>,
-    /// Whose turn it is.
+    /// Transactions in the order of their turns.
     turns: VecDeque<TxnId>,
     waste: Waste,
-    /// A checkpoint waits until nothing is half installed.
+    /// Whether a checkpoint waits until no write set is half installed.
     making_way: bool,
     scratch: Vec<u8>,
 }
 
-/// What a turn has come to.
+/// Result of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// There is more to do, or nothing.
+    /// More turns follow, or there is nothing to do.
     Open,
-    /// What was committed at this timestamp has another record, which ends at this position:
-    /// readers wait for that one.
+    /// The commit at this timestamp has another record, which ends at this position: readers wait
+    /// for that one.
     Journaled(Ts, Position),
     /// All rows of this transaction are installed: its locks may go, and requests that wait for it
-    /// may look again.
+    /// may be tried again.
     Installed(TxnId),
 }
 
@@ -310,7 +310,7 @@ impl Default for Bulks {
 }
 
 impl Bulks {
-    /// Changes how many units a slice takes: in tests, where transactions are small.
+    /// Sets the number of units of a slice: for tests, whose transactions are small.
     pub fn set_slice(&mut self, units: u64) {
         self.slice_units = units;
     }
@@ -322,21 +322,21 @@ impl Bulks {
         units(rows, bytes) > self.slice_units
     }
 
-    /// Begins with a write set.
+    /// Begins with the slices of a write set.
     #[must_use]
     pub fn freeze(&self) -> Frozen {
         Frozen::new(self.slice_units)
     }
 
-    /// Units of a slice.
+    /// Number of units of a slice.
     #[must_use]
     pub fn slice_units(&self) -> u64 {
         self.slice_units
     }
 
     /// `txn` is committed at `commit_ts`: its writes, ascending, are installed from now on. The
-    /// caller keeps its locks until [`Turn::Installed`]. `again`: a checkpoint began after it was
-    /// promised, so it is journaled once more before.
+    /// caller keeps its locks until [`Turn::Installed`]. `again`: a checkpoint began after the
+    /// promise, so the write set is journaled again first.
     pub fn begin(&mut self, txn: TxnId, commit_ts: Ts, writes: WriteList, again: bool) {
         let stage = match (self.making_way, again) {
             (true, _) => Stage::Waiting,
@@ -364,7 +364,7 @@ impl Bulks {
         !self.installing.is_empty() && self.installing.contains_key(&txn)
     }
 
-    /// Whether a reader of `wanted` that sees what was committed up to `last` has to wait.
+    /// Whether a reader of `wanted` that sees commits up to `last` has to wait.
     #[must_use]
     pub fn awaits(&self, last: Ts, wanted: Wanted<'_>) -> bool {
         if is_planted(Planted::ReaderBetweenSlices) {
@@ -374,7 +374,7 @@ impl Bulks {
         all.any(|bulk| bulk.commit_ts <= last && wanted.meets(&bulk.writes))
     }
 
-    /// What a transaction is about to do to a row: [`None`] if nothing, or if it is done.
+    /// The write of a transaction to a row that is still to be installed; [`None`]: there is none.
     #[must_use]
     pub fn pending(&self, txn: TxnId, key: &Key) -> Option<&Write> {
         let bulk = self.installing.get(&txn)?;
@@ -397,7 +397,7 @@ impl Bulks {
         })
     }
 
-    /// Does one slice of what there is to do.
+    /// Does one slice of the work that is left.
     #[must_use]
     pub fn turn<M>(&mut self, cx: &mut Cx<'_, M>) -> Turn {
         cx.counters.units += self.waste.turn(self.slice_units);
@@ -429,7 +429,7 @@ impl Bulks {
                     .into_iter()
                     .flat_map(|slice| &mut slice[from..from + taken])
                 {
-                    // The row is in the store; key and kind say until the end what is locked.
+                    // The row is in the store; key and kind name the lock until the end.
                     if let Write::Insert(row) | Write::Put(row) = write {
                         *row = Vec::new();
                     }
@@ -469,7 +469,7 @@ impl Bulks {
         }
     }
 
-    /// As [`Bulks::discard`] for parts of a large write set, however small they are.
+    /// As [`Bulks::discard`], for parts of a large write set of any size.
     pub fn discard_parts(
         &mut self,
         tree: BTreeMap<Key, Write>,
@@ -479,8 +479,8 @@ impl Bulks {
         self.waste.lists.extend(lists);
     }
 
-    /// A checkpoint wants to begin: whether it may. Until it may, nothing is decided here that
-    /// would have to be installed in slices, and what others decide waits.
+    /// Whether a checkpoint may begin. Until it may, no write set is decided here that would be
+    /// installed in slices, and decisions of other shards about such wait.
     pub fn make_way(&mut self) -> bool {
         let mut all = self.installing.values();
         self.making_way = all.any(|bulk| bulk.stage != Stage::Waiting);
@@ -500,14 +500,14 @@ impl Bulks {
         }
     }
 
-    /// Whether nothing has to be journaled again for the checkpoint under way.
+    /// Whether no write set has to be journaled again for the open checkpoint.
     #[must_use]
     pub fn checkpoint_may_end(&self) -> bool {
         let mut all = self.installing.values();
         !all.any(|bulk| matches!(bulk.stage, Stage::Journaling { .. }))
     }
 
-    /// No large write set may be decided now.
+    /// Whether no large write set may be decided now.
     #[must_use]
     pub fn is_making_way(&self) -> bool {
         self.making_way
@@ -560,7 +560,7 @@ pub fn install_row<M>(
     cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
 }
 
-/// Write sets that are not needed any more: their memory is given back in slices.
+/// Write sets that are not needed any more, whose memory is freed in slices.
 #[derive(Debug, Default)]
 struct Waste {
     lists: Vec<Writes>,
@@ -572,7 +572,7 @@ impl Waste {
         self.lists.is_empty() && self.trees.is_empty()
     }
 
-    /// Frees one slice; the rows of it.
+    /// Frees one slice. Returns the number of its rows.
     fn turn(&mut self, slice_units: u64) -> u64 {
         let mut freed = 0;
         while freed < slice_units

@@ -1,15 +1,15 @@
-//! Sets of columns: what an operation reads of a row, and what it adds to.
+//! Sets of columns: those that an operation reads of a row, and those that it adds to.
 
 use core::fmt;
 
 /// A set of columns of one table.
 ///
-/// Exact for the first 63 columns; those behind are one. So two sets that share no column may still
-/// intersect, never the other way round.
+/// Exact for the first 63 columns; all later ones count as one. So two sets without a common column
+/// may still intersect, but sets with one always do.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Columns(u64);
 
-/// The columns from this one on share a bit.
+/// Columns from this one on share one bit.
 const LAST: u32 = u64::BITS - 1;
 
 impl Columns {
@@ -76,7 +76,7 @@ mod tests {
         assert!(Columns::ALL.contains(few) && !few.contains(Columns::ALL));
         assert!(!Columns::NONE.intersects(Columns::ALL));
         assert_eq!(format!("{few:?}"), "{1, 3}");
-        // Beyond the last bit all are one.
+        // Behind the last bit all columns are one.
         assert!(Columns::one(70).intersects(Columns::one(90)));
         assert!(!Columns::one(70).intersects(Columns::one(62)));
     }

@@ -19,7 +19,7 @@ use journal::{CheckpointTables, Ownership};
 use serde::{Deserialize, Serialize};
 use store::{Formula, Store, Write};
 
-/// Names one outstanding operation of a transaction at its coordinator; never used twice there.
+/// Number of one outstanding operation of a transaction at its coordinator; never used twice.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, Default,
 )]
@@ -28,9 +28,9 @@ pub struct OpId(pub u64);
 /// How an operation reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Read {
-    /// The versions at a timestamp, without locks; waits only for prepared transactions that may
-    /// commit at or below it, and for those that may have been answered before the reader began.
-    /// Own writes of the transaction are seen.
+    /// The versions at a timestamp, without locks. Waits only for prepared transactions that may
+    /// commit at or below it, or that may have been answered before the reader began. The
+    /// transaction's own writes are seen.
     Snapshot(Snapshot),
     /// The newest versions, locked until the end of the transaction (strict two-phase locking);
     /// scans lock their range as well, in the same mode if it is shared, shared if it is exclusive.
@@ -38,9 +38,9 @@ pub enum Read {
     /// READ COMMITTED's locking read: rows that pass at `snapshot` are locked, then the program
     /// runs again on the newest version. Locks no range.
     LockRows {
-        /// Where candidates are found.
+        /// Snapshot in which candidates are found.
         snapshot: Snapshot,
-        /// How they are locked.
+        /// Mode in which they are locked.
         mode: LockMode,
     },
 }
@@ -57,7 +57,7 @@ pub enum Slots {
 /// A scan of one index on one shard.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ScanOp {
-    /// Key space.
+    /// Index.
     pub index: IndexId,
     /// Slots to visit, in ascending order (descending if `reverse`).
     pub slots: Slots,
@@ -67,7 +67,7 @@ pub struct ScanOp {
     pub reverse: bool,
     /// How rows are read.
     pub read: Read,
-    /// What is done with each row.
+    /// Program that gets each row.
     pub program: Program,
     /// Stop after this many emitted rows (`u64::MAX`: all).
     pub row_limit: u64,
@@ -82,7 +82,7 @@ pub struct ScanOp {
 pub enum Op {
     /// Reads one row: [`OpResult::Rows`] with 0 or 1 row.
     Get {
-        /// Which row.
+        /// Key of the row.
         key: Key,
         /// How it is read.
         read: Read,
@@ -92,7 +92,7 @@ pub enum Op {
     /// Locks one row exclusively, runs the program on its newest version and writes the result:
     /// [`OpResult::Modified`].
     Modify {
-        /// Which row.
+        /// Key of the row.
         key: Key,
         /// Filter, new values, RETURNING.
         program: Program,
@@ -100,40 +100,39 @@ pub enum Op {
     /// Writes a row that must be absent: [`OpResult::Done`], or [`OpResult::Exists`] (nothing
     /// written).
     Insert {
-        /// Which row.
+        /// Key of the row.
         key: Key,
-        /// Its encoded columns.
+        /// Encoded columns of the row.
         row: Box<[u8]>,
     },
-    /// Writes rows of one index that must be absent: [`OpResult::Done`], or
-    /// [`OpResult::SomeExist`] (all others are written). As one insert after the other, in their
-    /// order, but others of the shard may come in between.
+    /// Writes rows of one index that must be absent: [`OpResult::Done`], or [`OpResult::SomeExist`]
+    /// (all others are written). The same as one insert after the other in their order, but other
+    /// operations of the shard may come in between.
     InsertMany(NewRows),
     /// Changes a row by a commutative function: [`OpResult::Modified`] (without rows).
     Formula {
-        /// Which row.
+        /// Key of the row.
         key: Key,
         /// The function.
         formula: Formula,
     },
-    /// Writes a row without looking (`Put` or `Delete`; the caller has read it under an exclusive
-    /// lock
-    /// or knows that the key is its own): [`OpResult::Done`], as a rule at once, because the
-    /// protocol may send it with the next operation to the same shard.
+    /// Writes a row without reading it (`Put` or `Delete`; the caller has read it under an
+    /// exclusive lock, or knows that the key is its own): [`OpResult::Done`], mostly at once,
+    /// because the protocol may send it with the next operation to the same shard.
     Write {
-        /// Which row.
+        /// Key of the row.
         key: Key,
-        /// What becomes of it.
+        /// The write.
         write: Write,
     },
     /// Reads many rows: [`OpResult::Rows`].
     Scan(ScanOp),
-    /// Reads nothing and asks for the clock: [`OpResult::Clock`]. The shard draws larger timestamps
-    /// than the snapshot's afterwards, and the reader has come to it (see [`crate::snapshot`]).
+    /// Reads nothing and asks for the clock: [`OpResult::Clock`]. Afterwards the shard draws
+    /// timestamps above the snapshot, and counts the reader as come (see [`crate::snapshot`]).
     Clock(Snapshot),
 }
 
-/// What an operation found.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OpResult {
     /// Rows; `resume` is set when the scan has more.
@@ -154,30 +153,30 @@ pub enum OpResult {
     },
     /// An insert met an existing row.
     Exists,
-    /// An insert of many rows met existing ones (or the same key twice): their places among the
+    /// An insert of many rows met existing ones (or the same key twice): their numbers among the
     /// rows of the operation, from 0, ascending.
     SomeExist(Vec<u32>),
-    /// Where the shard's clock stands: all that was answered before is at or below it there.
+    /// Clock of the shard: all that was answered there before is at or below it.
     Clock(Ts),
-    /// Done, nothing to tell.
+    /// Done, without a result.
     Done,
 }
 
 /// A transaction in doubt as SHOW IN DOUBT prints it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Doubt {
-    /// Which.
+    /// Transaction in doubt.
     pub txn: TxnId,
-    /// The node that knows the outcome: the coordinator's, or the one that commits for it.
+    /// Node that knows the outcome: the coordinator's, or the one that commits for it.
     pub node: base::NodeId,
-    /// `promised`: its writes wait here; `voted`: it has only read here; `entrusted`: it was
-    /// handed to `node`; `pending`: its formulas wait here.
+    /// `promised`: its writes wait here; `voted`: it has only read here; `entrusted`: `node` was to
+    /// commit it; `pending`: its formulas wait here.
     pub state: &'static str,
-    /// How long the node has not been reached. Microseconds.
+    /// Microseconds for which the node has not been reached.
     pub age_us: u64,
-    /// Rows that it wants to write here.
+    /// Number of rows that the transaction wants to write here.
     pub rows: u64,
-    /// Operations that wait for it.
+    /// Number of operations that wait for the transaction.
     pub waiters: u64,
 }
 
@@ -203,9 +202,9 @@ pub enum OpError {
     /// The statement failed; the transaction still holds its locks and must be aborted by the
     /// caller.
     Sql(SqlError),
-    /// The reader must not miss what lies above its snapshot: it may read again at this timestamp,
-    /// and the shards that it has been to will not refuse that, if nothing of it has become
-    /// visible. The transaction goes on. Sessions never hear of it.
+    /// The reader must not miss a version above its snapshot. It may read again at this timestamp,
+    /// and the shards that it has read will not refuse that, unless something of it has become
+    /// visible. The transaction goes on. Sessions never get this error.
     Raise(Ts),
 }
 
@@ -218,16 +217,16 @@ impl From<SqlError> for OpError {
 /// The answer to [`Protocol::submit`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct OpReply {
-    /// What was found, or why not.
+    /// The result, or why there is none.
     pub result: Result<OpResult, OpError>,
-    /// Set if the operation carried the commit with it (`last`) and the protocol used that: how the
-    /// transaction ended. `None`: the caller still has to commit.
+    /// Outcome of the transaction, if the commit rode on the operation (`last`). `None`: the caller
+    /// still has to commit.
     pub outcome: Option<Outcome>,
-    /// Local journal position that an answer built from this must wait for.
+    /// Local journal position for which an answer with this result must wait.
     pub wait: Position,
 }
 
-/// Now or later.
+/// The answer to an operation, or none yet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Submitted {
     /// The answer; no queue was touched.
@@ -236,21 +235,21 @@ pub enum Submitted {
     Pending,
 }
 
-/// Attempts of a transaction after which it is urgent (rule R6). With fewer, many on a hot row are
-/// urgent at a time, among whom age decides again; with more, the last one waits longer.
+/// Number of attempts after which a transaction is urgent (rule R6). With fewer, many on a hot row
+/// are urgent at a time, and age decides again; with more, the last one waits longer.
 pub const ATTEMPTS_UNTIL_URGENT: u32 = 5;
 
-/// What a transaction asked for at its start.
+/// Options of a transaction, given at its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TxnOptions {
-    /// Level that its client was given. How each operation reads follows from it
-    /// ([`Read`]); a protocol that orders transactions by other means than locks decides by it.
+    /// Level that the client has chosen. [`Read`] says how each operation reads; a protocol that
+    /// orders transactions without locks looks at the level itself.
     pub isolation: Isolation,
-    /// It writes nothing.
+    /// The transaction writes nothing.
     pub read_only: bool,
-    /// Timestamp for wait-die; a restarted transaction passes its first one.
+    /// Timestamp for wait-die. A restarted transaction passes its first one.
     pub priority_ts: Ts,
-    /// It has died too often: it goes before all that are not urgent.
+    /// The transaction has died too often: it goes before all that are not urgent.
     pub urgent: bool,
     /// Counts restarts of the same client transaction, from 1. Part of every message.
     pub attempt: u32,
@@ -259,11 +258,11 @@ pub struct TxnOptions {
     /// Lock waits longer than this many microseconds give [`AbortReason::LockTimeout`]; 0: no
     /// limit.
     pub lock_timeout_us: u64,
-    /// Waits for a transaction in doubt, whose outcome only a node knows that cannot be reached,
-    /// longer than this many microseconds give [`AbortReason::InDoubt`]; 0: no limit.
+    /// Microseconds after which a wait for a transaction in doubt gives [`AbortReason::InDoubt`];
+    /// 0: no limit. In doubt: only a node that cannot be reached knows the outcome.
     pub in_doubt_timeout_us: u64,
-    /// The coordinator measures its messages ([`TxnCost::message_bytes`]), which encodes each of
-    /// them once more: for EXPLAIN ANALYZE. Not told to other shards.
+    /// Whether the coordinator measures its messages ([`TxnCost::message_bytes`]) and so encodes
+    /// each one once more: for EXPLAIN ANALYZE. Other shards are not told.
     #[serde(skip)]
     pub measured: bool,
 }
@@ -285,10 +284,10 @@ impl Default for TxnOptions {
     }
 }
 
-/// [`TxnOptions::in_doubt_timeout_us`] of work that no client asked for.
+/// [`TxnOptions::in_doubt_timeout_us`] of work for no client, in microseconds.
 pub const IN_DOUBT_TIMEOUT_US: u64 = 1_000_000;
 
-/// What a transaction cost and touched, known to its coordinator at the end.
+/// Cost of a transaction, known to its coordinator at the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TxnCost {
     /// Shards that took part, the coordinator's included if it held rows.
@@ -301,7 +300,7 @@ pub struct TxnCost {
     pub messages_off_path: u32,
     /// Messages between shards of one node.
     pub messages_in_node: u32,
-    /// Bytes of messages between nodes, without their frames; 0 unless [`TxnOptions::measured`].
+    /// Bytes of messages between nodes, without frames; 0 unless [`TxnOptions::measured`].
     pub message_bytes: u64,
     /// One-way delays between nodes until the answer.
     pub delays: u32,
@@ -309,12 +308,12 @@ pub struct TxnCost {
     pub forced_writes: u32,
     /// Rows that came from other shards to be owned here.
     pub rows_moved: u32,
-    /// Sum of the waits for them, microseconds; waits at the same time count each.
+    /// Sum of the waits for these rows, in microseconds; simultaneous waits all count.
     pub move_wait_us: u64,
 }
 
 impl TxnCost {
-    /// Counts the bytes of a message to or from another node, if `options` ask for that.
+    /// Counts the bytes of a message between nodes, if `options` ask for that.
     pub fn measure(&mut self, options: &TxnOptions, message: &(impl Serialize + ?Sized)) {
         if options.measured {
             self.message_bytes += base::codec::to_vec(message).len() as u64;
@@ -325,15 +324,15 @@ impl TxnCost {
 /// One operation of a transaction, and its place in a statement.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// Whose.
+    /// Transaction of the operation.
     pub txn: TxnId,
-    /// Names the operation.
+    /// Number of the operation.
     pub id: OpId,
-    /// The shard whose rows it is about.
+    /// Shard that has the rows, or their home.
     pub to: ShardId,
-    /// Catalog version of the statement's plan.
+    /// Catalog version for which the statement was planned.
     pub planned: u64,
-    /// What is done.
+    /// The operation itself.
     pub op: Op,
     /// The transaction consists of this one operation (or this is its only outstanding and last
     /// one), and the commit may ride on it: the reply then carries the outcome.
@@ -347,20 +346,20 @@ pub struct Outgoing<M> {
     pub to: ShardId,
     /// Content.
     pub message: M,
-    /// Must not leave before the local journal is durable to here.
+    /// The message leaves when the local journal is durable to this position.
     pub wait: Position,
 }
 
 /// What a step of a protocol asks its shard to do.
 #[derive(Debug)]
 pub struct Outbox<M> {
-    /// Messages in the order they were sent.
+    /// Messages in the order of sending.
     pub messages: Vec<Outgoing<M>>,
     /// Answers to operations that were pending.
     pub completions: Vec<(TxnId, OpId, OpReply)>,
     /// Transactions whose shared locks keep a writer waiting here
-    /// ([`crate::lock::LockTable::take_in_the_way`]). Their coordinators end them if they are idle:
-    /// those that have only read as COMMIT does, others as ROLLBACK does.
+    /// ([`crate::lock::LockTable::take_in_the_way`]). Their coordinators end idle ones: like COMMIT
+    /// if they have only read, else like ROLLBACK.
     pub in_the_way: Vec<InTheWay>,
 }
 
@@ -379,7 +378,7 @@ impl<M> Outbox<M> {
     pub fn send(&mut self, to: ShardId, message: M, wait: Position) {
         self.messages.push(Outgoing { to, message, wait });
     }
-    /// Answers a pending operation, if it is not pending any more.
+    /// Answers a pending operation, unless it stays pending.
     pub fn settle(&mut self, txn: TxnId, op: OpId, submitted: Submitted) {
         if let Submitted::Ready(reply) = submitted {
             self.complete(txn, op, reply);
@@ -391,59 +390,59 @@ impl<M> Outbox<M> {
     }
 }
 
-/// Bytes of memory that the lock of a row takes, about: its entries in the lock table and in what
-/// the transaction holds.
+/// Bytes of memory for the lock of a row, about: its entries in the lock table and in the list of
+/// the transaction.
 const LOCK_BYTES: u64 = 192;
-/// Bytes of memory that a write takes besides its row, about: its key, its place in the write set,
-/// and the lock of its row.
+/// Bytes of memory for a write besides its row, about: its key, its place in the write set, and the
+/// lock of its row.
 const WRITE_BYTES: u64 = 192 + LOCK_BYTES;
 
 /// The journal of the node as a shard sees it.
 ///
 /// What a protocol decides depends on the inputs of its step alone. So it reads how far the journal
-/// is durable in [`Cx::durable`] and not here, where other threads of the host change it meanwhile.
-/// Whether disk or memory are full changes by an input of the shard only. Whether the journal is
-/// behind, and whether memory is left, is asked at the moment in which a slice of work would take
-/// it: the answer moves work to a later turn, or refuses it, and decides nothing else.
+/// is durable in [`Cx::durable`], and not here, where other threads of the host change that
+/// meanwhile. Whether disk or memory are full changes only by an input of the shard. Whether the
+/// journal is behind, and whether memory is left, is asked when a slice of work would use it: the
+/// answer moves work to a later turn, or refuses it, and decides nothing else.
 pub trait JournalPort {
-    /// Appends one record (the payload of `journal::Record`) and returns the position up to which
-    /// the journal must be durable for this record to survive. Does not wait; never fails: a host
-    /// whose disk fails or is full stops admitting transactions before.
+    /// Appends one record (the payload of `journal::Record`). Returns the position up to which the
+    /// journal must be durable for the record to survive. Does not wait and never fails: a host
+    /// whose disk fails or is full admits no transactions before.
     fn append(&mut self, payload: &[u8]) -> Position;
-    /// The journal is kept from here on, until [`JournalPort::free`], because records will be
-    /// appended that count only with a later one (chunks): a checkpoint of any shard of the node
-    /// that begins in between needs them. A host without checkpoints need not care.
+    /// Keeps the journal from here on until [`JournalPort::free`], for records that count only with
+    /// a later one (chunks): a checkpoint of any shard of the node that begins in between needs
+    /// them. A host without checkpoints ignores this.
     fn hold(&mut self) -> Position {
         Position(0)
     }
-    /// The later record stands, or never will. `held` is what [`JournalPort::hold`] gave.
+    /// The later record is there, or never will be. `held` came from [`JournalPort::hold`].
     fn free(&mut self, held: Position) {
         let _ = held;
     }
     /// The oldest position that is held on this node: a checkpoint that begins now needs the
-    /// journal from there. `None`: there is none.
+    /// journal from there. `None`: no position is held.
     fn oldest_held(&self) -> Option<Position> {
         None
     }
     /// Everything below this position is durable.
     fn durable(&self) -> Position;
-    /// Whether many records wait for the disk. Work that has many to append, and can wait, goes on
-    /// at the next [`Protocol::on_durable`]. A host flushes such a backlog without being asked.
+    /// Whether many records wait for the disk. Work with many records to append that can wait goes
+    /// on at the next [`Protocol::on_durable`]. A host flushes such a backlog unasked.
     fn is_behind(&self) -> bool {
         false
     }
-    /// There is no room but for the outcomes of what has been promised already: a protocol refuses
+    /// Whether the disk has room only for outcomes of promised transactions: a protocol refuses
     /// every new write with [`AbortReason::DiskFull`].
     fn is_full(&self) -> bool {
         false
     }
-    /// There is no memory for more rows: a protocol refuses every write but deletes with
+    /// Whether there is no memory for more rows: a protocol refuses every write but deletes with
     /// [`AbortReason::MemoryFull`].
     fn is_memory_full(&self) -> bool {
         false
     }
-    /// Whether the node has this many bytes of memory left for what a transaction or a statement
-    /// holds until it ends. What is granted counts until the host measures again.
+    /// Whether the node has this many bytes of memory left for a transaction or statement until its
+    /// end. Granted bytes count until the host measures again.
     fn claim_memory(&mut self, bytes: u64) -> bool {
         let _ = bytes;
         true
@@ -452,12 +451,12 @@ pub trait JournalPort {
     fn note_answered(&mut self, ts: Ts) {
         let _ = ts;
     }
-    /// The largest timestamp that shards of the node have noted; `None`: the host does not tell one
-    /// of them of the others.
+    /// The largest timestamp that shards of the node have noted; `None`: on this host shards do not
+    /// see each other's.
     fn answered(&self) -> Option<Ts> {
         None
     }
-    /// Why a new write must be refused at `shard`, if it must.
+    /// Why a new write is refused at `shard`; `None`: it is not.
     fn refusal(&mut self, shard: ShardId, write: &Write) -> Option<AbortReason> {
         if self.is_full() {
             return Some(AbortReason::DiskFull(shard));
@@ -471,7 +470,7 @@ pub trait JournalPort {
         let refused = self.is_full() || self.is_memory_full();
         !refused && self.claim_memory(rows * WRITE_BYTES + bytes)
     }
-    /// Why `rows` more locked rows must be refused at `shard`, if they must.
+    /// Why `rows` more locked rows are refused at `shard`; `None`: they are not.
     fn refusal_of_locks(&mut self, shard: ShardId, rows: u64) -> Option<AbortReason> {
         let refused = !self.claim_memory(rows * LOCK_BYTES);
         refused.then_some(AbortReason::MemoryFull(shard))
@@ -484,32 +483,32 @@ pub struct Cx<'a, M> {
     pub now: Time,
     /// The shard that runs the step.
     pub shard: ShardId,
-    /// Incarnation of its node.
+    /// Incarnation of the shard's node.
     pub incarnation: u32,
     /// View of the membership; 1 until membership is by consensus.
     pub view: u64,
     /// The shards of the cluster, and the home of each slot: the same for the whole life of the
     /// shard.
     pub placement: &'a Placement,
-    /// The journal was durable to here when the step began.
+    /// Position to which the journal was durable when the step began.
     pub durable: Position,
-    /// Its hybrid logical clock.
+    /// The shard's hybrid logical clock.
     pub clock: &'a mut Clock,
-    /// Its rows.
+    /// The shard's rows.
     pub store: &'a mut Store,
     /// The node's journal.
     pub journal: &'a mut dyn JournalPort,
-    /// What leaves the step.
+    /// Effects of the step.
     pub out: &'a mut Outbox<M>,
-    /// No reader reads versions at or below this timestamp any more, except the newest of them.
+    /// No reader reads versions at or below this timestamp any more, but the newest of them.
     pub horizon: Ts,
     /// Durable bound on the clocks of this node: its next life draws only above it.
     pub clock_bound: Ts,
     /// Decodes programs that came from other nodes.
     pub decode: DecodeProgram,
-    /// Version of the catalog in use, which every message names: a host keeps those of newer ones
-    /// back. So what is done under a version of a table's schema comes after all that was done
-    /// under older ones, on every row.
+    /// Version of the catalog in use, which every message names: a host holds back messages of
+    /// newer versions. So work under one version of a table's schema comes after all work under
+    /// older ones, on every row.
     pub catalog: u64,
     /// Catalog version at which the table of an index last changed, `None` if the index is gone;
     /// a transaction planned before that must not commit ([`AbortReason::SchemaChanged`]).
@@ -520,34 +519,33 @@ pub struct Cx<'a, M> {
     pub history: Option<&'a mut Vec<Event>>,
 }
 
-/// What a host may know about a message of a protocol.
+/// What a host may know of a protocol's message.
 pub trait ProtocolMessage {
     /// Version of the catalog that the sender used.
     fn catalog(&self) -> u64;
-    /// The operation that it carries, if it carries one.
+    /// The operation in the message, if there is one.
     fn op_mut(&mut self) -> Option<&mut Op>;
-    /// What it asks for, as `protocol.kind`. Whoever counts or weighs work does so by it.
+    /// Kind of the message, as `protocol.kind`; work is counted and weighed by it.
     fn kind(&self) -> &'static str;
 }
 
 /// A transaction protocol on one shard. It prints its whole state in canonical order.
 ///
 /// Requests may be lost, repeated, delayed and reordered between nodes; a protocol answers a
-/// repeated
-/// request again and never acts on it twice. Between shards of one node nothing is lost.
+/// repeated request again and never acts on it twice. Within a node no message is lost.
 pub trait Protocol: fmt::Display {
     /// What its shards say to one another.
     type Message: ProtocolMessage + Clone + fmt::Debug + Serialize + for<'de> Deserialize<'de>;
-    /// How far a checkpoint has come with tables that are written in pieces.
+    /// Progress of a checkpoint in tables that are written in pieces.
     type Cursor: fmt::Debug;
 
-    /// Whether what was answered lies at or below the clock of the shard that has the row, on which
-    /// no outcome is awaited elsewhere: the clocks of all shards name a snapshot which misses
+    /// Whether every answered commit lies at or below the clock of the shard that has the row, with
+    /// no outcome awaited elsewhere: then the clocks of all shards name a snapshot that misses
     /// nothing. Such a protocol refuses every other snapshot that is neither guarded nor a
     /// statement's only read.
     const CLOCKS_SUFFICE: bool;
 
-    /// Continues what a former life has left open. Call it once, before the first step, with what
+    /// Continues what a former life has left open. Called once, before the first step, with what
     /// recovery has for this shard (nothing at the first start); the protocol takes its own tables
     /// out. Rows of the indexes that `moving` names have one place: those that belong elsewhere and
     /// are not owned here are left over from a time when they moved.
@@ -561,22 +559,21 @@ pub trait Protocol: fmt::Display {
     /// Starts a transaction that this shard coordinates.
     fn begin(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, options: TxnOptions);
 
-    /// Runs an operation. Several of a transaction may be outstanding.
+    /// Runs an operation. Several of one transaction may be outstanding.
     fn submit(&mut self, cx: &mut Cx<'_, Self::Message>, submission: Submission) -> Submitted;
 
-    /// Commits. The reply's `outcome` is set, its `result` is `Done`; `wait` is the position
-    /// before which
-    /// no answer may leave (a session with `synchronous_commit = off` ignores it).
+    /// Commits. The reply has an `outcome`, and `Done` as its `result`; `wait` is the position
+    /// before which no answer may leave (a session with `synchronous_commit = off` ignores it).
     fn commit(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, id: OpId) -> Submitted;
 
-    /// Rolls back: outstanding operations are completed with an error. Nothing is to be waited for.
+    /// Rolls back: outstanding operations are completed with an error. The caller need not wait.
     fn abort(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId);
 
-    /// What a transaction has cost so far; `None` if it is not (or no longer) known here. Stays
-    /// readable until [`Protocol::forget`].
+    /// Cost of a transaction so far; `None`: it is not known here (any more). Readable until
+    /// [`Protocol::forget`].
     fn cost(&self, txn: TxnId) -> Option<TxnCost>;
 
-    /// The coordinator's caller is done with an ended transaction.
+    /// The caller needs the outcome of an ended transaction no more.
     fn forget(&mut self, txn: TxnId);
 
     /// A message has arrived.
@@ -585,50 +582,49 @@ pub trait Protocol: fmt::Display {
     /// The journal has become durable to `durable`.
     fn on_durable(&mut self, cx: &mut Cx<'_, Self::Message>, durable: Position);
 
-    /// Whether something goes on at the next [`Protocol::on_durable`] for which no effect waits:
-    /// the host flushes and calls for it.
+    /// Whether work goes on at the next [`Protocol::on_durable`] for which no effect waits: the
+    /// host flushes and calls that.
     fn awaits_durable(&self) -> bool;
 
     /// Time has passed a deadline, or parked work (a long scan) wants to go on. Lock waits that
-    /// have lasted too long name who keeps them waiting ([`Outbox::in_the_way`]).
+    /// have lasted too long name the readers in their way ([`Outbox::in_the_way`]).
     fn on_tick(&mut self, cx: &mut Cx<'_, Self::Message>);
 
-    /// A connection to a node stands (again). If its incarnation is a new one, what its former life
+    /// A connection to a node is there (again). If its incarnation is new, what its former life
     /// held only in memory is lost.
     fn on_peer(&mut self, cx: &mut Cx<'_, Self::Message>, node: base::NodeId, incarnation: u32);
 
-    /// The connection to a node is gone: nothing that is sent to it leaves until
-    /// [`Protocol::on_peer`] says that it is back, perhaps in the same life. What was sent before
-    /// may or may not arrive.
+    /// The last connection to a node is lost: no message to it leaves until [`Protocol::on_peer`]
+    /// says that it is back, perhaps in the same life. Messages sent before may or may not arrive.
     fn on_peer_down(&mut self, cx: &mut Cx<'_, Self::Message>, node: base::NodeId);
 
-    /// When [`Protocol::on_tick`] wants to be called: at once (`Some(now)` or earlier) if a scan
-    /// is parked.
+    /// When [`Protocol::on_tick`] is to be called: at once (`Some(now)` or earlier) if a scan is
+    /// parked.
     fn deadline(&self) -> Option<Time>;
 
-    /// Whether a checkpoint may begin: nothing is half installed. Asked when one wants to begin;
-    /// until one has, nothing large is decided here.
+    /// Whether a checkpoint may begin: no write set is half installed. Called when one is to begin;
+    /// until it has begun, no large write set is decided here.
     fn checkpoint_may_begin(&mut self) -> bool;
 
     /// Adds what the checkpoint that begins now must keep, in the step that appends its start
-    /// record, but for what [`Protocol::checkpoint_next`] walks with the cursor (`None`: nothing).
+    /// record, without what [`Protocol::checkpoint_next`] walks with the cursor (`None`: nothing).
     fn checkpoint_begin(&mut self, tables: &mut CheckpointTables) -> Option<Self::Cursor>;
 
-    /// The next rows that are away, `max` (at least 1) or fewer; `None` at the end. Pieces follow
-    /// each other so that [`Ownership::append`] puts them together.
+    /// The next rows that are away, at most `max` (at least 1); `None`: at the end. Pieces follow
+    /// each other so that [`Ownership::append`] joins them.
     fn checkpoint_next(&self, _cursor: &mut Self::Cursor, _max: usize) -> Option<Ownership> {
         None
     }
 
-    /// Whether everything that counts as committed at the start of a checkpoint is in the store.
-    /// The journal must then be durable to its end before the checkpoint replaces the one before.
+    /// Whether all commits before the start of a checkpoint are in the store. The journal must then
+    /// be durable to its end before the checkpoint replaces the one before.
     fn checkpoint_may_end(&self) -> bool;
 
-    /// Whether no write to these indexes is under way here, and none of their rows is away from
-    /// home: they may be handed to another protocol.
+    /// Whether no write to these indexes is under way here and none of their rows is away: then
+    /// they may be handed to another protocol.
     fn is_quiet(&self, indexes: &[IndexId]) -> bool;
 
-    /// The rows of the index follow another protocol from here on, and are at home.
+    /// From here on the rows of the index, all at home, follow another protocol.
     fn leave(&mut self, _cx: &mut Cx<'_, Self::Message>, _index: IndexId) {}
 
     /// The catalog does not know the index any more, and its rows are removed.
@@ -639,28 +635,27 @@ pub trait Protocol: fmt::Display {
         Vec::new()
     }
 
-    /// What is known of rows that move; `None`: they do not.
+    /// What the protocol tells of rows that move; `None`: rows do not move.
     fn moving(&self) -> Option<&dyn MovingRows> {
         None
     }
 
-    /// Changes the most units of work that a slice of a large transaction takes ([`crate::bulk`]).
+    /// Sets the largest number of units in a slice of a large transaction ([`crate::bulk`]).
     fn set_slice(&mut self, units: u64);
 
-    /// Whether nobody holds, waits for or owes anything here.
+    /// Whether no transaction holds, waits for or owes anything here.
     fn is_idle(&self) -> bool;
 
-    /// Number of items that are locked here.
+    /// Number of locked items.
     fn lock_count(&self) -> usize;
 
-    /// Largest timestamp below which this shard will not read again (for the horizon), given
-    /// `now_ts`.
+    /// Largest timestamp below which this shard will not read again (for the horizon), at `now_ts`.
     fn oldest_read(&self, now_ts: Ts) -> Ts;
 
-    /// Checks the invariants (rule R20); panics with a description of what is broken.
+    /// Checks the invariants (rule R20); panics with a description of a broken one.
     fn validate(&self, store: &Store);
 
     /// As [`Protocol::validate`] for what is open (locks, promises, write sets, decisions), unless
-    /// that is more than `most` locks and writes; whether it did. Cheap enough for a server.
+    /// there are more than `most` locks and writes. Returns whether it did. For servers.
     fn validate_open(&self, most: usize) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What every message of every protocol says besides its body.
+//! What every message of every protocol has besides its body.
 
 use crate::contract::Cx;
 use crate::peers::{Life, Peers};
@@ -12,9 +12,9 @@ pub struct Head {
     pub view: u64,
     /// Incarnation of the sender's node; messages of former lives are dropped.
     pub incarnation: u32,
-    /// The sender's version of the catalog: a shard takes no message of a newer one than its own.
+    /// The sender's version of the catalog. A shard takes no message of a newer one than its own.
     pub catalog: u64,
-    /// The sender's clock: the receiver draws only larger timestamps afterwards.
+    /// The sender's clock. The receiver draws only larger timestamps afterwards.
     pub clock: Ts,
 }
 
@@ -30,7 +30,7 @@ impl<M> Cx<'_, M> {
         }
     }
 
-    /// The life of its sender that a message speaks for; [`Life::Former`]: it is void.
+    /// What a message says of its sender's life; [`Life::Former`]: the message is ignored.
     pub fn life_of(&self, peers: &Peers, from: ShardId, head: &Head) -> Life {
         if head.view != self.view {
             Life::Former
@@ -42,7 +42,7 @@ impl<M> Cx<'_, M> {
     }
 
     /// Sends and counts a message; the host counts its bytes. It leaves when the journal is durable
-    /// to `wait`, or to `wait_in_node` if it stays in the node.
+    /// to `wait`, or within the node to `wait_in_node`.
     #[inline]
     pub fn post(&mut self, to: ShardId, message: M, wait: Position, wait_in_node: Position) {
         if to.node() == self.shard.node() {

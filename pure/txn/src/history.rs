@@ -1,60 +1,60 @@
-//! Events from which checkers rebuild what happened.
+//! Events from which checkers rebuild a history.
 
 use base::{Key, KeyRange, Position, ShardId, Time, Ts, TxnId};
 
-/// One step of one transaction as a shard saw it.
+/// One event of a transaction, as one shard saw it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It started.
+    /// The transaction began.
     Begin {
         /// Which.
         txn: TxnId,
-        /// When.
+        /// Wall time.
         at: Time,
     },
-    /// It read a version (`Ts::ZERO`: absent). Of a row to which others add at that time, only
-    /// columns that they do not add to.
+    /// The transaction read a version (`Ts::ZERO`: absent). If others added to the row at that
+    /// time: it read only columns to which they did not add.
     Read {
         /// Which.
         txn: TxnId,
-        /// Row.
+        /// Key of the row.
         key: Key,
-        /// Commit timestamp of the version it saw.
+        /// Commit timestamp of the version; zero: absent.
         version: Ts,
     },
-    /// It read a range.
+    /// The transaction read a range.
     ReadRange {
         /// Which.
         txn: TxnId,
-        /// Key space and slot.
+        /// Index.
         index: base::IndexId,
-        /// Keys.
+        /// Keys that were read.
         range: KeyRange,
     },
-    /// It wrote a row that becomes visible at its commit.
+    /// The transaction wrote a row, which becomes visible at its commit.
     Write {
         /// Which.
         txn: TxnId,
-        /// Row.
+        /// Key of the row.
         key: Key,
     },
     /// Its writes on `shard` became visible.
     Commit {
         /// Which.
         txn: TxnId,
-        /// Where.
+        /// Shard of the writes.
         shard: ShardId,
         /// Place in the order of commits.
         commit_ts: Ts,
         /// Position of its record in the shard's journal.
         position: Position,
     },
-    /// It was rolled back.
+    /// The transaction was rolled back.
     Abort {
         /// Which.
         txn: TxnId,
     },
-    /// Its coordinator could not tell the client how it ended.
+    /// The coordinator could not tell the client how the transaction ended.
     Unknown {
         /// Which.
         txn: TxnId,

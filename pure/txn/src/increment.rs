@@ -1,9 +1,9 @@
 //! Increments: formulas that only add. Many transactions may have them pending on one row (ADR
 //! 0006).
 //!
-//! What all protocols need of them: which lock an operation needs, and whether a row stays in the
-//! range of its columns whichever of them commit ([`Escrow`], rule R9). When they are folded onto
-//! the row is each protocol's own matter.
+//! Shared by all protocols: the lock that an operation needs, and whether a row stays in the range
+//! of its columns whichever increments commit ([`Escrow`], rule R9). Each protocol decides when
+//! increments are folded onto the row.
 
 use crate::columns::Columns;
 use crate::lock::{Claim, LockMode, LockTable};
@@ -58,10 +58,10 @@ fn turns(own: &Formula, later: &Formula) -> bool {
     })
 }
 
-/// Pending increments of one row: what raises it and what lowers it, added up apart.
+/// Pending increments of one row, with the sums of raises and of reductions apart.
 ///
-/// With them the newest version of the row lies in the range of each column, whichever of them
-/// commit and in whatever order: so a fold never fails.
+/// The newest version of the row stays in the range of each column, whichever of them commit and in
+/// whatever order: so a fold never fails.
 #[derive(Clone, Debug)]
 pub struct Escrow {
     raising: Formula,
@@ -78,8 +78,8 @@ impl Default for Escrow {
 }
 
 impl Escrow {
-    /// What transactions other than `txn` have pending on the row, each of which holds an increment
-    /// lock there; `None`: nothing. `pending` tells the formula of one of them.
+    /// The increments that transactions other than `txn` have pending on the row, each of which
+    /// holds an increment lock there; `None`: none. `pending` gives the formula of one of them.
     pub fn of_others<'a>(
         locks: &LockTable,
         txn: TxnId,
@@ -95,7 +95,7 @@ impl Escrow {
         escrow
     }
 
-    /// Joins what a transaction has pending, which only adds.
+    /// Adds the pending increments of one transaction.
     pub fn add(&mut self, formula: &Formula) {
         for change in &formula.0 {
             let side = if lowers(change) {
@@ -109,7 +109,7 @@ impl Escrow {
     }
 
     /// Whether the row stays in the range of its columns if the transaction's increments so far
-    /// (`own`) and `formula` join those here, whichever of them commit.
+    /// (`own`) and `formula` are added to these, whichever of them commit.
     #[must_use]
     pub fn has_room(mut self, row: &[u8], own: Option<&Write>, formula: &Formula) -> bool {
         match own {
@@ -124,7 +124,7 @@ impl Escrow {
     }
 }
 
-/// The claim of a read in `mode`: one that shares the row need not share what it does not look at.
+/// The claim of a read in `mode`: a shared one covers only the columns that the program reads.
 #[must_use]
 pub fn claim_to_read(mode: LockMode, program: &dyn RowProgram) -> Claim {
     match mode {
@@ -133,8 +133,8 @@ pub fn claim_to_read(mode: LockMode, program: &dyn RowProgram) -> Claim {
     }
 }
 
-/// The claim of `Op::Modify`. A program that adds reads what it adds to, so no other transaction
-/// has such increments pending and its formula needs no escrow.
+/// The claim of `Op::Modify`. A program that adds reads the columns that it adds to, so no other
+/// transaction has increments of them pending and its formula needs no escrow.
 #[must_use]
 pub fn claim_to_modify(program: &dyn RowProgram) -> Claim {
     match program.formula() {
@@ -146,12 +146,12 @@ pub fn claim_to_modify(program: &dyn RowProgram) -> Claim {
     }
 }
 
-/// The claim of a formula on a row that is there in version `newest`. `own`: what its transaction
-/// has written there; `escrow`: what others have pending there, if any.
+/// The claim of a formula on a row with newest version `newest`. `own`: the transaction's write to
+/// the row; `escrow`: increments of others, if any.
 ///
-/// Exclusive if the row might leave its range depending on who commits, because the answer then
-/// depends on the others; and if the transaction has moved the row the other way before, because
-/// the escrow knows only the sum and not how far it went on the way.
+/// Exclusive if the row might leave its range depending on which transactions commit, because the
+/// answer then depends on them. Also if the transaction has moved the row the other way before: the
+/// escrow knows only the sum, not how far it went on the way.
 #[must_use]
 pub fn claim_to_add(
     formula: &Formula,
@@ -209,11 +209,11 @@ mod tests {
         use LockMode::{Exclusive, Increment};
         assert_eq!(claim(None, &[], &adding(5)), Increment);
         assert_eq!(claim(None, &[700], &adding(67)), Increment);
-        // The sum of those that raise counts: nobody knows whether the others commit.
+        // Only raises count, because the others may not commit.
         assert_eq!(claim(None, &[700, -5_000], &adding(68)), Exclusive);
         assert_eq!(claim(Some(adding(60)), &[700], &adding(8)), Exclusive);
         assert_eq!(claim(Some(adding(60)), &[700], &adding(7)), Increment);
-        // There and back is not known any more.
+        // An increment there and back: the escrow does not know how far it went.
         assert_eq!(claim(Some(adding(60)), &[], &adding(-1)), Exclusive);
         let max = changing(0, FormulaOp::Max(Datum::Int(3)));
         assert_eq!(claim(None, &[], &max), Exclusive);

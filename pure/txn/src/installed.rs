@@ -1,9 +1,9 @@
-//! Which versions in the store are not durable yet.
+//! The versions in the store that are not durable yet.
 
 use alloc::collections::BTreeMap;
 use base::{Planted, Position, Ts, is_planted};
 
-/// Positions of commits that are installed but perhaps not durable. A reader of such a version
+/// Positions of commits that are installed and perhaps not durable. A reader of such a version
 /// answers only when its record is durable (rule R11). Empty when the disk keeps up.
 #[derive(Default, Debug)]
 pub struct Installed {
@@ -18,7 +18,7 @@ impl Installed {
         self.last = self.last.max(position);
     }
 
-    /// What a reader of the version must wait for.
+    /// Position that a reader of the version must wait for.
     #[inline]
     pub fn of(&self, commit_ts: Ts) -> Position {
         if self.commits.is_empty() || is_planted(Planted::ReadNotDurable) {
@@ -27,7 +27,7 @@ impl Installed {
         self.commits.get(&commit_ts).copied().unwrap_or_default()
     }
 
-    /// What a reader of absence must wait for: the row may be gone because of any of them.
+    /// Position that a reader of absence must wait for: any commit may have removed the row.
     #[inline]
     pub fn all(&self) -> Position {
         if self.commits.is_empty() || is_planted(Planted::ReadNotDurable) {
@@ -46,12 +46,12 @@ impl Installed {
         }
     }
 
-    /// Whether everything that is installed is durable.
+    /// Whether every installed commit is durable.
     pub fn is_empty(&self) -> bool {
         self.commits.is_empty()
     }
 
-    /// Commits that are perhaps not durable.
+    /// Number of commits that are perhaps not durable.
     pub fn len(&self) -> usize {
         self.commits.len()
     }

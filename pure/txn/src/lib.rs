@@ -1,12 +1,11 @@
-//! The contract that every transaction protocol meets, the lock queues for those that lock, the
-//! counters by which protocols are compared, the history events that checkers read, and what
-//! protocols share about messages ([`head`], [`asks`], [`seen`], [`peers`]) and formulas
-//! ([`pending`]).
+//! The contract of every transaction protocol; lock queues for those that lock; the counters by
+//! which protocols are compared; the history events that checkers read; and what protocols share
+//! about messages ([`head`], [`asks`], [`seen`], [`peers`]) and formulas ([`pending`]).
 //!
-//! A protocol is one object per shard. It sees both sides of a transaction: the coordinator's
-//! ([`Protocol::begin`], [`Protocol::submit`], [`Protocol::commit`]) and the participant's
-//! ([`Protocol::on_message`]). It never blocks: what cannot be answered at once is completed later
-//! through [`Outbox::complete`].
+//! A protocol is one object per shard. It plays both sides of a transaction: the coordinator
+//! ([`Protocol::begin`], [`Protocol::submit`], [`Protocol::commit`]) and the participant
+//! ([`Protocol::on_message`]). It never blocks: an operation that cannot be answered at once is
+//! completed later through [`Outbox::complete`].
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

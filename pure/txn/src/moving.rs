@@ -1,5 +1,5 @@
-//! What a protocol whose rows move can tell of them: for SHOW OWNERSHIP and SHOW HOTTEST, for the
-//! change of a database to another protocol, and for those who look at all rows of a shard.
+//! What a protocol tells of rows that move: for SHOW OWNERSHIP and SHOW HOTTEST, for a change of
+//! protocol, and for checkers that read all rows of a shard.
 
 use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Time};
@@ -9,8 +9,8 @@ macro_rules! moves {
         sizes { $($(#[$size_doc:meta])* $size:ident,)* }
         counts { $($(#[$count_doc:meta])* $count:ident,)* }
     ) => {
-        /// What one shard knows about rows that move: how things are now, and counts that grow
-        /// since the start of the node.
+        /// What one shard knows of rows that move: present numbers, and counts since the node's
+        /// start.
         #[derive(Clone, PartialEq, Eq, Debug, Default)]
         pub struct Moves {
             $($(#[$size_doc])* pub $size: u64,)*
@@ -18,13 +18,13 @@ macro_rules! moves {
         }
 
         impl Moves {
-            /// Adds what another shard knows.
+            /// Adds the numbers of another shard.
             pub fn add(&mut self, other: &Moves) {
                 $(self.$size += other.$size;)*
                 $(self.$count += other.$count;)*
             }
 
-            /// What has been counted since `before`, and how things are now.
+            /// Counts since `before`, and present numbers.
             #[must_use]
             pub fn since(&self, before: &Moves) -> Moves {
                 Moves {
@@ -75,26 +75,25 @@ moves! {
     }
 }
 
-/// A row that moves much.
+/// A row that moves often.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HotRow {
-    /// Which.
+    /// Key of the row.
     pub key: Key,
-    /// Where it is now; `None`: under way.
+    /// Present owner; `None`: the row is under way.
     pub owner: Option<ShardId>,
-    /// Moves since it left home.
+    /// Number of moves since the row left its home.
     pub moves: u32,
 }
 
 /// A row of this home that is elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tracked {
-    /// Which.
+    /// Key of the row.
     pub key: Key,
-    /// The shard that has it until the move that is under way, if there is one, has ended; `None`:
-    /// this home.
+    /// Shard that has the row until an open move ends; `None`: this home.
     pub owner: Option<ShardId>,
-    /// It is under way.
+    /// Whether the row is to move.
     pub leaves: bool,
 }
 
@@ -106,20 +105,20 @@ pub trait MovingRows {
     fn moves_per_second(&self, now: Time) -> (u64, u64);
     /// The rows of this home that have moved most since they left it, at most `count`.
     fn hottest(&self, count: usize) -> Vec<HotRow>;
-    /// Rows of other homes that this shard owns for certain.
+    /// Rows of other homes of which this shard is confirmed as the owner.
     fn owned(&self) -> Vec<Key>;
-    /// Rows of this home that are elsewhere, in the order of their keys; none while the shard does
-    /// not know yet.
+    /// Rows of this home that are elsewhere, in the order of their keys; none before the shard
+    /// knows its owner table.
     fn tracked(&self) -> Vec<Tracked>;
-    /// Rows of this home that are on their way, to whom, and to which life of that shard's node.
+    /// Rows of this home that are on their way: key, receiver, and life of the receiver's node.
     fn under_way(&self) -> Vec<(Key, ShardId, u32)>;
-    /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
+    /// Whether this shard has a row of another home, as owner (confirmed or not) or as backup.
     fn has(&self, key: &Key) -> bool;
     /// Whether this shard owns the row now.
     fn owns(&self, key: &Key) -> bool;
-    /// Rows that are in the store here as copies of what another shard owns.
+    /// Rows in the store here that are copies of another shard's.
     fn copied(&self) -> Vec<Key>;
-    /// Rows of this home that are elsewhere or lent, at most `count`. An exclusive lock on each of
-    /// them, taken here, brings them back.
+    /// Rows of this home that are elsewhere or lent, at most `count`. An exclusive lock on such a
+    /// row, taken here, brings the row back.
     fn strayed(&self, index: IndexId, count: usize) -> Vec<Key>;
 }

@@ -1,4 +1,4 @@
-//! What operations, their results and the answers to them say about themselves.
+//! Questions about operations, their results, and the answers to them.
 
 use crate::contract::{Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots, TxnOptions};
 use crate::lock::Priority;
@@ -9,7 +9,7 @@ use base::{IndexId, Key, Planted, Position, Slot, Ts, TxnId, is_planted};
 use store::Formula;
 
 impl Op {
-    /// The row of an operation on one row.
+    /// The row of an operation on a single row.
     #[inline]
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
@@ -23,7 +23,7 @@ impl Op {
         }
     }
 
-    /// The key space of its rows; `None`: it looks at no row.
+    /// The index of its rows; `None`: the operation reads no row.
     #[inline]
     #[must_use]
     pub fn index(&self) -> Option<IndexId> {
@@ -39,7 +39,7 @@ impl Op {
         }
     }
 
-    /// How it reads rows, if that is all it does.
+    /// How the operation reads rows; `None`: it does more than that.
     pub fn read(&self) -> Option<Read> {
         match self {
             Op::Get { read, .. } => Some(*read),
@@ -53,8 +53,8 @@ impl Op {
         }
     }
 
-    /// The formula by which it changes one row; `None`: it does something else, or that is not
-    /// known before its program is decoded.
+    /// The formula by which the operation changes one row; `None`: it does something else, or its
+    /// program is not decoded yet.
     pub fn formula(&self) -> Option<&Formula> {
         match self {
             Op::Formula { formula, .. } => Some(formula),
@@ -72,19 +72,19 @@ impl Op {
         }
     }
 
-    /// Whether it may write rows.
+    /// Whether the operation may write rows.
     #[must_use]
     pub fn is_write(&self) -> bool {
         self.read().is_none()
     }
 
-    /// Whether it takes no lock and writes nothing.
+    /// Whether the operation takes no lock and writes nothing.
     #[must_use]
     pub fn is_snapshot(&self) -> bool {
         matches!(self.read(), Some(Read::Snapshot(_)))
     }
 
-    /// What it does with rows.
+    /// The program that gets the rows.
     #[must_use]
     pub fn program(&self) -> Option<&Program> {
         match self {
@@ -98,7 +98,7 @@ impl Op {
         }
     }
 
-    /// As [`Op::program`], to be changed.
+    /// As [`Op::program`], mutable.
     pub fn program_mut(&mut self) -> Option<&mut Program> {
         match self {
             Op::Get { program, .. } | Op::Modify { program, .. } => Some(program),
@@ -111,13 +111,13 @@ impl Op {
         }
     }
 
-    /// The snapshot that it reads, or finds candidates in.
+    /// The snapshot that the operation reads, or finds candidates in.
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.read()?.snapshot()
     }
 
-    /// As [`Op::snapshot`], to be changed.
+    /// As [`Op::snapshot`], mutable.
     pub fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
         let read = match self {
             Op::Get { read, .. } => read,
@@ -137,7 +137,7 @@ impl Op {
 }
 
 impl TxnOptions {
-    /// The rank of `txn`, which has these.
+    /// Priority of `txn`, which has these options.
     #[inline]
     #[must_use]
     pub fn priority(&self, txn: TxnId) -> Priority {
@@ -150,7 +150,7 @@ impl TxnOptions {
 }
 
 impl OpError {
-    /// Why something was rolled back that evaluates no statement.
+    /// Why a transaction was rolled back, for a caller that runs no statement.
     #[must_use]
     pub fn into_reason(self) -> AbortReason {
         match self {
@@ -161,7 +161,7 @@ impl OpError {
 }
 
 impl ScanOp {
-    /// The one slot that it visits; `None`: all slots of the shard.
+    /// The one slot that the scan visits; `None`: all slots of the shard.
     #[must_use]
     pub fn slot(&self) -> Option<Slot> {
         match self.slots {
@@ -170,7 +170,7 @@ impl ScanOp {
         }
     }
 
-    /// Whether the key is one of those that it visits, wherever it begins.
+    /// Whether the scan covers the key, wherever it begins.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         key.index == self.index
@@ -178,7 +178,7 @@ impl ScanOp {
             && self.range.contains(&key.bytes)
     }
 
-    /// Whether the key lies behind the one after which it begins.
+    /// Whether the key lies behind the one after which the scan begins.
     #[must_use]
     pub fn is_ahead(&self, key: &Key) -> bool {
         let Some((slot, after)) = &self.after else {
@@ -194,7 +194,7 @@ impl ScanOp {
 }
 
 impl Read {
-    /// The versions that are read, or found first, are the newest ones at or below this.
+    /// Timestamp of the versions that are read or found first: the newest ones up to it.
     #[inline]
     #[must_use]
     pub fn at(&self) -> Ts {
@@ -214,7 +214,7 @@ impl Read {
 }
 
 impl OpResult {
-    /// Whether the commit may follow an operation with this result: nothing is left to be asked.
+    /// Whether the commit may follow an operation with this result without another question.
     #[inline]
     #[must_use]
     pub fn allows_finish(&self) -> bool {
@@ -243,7 +243,7 @@ impl Outcome {
 }
 
 impl OpReply {
-    /// What an operation has found, or why it failed; its transaction goes on.
+    /// Answer to an operation whose transaction goes on.
     #[must_use]
     pub fn open(result: Result<OpResult, OpError>, wait: Position) -> OpReply {
         OpReply {
@@ -253,7 +253,7 @@ impl OpReply {
         }
     }
 
-    /// The protocol has rolled the transaction back, and with it the operation.
+    /// Answer to an operation whose transaction the protocol has rolled back.
     #[must_use]
     pub fn failed(reason: AbortReason) -> OpReply {
         OpReply {

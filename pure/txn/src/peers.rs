@@ -1,18 +1,18 @@
-//! What a shard knows of the other nodes: in which life each one is, and which cannot be reached.
+//! What a shard knows of the other nodes: the life of each, and which cannot be reached.
 
 use alloc::collections::BTreeMap;
 use base::{NodeId, ShardId, Time};
 
-/// What the incarnation in a message says about its sender's node.
+/// What the incarnation in a message says about the sender's node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
-    /// A life that is over: the message is void.
+    /// A life that is over: the message is ignored.
     Former,
     /// The life that is known.
     Present,
-    /// A new life: what the former one held only in memory is gone.
+    /// A new life: what the node held only in memory is lost.
     New {
-        /// No life of the node was known before.
+        /// Whether no life of the node was known before.
         first: bool,
     },
 }
@@ -22,12 +22,12 @@ pub enum Life {
 pub struct Peers {
     /// Largest incarnation seen of each node.
     lives: BTreeMap<NodeId, u32>,
-    /// Nodes to which no connection stands, and since when.
+    /// Nodes that cannot be reached, and since when.
     down: BTreeMap<NodeId, Time>,
 }
 
 impl Peers {
-    /// What a message in the name of `incarnation` of `node` says; nothing is noted.
+    /// What a message of `incarnation` of `node` says, without noting it.
     pub fn judge(&self, node: NodeId, incarnation: u32) -> Life {
         let known = self.life(node);
         match incarnation {
@@ -56,8 +56,8 @@ impl Peers {
         self.lives.contains_key(&node)
     }
 
-    /// No connection to the node stands any more: nothing that is sent to it leaves. Whether that
-    /// is new.
+    /// The last connection to the node is lost: no message to it leaves. Returns whether that is
+    /// new.
     pub fn lose(&mut self, node: NodeId, now: Time) -> bool {
         if self.down.contains_key(&node) {
             return false;
@@ -66,12 +66,12 @@ impl Peers {
         true
     }
 
-    /// A connection to the node stands. Whether there was none.
+    /// A connection to the node is there. Returns whether there was none.
     pub fn regain(&mut self, node: NodeId) -> bool {
         self.down.remove(&node).is_some()
     }
 
-    /// Whether every node can be reached, as far as is known.
+    /// Whether every node can be reached, as far as this shard knows.
     #[inline]
     pub fn all_up(&self) -> bool {
         self.down.is_empty()

@@ -1,35 +1,35 @@
-//! Formulas that are on their rows and not applied yet, in the order of their timestamps.
+//! Formulas that are held on rows and not applied yet, in the order of their timestamps.
 //!
-//! A transaction has a *low*: it commits above that, or not at all. Once it is decided it has a
-//! commit timestamp. On each row the decided formulas are applied from the smallest timestamp on,
-//! and one waits as long as a formula of the row may still commit below it:
+//! A transaction has a *low*: it commits above that timestamp, or not at all. Once it is decided,
+//! it has a commit timestamp. On each row the decided formulas are applied from the smallest
+//! timestamp on, and one waits as long as a formula of the row may still commit below it:
 //!
 //! ```text
 //! hold(low) ──raise──> undecided above a larger low ──decide(ts)──> decided ──next──> applied
 //!                                               '──drop_txn──> gone, as if it had never been
 //! ```
 //!
-//! So versions of a row appear in ascending order whoever decides first, which is what a store and
-//! a redo of the journal want.
+//! So versions of a row appear in ascending order, whichever transaction is decided first, as a
+//! store and a redo of the journal need.
 //!
-//! `R` names what is ordered by itself: a row, or a row and a group of its columns. `N` is what a
+//! `R` names the unit of the order: a row, or a row and a group of its columns. `N` is what a
 //! protocol keeps with each transaction.
 //!
-//! It does not fold formulas onto rows, knows no locks, and sends nothing.
+//! This module folds no formulas onto rows, knows no locks, and sends nothing.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Ts, TxnId};
 use store::Formula;
 
-/// A formula on a row.
+/// A formula that is held on a row.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// Whose it is.
+    /// Transaction of the formula.
     pub txn: TxnId,
-    /// What it does.
+    /// The formula itself.
     pub formula: Formula,
-    /// Its transaction does without its place here: nothing waits for it.
+    /// Whether other formulas no longer wait for this one.
     withdrawn: bool,
 }
 
@@ -42,18 +42,18 @@ struct Lodger<R, N> {
     note: N,
 }
 
-/// What a row waits for.
+/// What is to be done on a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Nothing on it is decided.
+    /// No formula on the row is decided.
     Undecided,
-    /// Something is decided, and another formula may still commit below it.
+    /// A formula is decided, and another one may still commit below it.
     Waits,
     /// This transaction's formula is the next, with this timestamp.
     Apply(TxnId, Ts),
 }
 
-/// Formulas that are not applied, by row and by transaction.
+/// Formulas that are not applied yet, by row and by transaction.
 #[derive(Debug)]
 pub struct Pendings<R, N> {
     rows: BTreeMap<R, Vec<Pending>>,
@@ -70,8 +70,8 @@ impl<R, N> Default for Pendings<R, N> {
 }
 
 impl<R: Ord + Clone, N> Pendings<R, N> {
-    /// Puts a formula on a row, behind what its transaction has there already. The transaction
-    /// commits above `low`. `note` is kept with a transaction that has nothing here yet.
+    /// Holds a formula on a row, behind what its transaction has there already. The transaction
+    /// commits above `low`. `note` is kept with a transaction that has no formula here yet.
     pub fn hold(
         &mut self,
         txn: TxnId,
@@ -104,7 +104,7 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         }
     }
 
-    /// The transaction is not decided and commits above `low`.
+    /// The transaction is still not decided, and commits above `low`.
     pub fn raise(&mut self, txn: TxnId, low: Ts) {
         if let Some(lodger) = self.txns.get_mut(&txn)
             && lodger.decided.is_none()
@@ -113,8 +113,8 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         }
     }
 
-    /// The transaction commits at `commit_ts`. Its rows, on which [`Pendings::next`] may be another
-    /// now; none if it was decided before or has nothing here.
+    /// The transaction commits at `commit_ts`. Returns its rows, on which [`Pendings::next`] may
+    /// have changed; none if it was decided before or has nothing here.
     pub fn decide(&mut self, txn: TxnId, commit_ts: Ts) -> Vec<R> {
         match self.txns.get_mut(&txn) {
             Some(lodger) if lodger.decided.is_none() => {
@@ -125,7 +125,7 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         }
     }
 
-    /// What is to be done on a row.
+    /// What is to be done next on a row.
     pub fn next(&self, row: &R) -> Next {
         let on_row = self.on(row);
         let decided = on_row.iter().filter_map(|pending| {
@@ -165,8 +165,8 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         self.txns.remove(&txn).map(|lodger| lodger.note)
     }
 
-    /// Removes all that a transaction has. Its rows, on which [`Pendings::next`] may be another
-    /// now.
+    /// Removes all formulas of a transaction. Returns its rows, on which [`Pendings::next`] may
+    /// have changed.
     pub fn drop_txn(&mut self, txn: TxnId) -> Vec<R> {
         let Some(lodger) = self.txns.remove(&txn) else {
             return Vec::new();
@@ -182,21 +182,21 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         lodger.rows
     }
 
-    /// A formula keeps its row, and nothing waits for its outcome any more. Whether there is one.
+    /// A formula stays on its row, but no other waits for it. Returns whether there is one.
     pub fn withdraw(&mut self, txn: TxnId, row: &R) -> bool {
         let on_row = self.rows.get_mut(row).into_iter().flatten();
         let own = on_row.into_iter().find(|pending| pending.txn == txn);
         own.map(|own| own.withdrawn = true).is_some()
     }
 
-    /// Whether a formula may commit below `ts`; one that was withdrawn does not count.
+    /// Whether a formula may commit below `ts`; a withdrawn one does not count.
     pub fn is_below(&self, pending: &Pending, ts: Ts) -> bool {
         let lodger = &self.txns[&pending.txn];
         !pending.withdrawn && lodger.decided.is_none() && lodger.low < ts
     }
 
-    /// Undecided transactions that a decided formula waits for, each with the timestamp of one that
-    /// does.
+    /// Undecided transactions for which a decided formula waits, each with the timestamp of such a
+    /// formula.
     pub fn awaited(&self) -> BTreeMap<TxnId, Ts> {
         let mut awaited = BTreeMap::new();
         for on_row in self.rows.values() {
@@ -212,12 +212,12 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         awaited
     }
 
-    /// The formulas of a row, in the order in which they came.
+    /// The formulas of a row, in the order of their arrival.
     pub fn on(&self, row: &R) -> &[Pending] {
         self.rows.get(row).map_or(&[], Vec::as_slice)
     }
 
-    /// What a transaction has on a row.
+    /// The formula of a transaction on a row.
     pub fn of(&self, txn: TxnId, row: &R) -> Option<&Formula> {
         let own = self.on(row).iter().find(|pending| pending.txn == txn);
         own.map(|pending| &pending.formula)
@@ -228,12 +228,12 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         self.rows.keys()
     }
 
-    /// Whether a row between these, which are included, has formulas.
+    /// Whether a row from `low` to `high`, both included, has formulas.
     pub fn has_between(&self, low: &R, high: &R) -> bool {
         self.rows.range(low..=high).next().is_some()
     }
 
-    /// How many rows have formulas.
+    /// Number of rows with formulas.
     pub fn row_count(&self) -> usize {
         self.rows.len()
     }
@@ -256,33 +256,33 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         !self.txns.is_empty() && self.txns.contains_key(&txn)
     }
 
-    /// Whether no transaction is.
+    /// Whether no transaction is known here.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.txns.is_empty()
     }
 
-    /// Above which timestamp a transaction commits, if it is known here.
+    /// Timestamp above which a transaction commits; `None`: it is not known here.
     pub fn low(&self, txn: TxnId) -> Option<Ts> {
         self.txns.get(&txn).map(|lodger| lodger.low)
     }
 
-    /// Its commit timestamp, once it is decided.
+    /// Commit timestamp of a transaction; `None`: it is not decided.
     pub fn decided(&self, txn: TxnId) -> Option<Ts> {
         self.txns.get(&txn)?.decided
     }
 
-    /// The rows on which a transaction has formulas, in the order in which they came.
+    /// The rows with formulas of a transaction, in the order of their arrival.
     pub fn rows_of(&self, txn: TxnId) -> &[R] {
         self.txns.get(&txn).map_or(&[], |lodger| &lodger.rows)
     }
 
-    /// What the protocol keeps with a transaction.
+    /// The note of a transaction.
     pub fn note(&self, txn: TxnId) -> Option<&N> {
         self.txns.get(&txn).map(|lodger| &lodger.note)
     }
 
-    /// The same, to be changed.
+    /// As [`Pendings::note`], mutable.
     pub fn note_mut(&mut self, txn: TxnId) -> Option<&mut N> {
         self.txns.get_mut(&txn).map(|lodger| &mut lodger.note)
     }
@@ -294,7 +294,7 @@ impl<R: Ord + Clone, N> Pendings<R, N> {
         open.map(|(txn, lodger)| (*txn, &lodger.note))
     }
 
-    /// The same, to change what is kept with them.
+    /// As [`Pendings::undecided`], mutable.
     pub fn undecided_mut(&mut self) -> impl Iterator<Item = (TxnId, &mut N)> {
         let open = self.txns.iter_mut();
         let open = open.filter(|(_, lodger)| lodger.decided.is_none());

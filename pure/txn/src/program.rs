@@ -11,39 +11,36 @@ use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::Formula;
 
-/// A pure function over rows, with its parameters bound. `sql` implements it; protocols only run
-/// it.
+/// A pure function over rows, with bound parameters. `sql` implements it; protocols only run it.
 pub trait RowProgram: Send + Sync {
     /// Appends a form from which [`DecodeProgram`] makes an equal program on another node.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// Bytes of its encoded form at most, about, without encoding it.
+    /// Upper bound of the bytes of its encoded form, roughly, without encoding it.
     fn bytes_at_most(&self) -> usize {
         0
     }
 
-    /// Columns of the rows that it emits.
+    /// Number of columns of the rows that it emits.
     fn width(&self) -> usize;
 
-    /// Units of work that one row takes, at least 1: a unit is about what reading a row costs.
+    /// Units of work for one row, at least 1. Reading a row takes about one unit.
     fn units(&self) -> u32 {
         1
     }
 
-    /// The same program, made quicker at a price that many rows are worth; `None`: it is as quick
-    /// as it gets.
+    /// The same program, made faster at a cost that pays for many rows; `None`: it cannot be.
     fn for_many_rows(&self) -> Option<Arc<dyn RowProgram>> {
         None
     }
 
-    /// The columns that it reads of a row, for any row: what it emits and decides depends on no
-    /// other.
+    /// The columns of a row that the program reads: what it emits and decides depends on no other.
     fn reads(&self) -> Columns {
         Columns::ALL
     }
 
     /// For `Op::Modify`: the formula that [`RowProgram::modify`] applies to every row that it
-    /// changes, if that is all it does and the formula only adds. `None`: it may change anything.
+    /// changes, if it does nothing else and the formula only adds. `None`: it may change anything.
     fn formula(&self) -> Option<&Formula> {
         None
     }
@@ -54,15 +51,15 @@ pub trait RowProgram: Send + Sync {
     /// What evaluating the expressions raises (for example 22012); the statement has then failed.
     fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError>;
 
-    /// For `Op::Modify`: the new state of one row; appends the RETURNING row to `out` if it is
+    /// For `Op::Modify`: the new state of one row. Appends the RETURNING row to `out` if that is
     /// wanted.
     ///
     /// # Errors
     /// As [`RowProgram::point`]; also constraint violations (23502, 23514, 22001, 22003).
     fn modify(&self, row: &[u8], out: &mut RowBatch) -> Result<Modified, SqlError>;
 
-    /// The state of one run over many rows if the program aggregates; `None` if every row stands
-    /// alone and [`RowProgram::point`] is to be called.
+    /// The state of one run over many rows, if the program aggregates; `None`: each row stands
+    /// alone and goes to [`RowProgram::point`].
     fn task(&self) -> Option<Box<dyn RowTask>>;
 }
 
@@ -79,21 +76,21 @@ pub enum Modified {
 
 /// One run of an aggregating program over the rows of one shard.
 pub trait RowTask {
-    /// Takes one encoded row in; `key` is its key in the index that is scanned.
+    /// Takes in one encoded row; `key` is its key in the scanned index.
     ///
     /// # Errors
     /// As [`RowProgram::point`].
     fn row(&mut self, key: &[u8], row: &[u8]) -> Result<(), SqlError>;
-    /// For a task that wants only the first rows in the order of their keys: how many. It is
-    /// shown the rows of a slot in that order, and need not be shown those that it does not want.
+    /// The number of first rows, in the order of their keys, that the task wants; `None`: all. It
+    /// gets the rows of a slot in that order, and need not get later ones.
     fn first_rows(&self) -> Option<usize> {
         None
     }
-    /// Whether a row with this key, or one behind it, can still change the result.
+    /// Whether a row at or behind this key can still change the result.
     fn wants(&self, _key: &[u8]) -> bool {
         true
     }
-    /// Bytes of state held now; the caller enforces the memory limit.
+    /// Bytes of state held now. The caller enforces the memory limit.
     fn memory_bytes(&self) -> usize;
     /// Emits the partial results.
     ///
@@ -105,17 +102,17 @@ pub trait RowTask {
 /// Makes a program from its encoded form; given to every shard by the node.
 pub type DecodeProgram = fn(&[u8]) -> Result<Arc<dyn RowProgram>, CodecError>;
 
-/// A program as it travels: live inside a node, encoded between nodes.
+/// A program: live within a node, encoded between nodes.
 #[derive(Clone)]
 pub enum Program {
     /// Ready to run.
     Live(Arc<dyn RowProgram>),
-    /// As it came off the wire.
+    /// Encoded, as it came from another node.
     Encoded(Box<[u8]>),
 }
 
 impl Program {
-    /// Its size in bytes if it is longer than [`PROGRAM_BYTES_MAX`]: no frame could carry it.
+    /// Its size in bytes if that exceeds [`PROGRAM_BYTES_MAX`]: no frame could carry it.
     pub fn too_long(&self) -> Option<usize> {
         let Program::Live(program) = self else {
             return None;
@@ -128,7 +125,7 @@ impl Program {
         (encoded.len() > PROGRAM_BYTES_MAX).then_some(encoded.len())
     }
 
-    /// Decodes it ahead of its use. What is no program stays as it is: its use fails.
+    /// Decodes the program before its use. Bytes that are no program stay: their use fails.
     pub fn make_live(&mut self, decode: DecodeProgram) -> Option<Arc<dyn RowProgram>> {
         let live = self.live(decode).ok()?;
         *self = Program::Live(live.clone());
@@ -138,7 +135,7 @@ impl Program {
     /// The program, decoded if need be.
     ///
     /// # Errors
-    /// If the bytes are not a program: the message is malformed.
+    /// The bytes are not a program: the message is malformed.
     pub fn live(&self, decode: DecodeProgram) -> Result<Arc<dyn RowProgram>, CodecError> {
         match self {
             Program::Live(program) => Ok(program.clone()),

@@ -1,31 +1,31 @@
-//! Why a transaction was rolled back: the key that it was about, the other transaction, and the
-//! rule that asked for it (docs/rules), as far as there are such.
+//! Why a transaction was rolled back: the key, the other transaction, and the rule that asked for
+//! it (docs/rules), as far as there are such.
 //!
-//! A reason is made when a transaction fails, and never before: keys are copied then.
+//! A reason is made only when a transaction fails: keys are copied then.
 
 use alloc::boxed::Box;
 use base::{IndexId, Key, NodeId, ShardId, TxnId};
 use serde::{Deserialize, Serialize};
 
-/// Why a transaction was rolled back by the protocol. Every one of them may be retried except
-/// `Requested`, `DiskFull` and `MemoryFull`.
+/// Why the protocol has rolled a transaction back. All may be retried but `Requested`, `DiskFull`
+/// and `MemoryFull`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AbortReason {
-    /// Wait-die: it met a lock of an older transaction.
+    /// Wait-die: the transaction met a lock of an older one.
     Die {
         /// The lock that was wanted.
         key: Key,
-        /// Who holds it.
+        /// Transaction that holds the lock.
         holder: TxnId,
     },
     /// A lock was not granted before the deadline (55P03).
     LockTimeout {
         /// The lock that was wanted.
         key: Key,
-        /// Who holds it, or is to have it first.
+        /// Transaction that holds the lock, or is to get it first.
         holder: TxnId,
     },
-    /// A row was waited for whose transaction is in doubt: who knows its outcome cannot be
+    /// The transaction waited for a row of one in doubt: the node that knows its outcome cannot be
     /// reached. (In a box: it is rare, and every answer has room for the largest reason.)
     InDoubt(Box<DoubtfulWait>),
     /// A participant lost its state (it restarted) before it had prepared.
@@ -34,38 +34,38 @@ pub enum AbortReason {
     CutOff(ShardId),
     /// No answer from this shard before the deadline; nothing was decided.
     Unreachable(ShardId),
-    /// A row cannot be had as long as this shard's node cannot be reached.
+    /// The row is out of reach as long as this shard's node cannot be reached.
     RowCutOff {
-        /// Which row.
+        /// Key of the row.
         key: Key,
-        /// The shard.
+        /// Shard that cannot be reached.
         at: ShardId,
-        /// What the shard has to do with it.
+        /// What the shard is to the row.
         tie: Tie,
     },
-    /// The schema of a table changed between planning and commit. The key space, if it was one of
-    /// a table's; `None`: the database changes its protocol, or has lost the table.
+    /// The schema of a table changed between planning and commit. Names the index if it was a
+    /// table's; `None`: the database changes its protocol, or has lost the table.
     SchemaChanged(Option<IndexId>),
-    /// The snapshot is older than the versions of this row that are still kept. (For a range: a key
-    /// of it.)
+    /// The snapshot is older than the versions of this row that are still kept. (For a range: the
+    /// key of one of its rows.)
     SnapshotTooOld(Key),
     /// A commit that may have been answered before the reader began lies above its snapshot, and
-    /// it has read or written too much to begin again by itself. The row, if one was looked at.
+    /// the reader cannot begin again by itself any more. Names the row, if there is one.
     SnapshotMisses(Option<Key>),
-    /// The disk of this shard's node is full, and it was to write. Trying again at once does not
+    /// The disk of this shard's node is full, and the transaction writes. A retry at once does not
     /// help.
     DiskFull(ShardId),
-    /// It was idle, and a writer waited for what it had read: its locks gave way.
+    /// The transaction was idle, and a writer waited for what it had read: its locks gave way.
     GaveWay {
-        /// What it had read.
+        /// Key that it had read.
         key: Key,
-        /// Who waited.
+        /// Transaction that waited.
         writer: TxnId,
     },
     /// ROLLBACK, cancel or an error in a statement.
     Requested,
-    /// The memory of this shard's node is full, and it was to write more than a delete. Trying
-    /// again at once does not help.
+    /// The memory of this shard's node is full, and the transaction writes more than a delete. A
+    /// retry at once does not help.
     MemoryFull(ShardId),
 }
 
@@ -75,7 +75,7 @@ const _: () = assert!(
 );
 
 impl AbortReason {
-    /// Number of the rule that asks for it; `None`: it follows from no rule of transactions.
+    /// Number of the rule behind the reason; `None`: no rule of transactions asks for it.
     #[must_use]
     pub fn rule(&self) -> Option<&'static str> {
         match self {
@@ -103,11 +103,11 @@ impl AbortReason {
 /// A transaction whose shared lock keeps a writer waiting.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InTheWay {
-    /// Which.
+    /// Transaction that holds the shared lock.
     pub reader: TxnId,
-    /// What it has locked (for a range: its lower bound).
+    /// Key that it has locked (for a range: its lower bound).
     pub key: Key,
-    /// Who waits.
+    /// Transaction that waits.
     pub writer: TxnId,
 }
 
@@ -116,23 +116,23 @@ pub struct InTheWay {
 pub struct DoubtfulWait {
     /// The lock that was wanted.
     pub key: Key,
-    /// Who holds it.
+    /// Transaction in doubt, which holds the lock.
     pub holder: TxnId,
-    /// Who knows its outcome.
+    /// Node that knows its outcome.
     pub node: NodeId,
-    /// For how long that has not been reached. Microseconds.
+    /// Microseconds for which that node has not been reached.
     pub age_us: u64,
 }
 
-/// What a shard that cannot be reached has to do with a row.
+/// What a shard that cannot be reached is to a row.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Tie {
-    /// It has the row, or is about to get it.
+    /// The shard has the row, or is about to get it.
     Owner,
-    /// It knows who has the row.
+    /// The shard knows which shard has the row.
     Home,
-    /// It has a copy of the row, under which its transactions may read.
+    /// The shard has a copy of the row, under which its transactions may read.
     Copy,
-    /// This transaction has changed the row, and whether it has committed is known there.
+    /// The shard knows whether this transaction, which has changed the row, has committed.
     Doubt(Box<TxnId>),
 }

@@ -1,14 +1,14 @@
-//! When a message that was not answered is sent again.
+//! When an unanswered message is sent again.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use base::Time;
 
-/// Pauses between the repetitions of a message. Microseconds.
+/// Pauses between the repetitions of a message, in microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pauses {
     /// The first pause.
     pub first_us: u64,
-    /// The longest one. Each pause is twice as long as the one before, up to this.
+    /// The longest pause. Each pause is twice as long as the one before, up to this.
     pub longest_us: u64,
 }
 
@@ -30,7 +30,7 @@ impl Pauses {
     }
 }
 
-/// The repetitions of one message, and when its receiver was heard about it.
+/// The repetitions of one message, and when its receiver was last heard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resend {
     again_at: Time,
@@ -39,7 +39,7 @@ pub struct Resend {
 }
 
 impl Resend {
-    /// Of a message that is sent now.
+    /// For a message that is sent now.
     pub fn new(now: Time, pauses: Pauses) -> Resend {
         Resend {
             again_at: now.after(pauses.first_us),
@@ -53,40 +53,40 @@ impl Resend {
         self.again_at
     }
 
-    /// Something was heard about it: the receiver is not silent.
+    /// The receiver was heard about the message, so it is not silent.
     pub fn hear(&mut self, now: Time) {
         self.heard = now;
     }
 
-    /// Whether nothing was heard about it for `timeout_us` microseconds.
+    /// Whether the receiver was silent about the message for `timeout_us` microseconds.
     pub fn is_silent(&self, now: Time, timeout_us: u64) -> bool {
         now.since(self.heard) >= timeout_us
     }
 
-    /// Its time has come and it is sent again: the next pause is twice as long.
+    /// The message is due and sent again: the next pause is twice as long.
     pub fn repeat(&mut self, now: Time, pauses: Pauses) {
         self.pause_us = (self.pause_us * 2).min(pauses.longest_us);
         self.defer(now);
     }
 
-    /// It is sent for another reason, or need not be sent now: the same pause begins again.
+    /// The message is sent for another reason, or need not be sent now: its pause begins again.
     pub fn defer(&mut self, now: Time) {
         self.again_at = now.after(self.pause_us);
     }
 
-    /// It is sent now and the pauses begin anew, because the receiver can be reached again.
+    /// The message is sent now and the pauses begin anew: the receiver can be reached again.
     pub fn restart(&mut self, now: Time, pauses: Pauses) {
         self.pause_us = pauses.first_us;
         self.defer(now);
     }
 
-    /// It is due now and the pauses begin anew.
+    /// The message is due now and the pauses begin anew.
     pub fn hurry(&mut self, now: Time, pauses: Pauses) {
         self.pause_us = pauses.first_us;
         self.again_at = now;
     }
 
-    /// Lets the receiver be silent for `in_us` microseconds more, after which it has been so for
+    /// Gives the receiver `in_us` microseconds more, after which it counts as silent for
     /// `timeout_us`.
     pub fn give_up_in(&mut self, now: Time, in_us: u64, timeout_us: u64) {
         self.heard = Time(now.0.saturating_sub(timeout_us - in_us));
@@ -94,45 +94,45 @@ impl Resend {
     }
 }
 
-/// One point in time at which something is looked at.
+/// One point in time; none when it is not set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Alarm(Option<Time>);
 
 impl Alarm {
-    /// When it rings.
+    /// When the alarm rings.
     #[inline]
     pub fn at(&self) -> Option<Time> {
         self.0
     }
 
-    /// Whether it rings at all.
+    /// Whether the alarm is set.
     pub fn is_set(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Sets it to `at` unless it is set.
+    /// Sets the alarm to `at`, unless it is set.
     pub fn set_once(&mut self, at: Time) {
         self.0.get_or_insert(at);
     }
 
-    /// Sets it so that it rings at `at` or earlier.
+    /// Sets the alarm to `at`, unless it rings earlier.
     pub fn set_by(&mut self, at: Time) {
         self.0 = Some(self.0.map_or(at, |set| set.min(at)));
     }
 
-    /// Sets it to `at`, whatever it was set to.
+    /// Sets the alarm to `at`, whatever it was set to.
     pub fn set(&mut self, at: Time) {
         self.0 = Some(at);
     }
 
-    /// It has rung, or is not wanted any more.
+    /// Clears the alarm.
     pub fn stop(&mut self) {
         self.0 = None;
     }
 }
 
-/// Points in time, one for each of many things; the earliest first, and of those at the same time
-/// in the order of the things.
+/// Points in time, one for each name. The earliest comes first; of those at the same time, the
+/// smallest name.
 #[derive(Clone, Debug)]
 pub struct Alarms<N> {
     at: BTreeMap<N, Time>,
@@ -149,7 +149,7 @@ impl<N> Default for Alarms<N> {
 }
 
 impl<N: Ord + Copy> Alarms<N> {
-    /// Sets the alarm of `what`, whatever it was set to; `None`: it is not wanted any more.
+    /// Sets the alarm of `what`, whatever it was set to; `None` clears it.
     #[inline]
     pub fn set(&mut self, what: N, at: Option<Time>) {
         if at.is_some() || !self.at.is_empty() {
@@ -170,13 +170,13 @@ impl<N: Ord + Copy> Alarms<N> {
         }
     }
 
-    /// The next one that rings, and when.
+    /// The next alarm that rings, and when.
     #[inline]
     pub fn first(&self) -> Option<(Time, N)> {
         self.due.first().copied()
     }
 
-    /// The next one that has rung by now; it is not set any more.
+    /// Takes the next alarm that has rung by `now`, and clears it.
     pub fn take_due(&mut self, now: Time) -> Option<N> {
         let (_, what) = self.first().filter(|(at, _)| *at <= now)?;
         self.change(what, None);

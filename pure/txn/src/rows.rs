@@ -6,8 +6,8 @@
 //! +----------+----------------+---------------+-----+-----+
 //! ```
 //!
-//! The rows ascend by slot and key; a key may come twice. So a shard deals with the rows of a slot
-//! together.
+//! The rows ascend by slot and key; a key may come twice. So a shard can deal with the rows of a
+//! slot together.
 
 use alloc::vec::Vec;
 use base::codec::CodecError;
@@ -37,7 +37,7 @@ pub struct NewRows {
     bytes: Vec<u8>,
 }
 
-/// Encoded rows that have not been decoded yet.
+/// Encoded rows that were not checked yet.
 #[derive(Deserialize)]
 struct Parts {
     index: IndexId,
@@ -68,7 +68,7 @@ impl TryFrom<Parts> for NewRows {
 }
 
 impl NewRows {
-    /// No rows yet; `size_bytes` is reserved.
+    /// Without rows; `size_bytes` bytes are reserved.
     pub fn new(index: IndexId, size_bytes: usize) -> NewRows {
         NewRows {
             index,
@@ -77,7 +77,7 @@ impl NewRows {
         }
     }
 
-    /// Adds a row at the end, whose columns `encode` appends.
+    /// Adds a row at the end. `encode` appends its columns.
     ///
     /// Panics if the key is longer than [`base::limits::KEY_BYTES_MAX`] or does not come behind the
     /// others, or if the row does not fit into 32 bits of length.
@@ -107,7 +107,7 @@ impl NewRows {
         self.count as usize
     }
 
-    /// There are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -117,7 +117,7 @@ impl NewRows {
         self.bytes.len()
     }
 
-    /// The rows behind the first `at` bytes: zero, or [`Rows::at`] of an iterator.
+    /// The rows behind the first `at` bytes: 0, or [`Rows::at`] of an iterator.
     pub fn from(&self, at: usize) -> Rows<'_> {
         Rows {
             bytes: &self.bytes,
@@ -130,7 +130,7 @@ impl NewRows {
         self.from(0)
     }
 
-    /// Whether the bytes are what their layout says, in order.
+    /// Whether the bytes are as their layout says, and in order.
     fn is_sound(&self) -> bool {
         let (mut at, mut count) = (0, 0u32);
         let mut before: Option<(Slot, &[u8])> = None;
@@ -151,7 +151,7 @@ impl NewRows {
     }
 }
 
-/// The row at `at` and where the next one begins.
+/// The row at `at`, and where the next one begins.
 #[inline]
 fn parse(bytes: &[u8], at: usize) -> Option<(NewRow<'_>, usize)> {
     let header = bytes.get(at..)?.first_chunk::<HEADER_BYTES>()?;
@@ -167,7 +167,7 @@ fn parse(bytes: &[u8], at: usize) -> Option<(NewRow<'_>, usize)> {
     Some((row, end))
 }
 
-/// Goes over rows.
+/// Iterates over rows.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
     bytes: &'a [u8],
@@ -175,7 +175,7 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Bytes of all rows that were given.
+    /// Bytes of all rows that were returned.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(base::codec::decode::<NewRows>(&encoded), Ok(rows));
     }
 
-    /// Nodes of one version talk to those of the next: the layout is part of the protocol.
+    /// Nodes of one release talk to those of the next: the layout is part of the protocol.
     #[test]
     fn the_encoding_is_fixed() {
         let mut rows = NewRows::new(IndexId(7), 0);

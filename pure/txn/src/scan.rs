@@ -1,9 +1,9 @@
-//! How far a scan has come: the same for all protocols.
+//! The progress of a scan, the same for all protocols.
 //!
 //! A scan visits slots one after the other, and the keys of a slot in order. It stops when its
-//! batch is full, when something must be waited for, or to give others a turn, and goes on behind
-//! the last key that it dealt with. What lies in a slot (rows of the store, own writes, rows of
-//! other owners) and which locks it takes is the protocol's own affair.
+//! batch is full, when it must wait, or to give other jobs a turn; it goes on behind the last key
+//! that it dealt with. What lies in a slot (rows of the store, own writes, rows of other owners)
+//! and which locks the scan takes is decided by the protocol.
 
 use crate::{OpResult, RowProgram, RowTask, ScanOp};
 use alloc::boxed::Box;
@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 use base::{Datum, Key, KeyRange, RowBatch, Slot, SqlError, SqlState};
 use core::fmt;
 
-/// Bytes that the rows of a batch came from, or hold, at which the batch is answered.
+/// Bytes of rows read for a batch, or held by it, at which the batch is answered.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that an aggregating program has gathered at which it answers with them. The program
-/// begins anew behind: one answer fits into a frame, is made in a few milliseconds, and what a
-/// statement gathers is gathered, and limited, at its coordinator.
+/// Bytes that an aggregating program has gathered at which it answers with them and begins anew. So
+/// one answer fits into a frame and is made in a few milliseconds, and the memory of a statement is
+/// limited at its coordinator.
 const TASK_BYTES_MAX: usize = 1 << 20;
 
 /// Why no more rows are visited for now.
@@ -27,18 +27,18 @@ pub enum Full {
     Batch,
     /// The row limit is reached: [`ScanRun::finish`].
     Limit,
-    /// No other row of the slot is wanted: [`ScanRun::leave_slot`].
+    /// The rest of the slot is not wanted: [`ScanRun::leave_slot`].
     Slot,
 }
 
-/// Last key that was dealt with (`.1`: must be visited again).
+/// Last key that was dealt with (`.1`: it must be visited again).
 type Cursor = Option<(Vec<u8>, bool)>;
 
-/// Where a scan stands between its turns.
+/// State of a scan between its turns.
 pub struct ScanRun {
-    /// What is done with each row.
+    /// Program that gets each row.
     pub program: Arc<dyn RowProgram>,
-    /// Units of work that it takes for a row.
+    /// Units of work for each row.
     pub units: u32,
     /// The state of a program that aggregates.
     pub task: Option<Box<dyn RowTask>>,
@@ -48,9 +48,9 @@ pub struct ScanRun {
     emitted: u64,
     /// Slots still to visit, the current one last, and how far each has been visited.
     slots: Vec<(Slot, Cursor)>,
-    /// Slots of which the rest is visited when all others have been.
+    /// Slots whose rest is visited after all others.
     deferred: Vec<(Slot, Cursor)>,
-    /// Rows that the program wants at most of each slot, if slots are left early.
+    /// Largest number of rows that the program wants of each slot, if slots are left early.
     first_rows: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ impl ScanRun {
         }
     }
 
-    /// As [`ScanRun::new`], but every slot is visited to its end.
+    /// As [`ScanRun::new`], with every slot visited to its end.
     pub fn whole(program: Arc<dyn RowProgram>) -> ScanRun {
         ScanRun {
             first_rows: None,
@@ -86,7 +86,7 @@ impl ScanRun {
         }
     }
 
-    /// Rows that are wanted at most of each slot, the first ones of its keys, if slots are left
+    /// Largest number of rows that are wanted of each slot, first keys first, if slots are left
     /// early.
     pub fn first_rows(&self) -> Option<usize> {
         self.first_rows
@@ -98,7 +98,7 @@ impl ScanRun {
         task.is_none_or(|task| task.wants(key))
     }
 
-    /// Visits `slots` (ascending, each once), except for what lies at or before `op.after`.
+    /// Visits `slots` (ascending, each once), but nothing at or before `op.after`.
     pub fn visit(&mut self, op: &ScanOp, mut slots: Vec<Slot>) {
         if let Some((after_slot, _)) = &op.after {
             slots.retain(|slot| {
@@ -123,18 +123,18 @@ impl ScanRun {
         self.slots = slots.collect();
     }
 
-    /// The slot that is visited; `None` when all have been.
+    /// The slot that is visited; `None`: all slots were.
     #[inline]
     pub fn slot(&self) -> Option<Slot> {
         self.slots.last().map(|(slot, _)| *slot)
     }
 
-    /// Nothing is left to visit in the slot.
+    /// Ends the slot.
     pub fn leave_slot(&mut self) {
         self.slots.pop();
     }
 
-    /// Leaves the slot for later: what comes next in it is not here.
+    /// Leaves the slot for later, because its next row is not here.
     pub fn defer_slot(&mut self) {
         self.deferred.extend(self.slots.pop());
     }
@@ -149,7 +149,7 @@ impl ScanRun {
         self.slots.append(&mut self.deferred);
     }
 
-    /// The keys of the slot that are still to be visited.
+    /// The keys of the slot that were not visited yet.
     pub fn rest(&self, op: &ScanOp) -> KeyRange {
         let mut range = op.range.clone();
         let Some((_, Some((key, again)))) = self.slots.last() else {
@@ -170,7 +170,7 @@ impl ScanRun {
         range
     }
 
-    /// Deals with a key of the slot; `again`: it must be visited once more in the next turn.
+    /// Passes a key of the slot; `again`: it must be visited once more in the next turn.
     #[inline]
     pub fn pass(&mut self, key: &[u8], again: bool) {
         match self.slots.last_mut() {
@@ -197,7 +197,7 @@ impl ScanRun {
         }
     }
 
-    /// Counts a row that was emitted, or taken in, and the bytes that it came from.
+    /// Counts a row that was emitted or taken in, and its bytes.
     #[inline]
     pub fn count(&mut self, op: &ScanOp, row_bytes: usize) -> Option<Full> {
         if let Some(task) = &self.task {
@@ -238,7 +238,7 @@ impl ScanRun {
         })
     }
 
-    /// The answer when all has been visited.
+    /// The answer after the last row.
     ///
     /// # Errors
     /// As [`RowTask::finish`].
@@ -253,7 +253,7 @@ impl ScanRun {
         })
     }
 
-    /// To be asked before the scan waits or gives way.
+    /// Checked before the scan waits or gives other jobs a turn.
     ///
     /// # Errors
     /// 53200 if the state of the program is larger than `bytes_max`.
@@ -268,7 +268,7 @@ impl ScanRun {
     }
 }
 
-/// Bytes that the values of the last row of a batch hold outside of it.
+/// Bytes that the values of the last row of a batch hold outside of the batch.
 #[inline]
 fn last_row_bytes(batch: &RowBatch) -> usize {
     let from = batch.datums.len().saturating_sub(batch.width as usize);
@@ -280,8 +280,8 @@ fn last_row_bytes(batch: &RowBatch) -> usize {
     batch.datums[from..].iter().filter_map(bytes).sum()
 }
 
-/// The keys of `range` in a slot: the first, and the one behind the last; the same if there are
-/// none.
+/// Bounds of the keys of `range` in a slot: the first key, and the one behind the last; equal if
+/// there are none.
 pub fn key_bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Key, Key) {
     let low = Key::new(op.index, slot, range.low.clone());
     let high = match &range.high {
@@ -304,7 +304,7 @@ mod tests {
         counts: bool,
     }
 
-    /// Holds 100 bytes, and half a megabyte for each row that it is shown with a 9.
+    /// Holds 100 bytes, and half a megabyte for each row that begins with a 9.
     struct Count(i64, usize);
 
     impl RowProgram for FirstByte {
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(slots_visited(&scan_of(true, None)), [6, 4, 1]);
         assert_eq!(slots_visited(&scan_of(false, Some((4, b"\x05")))), [4, 6]);
         assert_eq!(slots_visited(&scan_of(true, Some((4, b"\x05")))), [4, 1]);
-        // Its rows have gone meanwhile.
+        // The rows of that slot have gone meanwhile.
         assert_eq!(slots_visited(&scan_of(false, Some((5, b"\x05")))), [6]);
         let none = ScanOp {
             row_limit: 0,

@@ -1,9 +1,8 @@
-//! Which numbered things are over, in bounded memory.
+//! Which numbers are over, in bounded memory.
 
 use alloc::collections::BTreeMap;
 
-/// Everything below a floor is over, and so are some numbers above, of each of which something is
-/// kept.
+/// Numbers that are over: all below a floor, and some above it, each with something kept.
 #[derive(Clone, Debug, Default)]
 pub struct Seen<N, A = ()> {
     floor: N,
@@ -11,7 +10,7 @@ pub struct Seen<N, A = ()> {
 }
 
 impl<N: Ord + Copy, A> Seen<N, A> {
-    /// Everything below is over.
+    /// All numbers below this are over.
     pub fn floor(&self) -> N {
         self.floor
     }
@@ -21,7 +20,7 @@ impl<N: Ord + Copy, A> Seen<N, A> {
         number < self.floor || self.ended.contains_key(&number)
     }
 
-    /// What is kept of a number that is over, above the floor.
+    /// What is kept of a number above the floor that is over.
     pub fn kept(&self, number: N) -> Option<&A> {
         self.ended.get(&number)
     }
@@ -33,7 +32,7 @@ impl<N: Ord + Copy, A> Seen<N, A> {
         }
     }
 
-    /// Everything below `floor` is over.
+    /// All numbers below `floor` are over.
     pub fn raise(&mut self, floor: N) {
         if floor > self.floor {
             self.floor = floor;

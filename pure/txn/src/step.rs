@@ -31,8 +31,7 @@ impl<M> Cx<'_, M> {
         }
     }
 
-    /// Refuses a snapshot at `at` if versions of what is `wanted` that it may need are gone
-    /// (rule R13).
+    /// Refuses a snapshot at `at` if versions of `wanted` that it may need are gone (rule R13).
     ///
     /// # Errors
     /// [`AbortReason::SnapshotTooOld`].
@@ -44,7 +43,7 @@ impl<M> Cx<'_, M> {
         }
     }
 
-    /// Refuses to lock `rows` more rows if there is no memory for that.
+    /// Refuses to lock `rows` more rows if there is no memory for their locks.
     ///
     /// # Errors
     /// [`AbortReason::MemoryFull`].
@@ -56,13 +55,13 @@ impl<M> Cx<'_, M> {
         }
     }
 
-    /// Tells the history that a version was read; zero: none, or the transaction's own.
+    /// Adds to the history that a version was read; zero: the row is absent, or an own write.
     #[inline]
     pub fn note_read(&mut self, txn: TxnId, key: &Key, version: Ts) {
         note_read(&mut self.history, txn, key, version);
     }
 
-    /// Tells the history that a transaction of this coordinator begins.
+    /// Adds to the history that a transaction of this coordinator begins.
     #[inline]
     pub fn note_begin(&mut self, txn: TxnId) {
         if let Some(history) = &mut self.history {
@@ -70,7 +69,7 @@ impl<M> Cx<'_, M> {
         }
     }
 
-    /// Tells the history of a write.
+    /// Adds a write to the history.
     #[inline]
     pub fn note_write(&mut self, txn: TxnId, key: &Key) {
         if let Some(history) = &mut self.history {
@@ -95,7 +94,7 @@ pub fn note_read(history: &mut Option<&mut Vec<Event>>, txn: TxnId, key: &Key, v
 }
 
 impl<M> Cx<'_, M> {
-    /// A transaction of this coordinator has ended: counts it, and tells the history if it did not
+    /// A transaction of this coordinator has ended: counts it. Adds it to the history if it did not
     /// commit, or perhaps did not.
     pub fn note_end(&mut self, txn: TxnId, outcome: &Outcome, cost: &TxnCost) {
         let counters = &mut *self.counters;

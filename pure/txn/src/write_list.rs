@@ -1,8 +1,8 @@
-//! What one transaction writes on one shard, as it is promised or committed: ascending writes in
-//! one list, or in slices if they are many.
+//! The writes of one transaction on one shard, as they are promised or committed: ascending, in one
+//! list, or in slices if they are many.
 //!
-//! Slices are what a turn works on, and each is freed by itself: one list of millions of writes
-//! would give hundreds of megabytes back to the system at once.
+//! A turn works on one slice, and each is freed by itself: one list of millions of writes would
+//! give hundreds of megabytes back to the system at once.
 
 use crate::bulk::SLICE_UNITS;
 use alloc::sync::Arc;
@@ -11,18 +11,18 @@ use base::Key;
 use journal::{Writes, WritesRef};
 use store::Write;
 
-/// Ascending writes, one per key.
+/// Ascending writes, one for each key.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct WriteList {
-    /// The first slice; nearly always the only one, which then needs no list of slices.
+    /// The first slice. It is nearly always the only one, and then no list of slices is needed.
     first: Writes,
-    /// Further ones; none is empty. A checkpoint shares them until it has written them.
+    /// Further slices; none is empty. A checkpoint shares them until it has written them.
     rest: Vec<Arc<Writes>>,
     len: usize,
 }
 
 impl WriteList {
-    /// All of a small transaction, in one slice.
+    /// The writes of a small transaction, in one slice.
     pub fn one(writes: Writes) -> WriteList {
         WriteList {
             len: writes.len(),
@@ -46,7 +46,7 @@ impl WriteList {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no writes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -64,7 +64,7 @@ impl WriteList {
         }
     }
 
-    /// As [`WriteList::slice`], unless a checkpoint shares it; keys must stay as they are.
+    /// As [`WriteList::slice`], mutable; `None`: a checkpoint shares it. Keys must not change.
     pub fn slice_mut(&mut self, number: usize) -> Option<&mut [(Key, Write)]> {
         match number.checked_sub(1) {
             None => Some(&mut self.first),
@@ -72,7 +72,7 @@ impl WriteList {
         }
     }
 
-    /// All slices, for a checkpoint. Copies the first one only.
+    /// All slices, for a checkpoint. Copies only the first one.
     pub fn share(&self) -> Vec<Arc<Writes>> {
         let mut shared = Vec::with_capacity(self.slice_count());
         shared.push(Arc::new(self.first.clone()));
@@ -91,7 +91,7 @@ impl WriteList {
         self.slices().flatten()
     }
 
-    /// All writes if they are in one slice, as those of a small transaction are.
+    /// All writes, which must be in one slice, as those of a small transaction are.
     ///
     /// Panics if there are several.
     pub fn small(&self) -> WritesRef<'_> {
@@ -99,7 +99,7 @@ impl WriteList {
         &self.first
     }
 
-    /// Where a write stands: its slice and its place there.
+    /// Place of the write of a key: its slice, and its index there.
     pub fn find(&self, key: &Key) -> Option<(usize, usize)> {
         let number = match self.rest.first() {
             Some(second) if second[0].0 <= *key => {
@@ -120,7 +120,7 @@ impl WriteList {
         Some(&self.slice(number)[at].1)
     }
 
-    /// The slices that no clone of the list holds too, to be freed one by one.
+    /// The slices that no clone of the list shares, to be freed one by one.
     pub fn into_slices(self) -> impl Iterator<Item = Writes> {
         let rest = self.rest.into_iter();
         let rest = rest.filter_map(|slice| Arc::try_unwrap(slice).ok());

@@ -24,7 +24,7 @@ impl Asked for Question {
     }
 }
 
-/// One ask as a list keeps it.
+/// One question as a list keeps it.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     number: u64,
@@ -63,7 +63,7 @@ fn shard(prng: &mut Prng) -> ShardId {
     ShardId::new(NodeId(1 + prng.below(3) as u16), prng.below(2) as u16)
 }
 
-/// One random step of both.
+/// One random step of the table and of the list.
 fn step(prng: &mut Prng, asks: &mut Asks<u64, Question>, model: &mut Model, now: Time) {
     let number = prng.below(12);
     let known = model.find(number).is_some();

@@ -1,11 +1,11 @@
-//! Rows that one transaction has locked exclusively, many of them: sorted runs instead of an entry
-//! per row.
+//! The rows that one transaction has locked exclusively, if they are many: sorted runs instead of
+//! an entry per row.
 //!
 //! A load locks millions of new rows that only it wants, in each bucket mostly in key order.
 //! A run takes 32 bytes per row, is appended to without a search, and is given up as a whole.
 //!
-//! A row is held in a run or in its entry of the table, never in both; who waits for a row of a run
-//! waits in the row's entry, which then has no holder.
+//! A row is held in a run or in its entry of the table, never in both. A request that waits for a
+//! row of a run waits in the row's entry, which then has no holder.
 
 use super::point::PointKey;
 use super::table::{Holder, Item, LockTable};
@@ -18,18 +18,18 @@ use core::ops::ControlFlow;
 /// The answer to [`LockTable::take_rows`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// All rows are locked; the transaction held none of them before, so it has written none.
+    /// All rows are locked. The transaction held none of them before, so it has written none.
     New,
-    /// The transaction holds all of them, as part of something larger.
+    /// The transaction holds all rows already, as part of something larger.
     Covered,
-    /// Nothing was locked: ask for each row.
+    /// Nothing was locked: each row is to be asked for.
     No,
 }
 
 impl LockTable {
     /// Locks rows of one bucket exclusively if none is held, wanted or in a locked range; `keys`
-    /// ascend. All of them, or none: then each one has to be asked for, as by
-    /// [`LockTable::acquire`].
+    /// ascend. Otherwise locks none of them, and each one is to be asked for
+    /// ([`LockTable::acquire`]).
     ///
     /// Cost: some searches for all rows together, and 32 bytes per row.
     pub fn take_rows(
@@ -75,7 +75,7 @@ impl LockTable {
         Taken::New
     }
 
-    /// Who else may hold or want more than single rows between `first` and `last`.
+    /// What is held or wanted, besides single rows, between `first` and `last`.
     fn surroundings(
         &self,
         txn: TxnId,
@@ -121,11 +121,11 @@ impl LockTable {
 
 /// Locks for more than a row around some rows.
 enum Surroundings {
-    /// None that matters.
+    /// No lock that matters.
     Free,
     /// The transaction itself holds all of it exclusively.
     Own,
-    /// Others hold or want something.
+    /// Other transactions hold or want something.
     Others,
 }
 
@@ -136,8 +136,7 @@ enum Appended {
     AsNew,
 }
 
-/// A bucket of a key space, as one number that orders like the pair: a load looks places up for
-/// each row.
+/// A bucket of an index as one number, ordered like the pair: a load looks places up for each row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Place(u64);
 
@@ -158,7 +157,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) holder: Holder,
-    /// Ascending.
+    /// Rows, ascending.
     pub(super) rows: Vec<PointKey>,
 }
 
@@ -193,18 +192,18 @@ impl Run {
     }
 }
 
-/// Where a row lies that a transaction asks for.
+/// Where a requested row lies.
 pub(super) enum Found<'a> {
-    /// In a run: its own or another's.
+    /// In a run, of the transaction or of another one.
     Held {
-        /// Its own.
+        /// Whether the run is the transaction's.
         own: bool,
     },
-    /// In none.
+    /// In no run.
     Free {
-        /// The transaction has a run in the bucket.
+        /// Whether the transaction has a run in the bucket.
         has_run: bool,
-        /// To which the row can be appended.
+        /// The run to which the row can be appended.
         open: Option<&'a mut Run>,
     },
 }
@@ -226,7 +225,7 @@ impl Runs {
         places.flat_map(|(place, runs)| runs.iter().map(move |run| (place, run)))
     }
 
-    /// Who holds this row, if it lies in a run.
+    /// The holder of this row, if the row lies in a run.
     #[inline]
     pub(super) fn holder(&self, point: &PointKey) -> Option<&Holder> {
         if self.places.is_empty() {
@@ -237,7 +236,7 @@ impl Runs {
         found.map(|run| &run.holder)
     }
 
-    /// Looks a row up that `txn` asks for.
+    /// Looks a row up for `txn`, which asks for it.
     #[inline]
     pub(super) fn look(&mut self, point: &PointKey, txn: TxnId) -> Found<'_> {
         let (mut has_run, mut open) = (false, None);
@@ -340,8 +339,8 @@ impl Runs {
         own.map(|run| &run.holder)
     }
 
-    /// Removes one row from the transaction's run, if it lies there; `Some(true)`: that was the
-    /// last of the run.
+    /// Removes one row from the transaction's run. Returns whether it was the last of the run;
+    /// `None`: the row is not in the run.
     pub(super) fn remove_row(&mut self, point: &PointKey, txn: TxnId) -> Option<bool> {
         let place = Place::new(point.index, point.slot);
         let runs = self.places.get_mut(&place)?;
@@ -356,8 +355,8 @@ impl Runs {
         Some(last)
     }
 
-    /// Removes the last rows of the transaction's run at `place`, up to a number: how many, and
-    /// the range around them.
+    /// Removes at most `rows` rows from the end of the transaction's run at `place`. Returns their
+    /// number and the range around them.
     pub(super) fn shorten(&mut self, place: Place, txn: TxnId, rows: usize) -> (usize, KeyRange) {
         let runs = self
             .places

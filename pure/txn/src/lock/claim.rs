@@ -1,18 +1,18 @@
-//! What a lock is for: its mode, and which columns it reads and adds to.
+//! The claim of a lock: its mode, and the columns that it reads and adds to.
 
 use super::LockMode;
 use crate::columns::Columns;
 
-/// A lock's strength, down to columns for those that do not own the row.
+/// The strength of a lock, down to columns for a lock that does not own the row.
 ///
 /// A plain [`LockMode`] is the claim of that mode over all columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Claim {
-    /// The strongest mode.
+    /// Strongest mode.
     pub(super) mode: LockMode,
-    /// Columns that are read; an owner reads all.
+    /// Columns that are read; an exclusive lock reads all.
     pub(super) reads: Columns,
-    /// Columns that formulas add to; an owner may change all.
+    /// Columns to which formulas add; an exclusive lock may change all.
     pub(super) adds: Columns,
 }
 
@@ -52,7 +52,7 @@ impl Claim {
         self.mode
     }
 
-    /// Whether it is also a reader's.
+    /// Whether the lock reads as well as adds.
     pub(super) fn is_mixed(self) -> bool {
         matches!(self.mode, LockMode::Increment | LockMode::Fold) && self.reads != Columns::NONE
     }
@@ -79,7 +79,7 @@ impl Claim {
                 && self.adds.contains(other.adds))
     }
 
-    /// The weakest claim that covers both. It excludes what one of them excludes, nothing else.
+    /// The weakest claim that covers both. It excludes what one of them excludes, and no more.
     #[inline]
     #[must_use]
     pub fn join(self, other: Claim) -> Claim {

@@ -1,15 +1,15 @@
-//! Readers in the way of writers: the table names them, so that those that are idle give way.
+//! Readers in the way of writers: the table names them, and the idle ones give way.
 //!
 //! A writer waits for a younger reader, or dies of an older one, as long as that transaction is
-//! open. If its client does nothing, that may be for ever: PostgreSQL, whose readers block nothing,
-//! would have answered. So the table names each transaction whose *shared* lock keeps a request
-//! waiting for [`GIVE_WAY_US`], and again every [`NAME_AGAIN_US`]; and one that requests die of, if
-//! they come back for so long.
+//! open. If its client does nothing, that may be for ever, while PostgreSQL, whose readers block
+//! nothing, would have answered. So the table names each transaction whose *shared* lock keeps a
+//! request waiting for [`GIVE_WAY_US`], and again every [`NAME_AGAIN_US`]; also one of which
+//! requests die again and again for that long.
 //!
-//! To be named is a question, not a verdict. Locks are never taken away here: the transaction's
+//! A name is a question, not a verdict. Locks are never taken away here: the transaction's
 //! coordinator knows whether it is idle and has not begun to commit, and ends it as COMMIT or
 //! ROLLBACK would ([`crate::contract::Outbox::in_the_way`]). So the rule needs no proof of its own:
-//! whatever gives way has ended, and strict two-phase locking holds.
+//! a transaction that gives way has ended, and strict two-phase locking holds.
 
 use super::table::{LockRequest, LockTable, PointEntry};
 use super::wait::{OwnedItem, Waiter};
@@ -20,15 +20,15 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Key, Planted, Time, TxnId, is_planted};
 
-/// Microseconds that a writer has waited for a reader when it is named. Well above a round trip
-/// between a client and its server, so that a transaction at work is not idle; well below what a
-/// person notices as a hang.
+/// Microseconds that a writer waits for a reader before the reader is named. Well above a round
+/// trip between a client and its server, so that a transaction at work is not idle. Well below what
+/// a person notices as a hang.
 pub const GIVE_WAY_US: u64 = 200_000;
-/// Pause until it is named again: it may have been busy. Microseconds.
+/// Microseconds until a reader is named again: it may have been busy.
 pub const NAME_AGAIN_US: u64 = 100_000;
 
 impl Waiter {
-    /// When the table looks for readers in its way for the first time; `None`: readers never are.
+    /// When the table first looks for readers in the way of the request; `None`: none can be.
     pub(super) fn first_look(&self) -> Option<Time> {
         let writes = self.claim.adds != Columns::NONE;
         writes.then(|| self.since.after(GIVE_WAY_US))
@@ -38,13 +38,13 @@ impl Waiter {
 /// A request that waits for a lock of another transaction.
 #[derive(Clone, Debug)]
 pub struct LockWait {
-    /// As given in the request.
+    /// Number of the request.
     pub request: u64,
-    /// Who holds what it waits for.
+    /// Transaction that holds a lock in its way.
     pub holder: TxnId,
-    /// What was wanted (for a range: its lower bound).
+    /// Key that is wanted (for a range: its lower bound).
     pub key: Key,
-    /// Since when.
+    /// When the wait began.
     pub since: Time,
 }
 
@@ -55,7 +55,7 @@ impl LockTable {
             let item = waiter.item.as_item();
             let mut told = BTreeSet::new();
             self.each_holder(&item, waiter.claim, waiter.txn.txn, &mut |holder| {
-                // It may hold many rows of a range.
+                // It may hold many rows of a range, and is told once.
                 if !told.insert(holder.txn.txn) {
                     return;
                 }
@@ -80,7 +80,7 @@ impl LockTable {
         !self.in_the_way.is_empty()
     }
 
-    /// Names the readers in the way of those who have waited long enough.
+    /// Names the readers in the way of requests that have waited long enough.
     pub(super) fn look_for_readers(&mut self, now: Time) {
         let mut dropped = Vec::new();
         while let Some(&(at, arrival)) = self.looks.first() {
@@ -110,8 +110,7 @@ impl LockTable {
         }
     }
 
-    /// A request has died. If readers were in its way, and have been in the way of others before,
-    /// they are named.
+    /// A request has died. Readers in its way that have been in the way of others before are named.
     pub(super) fn note_death(&mut self, request: &LockRequest<'_, Claim>) {
         if request.mode.adds == Columns::NONE {
             return;
@@ -143,7 +142,7 @@ impl LockTable {
         readers
     }
 
-    /// Whether all rows that it holds here are held to be read.
+    /// Whether the transaction holds only shared locks here.
     fn only_reads(&self, txn: TxnId) -> bool {
         let owner = self.owners.get(&txn);
         owner.is_some_and(|owner| {

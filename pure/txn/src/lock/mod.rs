@@ -8,25 +8,25 @@
 //!         ──> Died                         an older transaction is in the way
 //! ```
 //!
-//! A waiter is *alone* if its transaction holds no lock anywhere and has no other request. Who may
-//! wait for whom:
+//! A waiter is *alone* if its transaction holds no lock anywhere and has no other request. What
+//! each waiter may wait for:
 //!
 //! | waiter | for a holder | for another waiter |
 //! |---|---|---|
 //! | not alone | only for a younger one, else it dies | only for a younger one that is not alone |
 //! | alone | for anyone | for those not alone, and for those alone that came before |
 //!
-//! Why no deadlock: a cycle needs every member to be waited for. Only waiters that are alone wait
-//! for one that is alone (it holds nothing, and others overtake it), and among themselves they wait
-//! in order of arrival; all other waiting goes from older to younger.
+//! Why no deadlock: every member of a cycle is waited for. Only waiters that are alone wait for one
+//! that is alone (it holds nothing, and others overtake it), and among themselves they wait in
+//! order of arrival. All other waiting goes from older to younger.
 //!
-//! Whenever a lock or a waiter goes, each waiter that it stood in the way of is judged anew: the
-//! urgent and the starved first, then the youngest that are not alone, then those alone in order of
-//! arrival. A granted waiter kills the younger ones that would now wait for an older holder.
+//! Whenever a lock or a waiter goes, each waiter that it held up is judged anew: the urgent and the
+//! starved first, then the youngest that are not alone, then those alone in order of arrival. A
+//! granted waiter kills the younger ones that would now wait for an older holder.
 //! A transaction that is over and still holds locks ([`LockTable::end`]) waits for nothing, so
 //! any request may wait for it.
-//! A waiter that was overtaken [`OVERTAKEN_MAX`] times (an urgent one: at all) is not overtaken
-//! any more by younger ones: they die or, if alone, wait.
+//! A waiter that was overtaken [`OVERTAKEN_MAX`] times (an urgent one: at all) is overtaken by
+//! younger ones no more: they die or, if alone, wait.
 //!
 //! | mode | S | I | F | X | |
 //! |---|---|---|---|---|---|
@@ -36,19 +36,17 @@
 //! | Exclusive | | | | | reads and writes |
 //!
 //! A fold may be *ordered* ([`LockRequest::ordered`]): it waits for anyone, in order of arrival and
-//! behind folds that are not. Why there is no deadlock then: nothing but a fold keeps a fold
-//! waiting
-//! (the increment that it holds excludes the rest); folds in order wait for each other along the
-//! order; those out of order wait for younger ones of their kind only.
+//! behind folds that are not ordered. Why there is no deadlock then: only a fold keeps a fold
+//! waiting, because the increment that it holds excludes all others. Ordered folds wait for each
+//! other along the order; the others wait only for younger ones of their kind.
 //!
-//! A reader and an adder exclude each other only over a column that the one reads and the other
-//! adds to ([`Claim`]): what is read then does not depend on who adds, and adding does not need
-//! what is read.
+//! A reader and an adder exclude each other only over a column that one reads and the other adds to
+//! ([`Claim`]). Over other columns, neither changes what the other finds.
 //!
-//! A transaction that is granted two claims on one row holds what excludes all that either excludes
-//! ([`Claim::join`]); no lock can be in the way of that, so no third request is needed.
+//! A transaction that is granted two claims on one row holds [`Claim::join`], which excludes all
+//! that either excludes. No lock can be in the way of that, so no third request is needed.
 //!
-//! It is not a place where rows are found: a lock on an absent key is as good as any.
+//! The table does not find rows: a lock on an absent key is as good as any.
 
 mod bulk;
 mod claim;
@@ -72,30 +70,30 @@ pub use wait::OVERTAKEN_MAX;
 use base::{Ts, TxnId};
 use serde::{Deserialize, Serialize};
 
-/// Strength of a lock; the later the stronger.
+/// Strength of a lock, from the weakest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum LockMode {
     /// Many readers.
     Shared,
-    /// Many writers whose changes commute and who read nothing but that the row is there.
+    /// Many writers whose changes commute and that read only that the row is there.
     Increment,
-    /// The one of them that promises or commits: others may go on adding, but not commit, so
-    /// versions of the row appear in the order of their timestamps (ADR 0006).
+    /// One of those that promises or commits. Others may go on adding, but not commit, so versions
+    /// of the row appear in the order of their timestamps (ADR 0006).
     Fold,
     /// One owner.
     Exclusive,
 }
 
-/// Rank in wait-die, fixed per attempt; waiting goes only from higher to lower priority. `Ord`: a
+/// Rank in wait-die, fixed per attempt. Waiting goes only from higher to lower priority. `Ord`: a
 /// greater value is a higher priority: urgent before not urgent, then the smaller timestamp, then
 /// the smaller id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Priority {
-    /// Has died too often.
+    /// Whether the transaction has died too often.
     pub urgent: bool,
     /// First timestamp of the client's transaction.
     pub ts: Ts,
-    /// Tie break.
+    /// Breaks ties.
     pub txn: TxnId,
 }
 

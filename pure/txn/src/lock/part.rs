@@ -1,4 +1,4 @@
-//! Giving up a part of what a transaction holds or wants, while it goes on.
+//! Freeing a part of what an open transaction holds or wants.
 
 use super::point::PointKey;
 use super::table::{Item, LockTable};
@@ -14,8 +14,8 @@ impl LockTable {
         on_it.map(|waiter| waiter.request).collect()
     }
 
-    /// Takes back a request of a transaction that waits, without an event. What the transaction
-    /// holds stays. Nothing if no such request waits.
+    /// Takes a waiting request of a transaction back, without an event. Locks that it holds stay.
+    /// Does nothing if no such request waits.
     pub fn withdraw(&mut self, txn: TxnId, request: u64) {
         let waiting = self.owners.get(&txn).map(|owner| &owner.waiting);
         let mut waiting = waiting.into_iter().flatten();
@@ -27,8 +27,8 @@ impl LockTable {
         self.settle(Vec::from([item]));
     }
 
-    /// Gives up what the transaction holds on ranges, and on single rows that are not `kept`; what
-    /// it waits for, and the rows of a bulk insertion, stay.
+    /// Frees the transaction's locks of ranges, and of single rows that are not `kept`. Its waits,
+    /// and the rows of a bulk insertion, stay.
     pub fn release_but(&mut self, txn: TxnId, kept: &dyn Fn(&Key) -> bool) {
         let Some(owner) = self.owners.get_mut(&txn) else {
             return;

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use base::{IndexId, Key, Slot};
 use core::cmp::Ordering;
 
-/// Longest key that is stored in place; with it a [`PointKey`] takes 32 bytes.
+/// Bytes of the longest key that is stored in place; with it a [`PointKey`] takes 32 bytes.
 const INLINE_BYTES: usize = 22;
 
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Giving up what a transaction holds when it is over: at once, or in slices if that is much.
+//! Freeing the locks of a transaction that is over: at once, or in slices if they are many.
 
 use super::point::PointKey;
 use super::table::{LockTable, Owner};
@@ -7,14 +7,14 @@ use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 use base::TxnId;
 
-/// Spare owners kept; more than a shard usually has open transactions.
+/// Number of spare owners kept: more than a shard usually has open transactions.
 const SPARE_OWNERS: usize = 256;
-/// Memory that a spare owner keeps for rows, at most.
+/// Largest memory, in bytes, that a spare owner keeps for rows.
 const SPARE_BYTES: usize = 32 << 10;
 
 impl LockTable {
-    /// Gives up everything the transaction holds and wants. Whom that helps or kills is in
-    /// [`LockTable::take_events`]. More rows than a slice has are given up by
+    /// Frees all that the transaction holds and wants. Waits that end by that are in
+    /// [`LockTable::take_events`]. More rows than a slice has are freed by
     /// [`LockTable::release_slice`], call by call.
     pub fn release(&mut self, txn: TxnId) {
         if !self.leaving.is_empty() && self.leaving.contains(&txn) {
@@ -65,7 +65,7 @@ impl LockTable {
         freed.extend(freed_point.map(OwnedItem::Point));
     }
 
-    /// Gives up ranges and the shard.
+    /// Frees ranges and the lock of the shard.
     fn release_wide(
         &mut self,
         txn: TxnId,
@@ -103,12 +103,12 @@ impl LockTable {
         }
     }
 
-    /// Changes how many rows a slice has: in tests, where transactions are small.
+    /// Sets the number of rows of a slice: for tests, whose transactions are small.
     pub fn set_slice(&mut self, rows: usize) {
         self.slice_rows = rows;
     }
 
-    /// The transaction is over: it waits for nothing any more, but keeps its locks until
+    /// The transaction is over: it waits for nothing, and keeps its locks until
     /// [`LockTable::release`]. A request for one of them waits, whatever its age.
     pub fn end(&mut self, txn: TxnId) {
         self.ending.insert(txn);
@@ -120,7 +120,7 @@ impl LockTable {
         !self.ending.is_empty() && self.ending.contains(&txn)
     }
 
-    /// Gives up all but the rows, which go in slices.
+    /// Frees all but the rows, which go in slices.
     fn leave(&mut self, txn: TxnId, mut owner: Owner) {
         self.ending.insert(txn);
         let mut freed = Vec::new();
@@ -136,8 +136,8 @@ impl LockTable {
         }
     }
 
-    /// A transaction that has left comes again, as a visit whose end overtook a request does: what
-    /// it held before goes first, all at once.
+    /// A transaction that has left comes again, when the end of a visit overtook one of its
+    /// requests. What it held before is freed first, at once.
     #[inline]
     pub(super) fn finish_leaving(&mut self, txn: TxnId) {
         if self.leaving.is_empty() || !self.leaving.contains(&txn) {
@@ -156,7 +156,7 @@ impl LockTable {
         !self.leaving.is_empty()
     }
 
-    /// Gives up the next rows of a transaction that is over; how many.
+    /// Frees the next rows of a transaction that is over. Returns their number.
     pub fn release_slice(&mut self) -> usize {
         let Some(txn) = self.leaving.front().copied() else {
             return 0;

@@ -1,4 +1,4 @@
-//! Printing the lock table in canonical order, and checking it.
+//! Prints the lock table in canonical order, and checks it.
 
 use super::table::{Holder, Item, LockTable};
 use super::wait::{Verdict, Waiter};
@@ -98,7 +98,7 @@ impl LockTable {
     /// Checks every invariant; panics if one is broken. Costs O(locks^2): for tests and simulation.
     ///
     /// No two locks conflict; a waiter that is not alone waits for younger holders only; every
-    /// waiter has a reason; every lock has its owner's note.
+    /// waiter has a reason to wait; every lock is noted at its owner.
     pub fn validate(&self) {
         for (point, entry) in &self.points {
             let holders = entry.holders.as_slice();
@@ -184,8 +184,8 @@ impl LockTable {
         });
     }
 
-    /// Rows, ranges and waiters: what [`LockTable::validate`] looks at. Its time may grow with the
-    /// square of it.
+    /// Number of rows, ranges and waiters. [`LockTable::validate`] may take time in proportion to
+    /// its square.
     pub fn len(&self) -> usize {
         self.points.len() + self.ranges.len() + self.waiters.len()
     }

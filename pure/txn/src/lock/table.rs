@@ -1,4 +1,4 @@
-//! The lock table of one shard: who holds what; granting and releasing.
+//! The lock table of one shard: which transaction holds what; granting and releasing.
 
 use super::bulk::{Found, Place, Runs};
 use super::point::PointKey;
@@ -9,7 +9,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use base::{IndexId, Key, KeyRange, LookupMap, Pieces, Planted, Slot, Time, TxnId, is_planted};
 
-/// What is locked.
+/// Rows that a lock covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Item<'a> {
     /// One row, present or absent.
@@ -44,7 +44,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Whether some key lies in both.
+    /// Whether some key lies in both items.
     pub fn overlaps(&self, other: &Item<'_>) -> bool {
         match (self, other) {
             (Item::Shard, _) | (_, Item::Shard) => true,
@@ -134,29 +134,30 @@ impl<'a> Item<'a> {
 /// A request for one lock.
 #[derive(Clone, Copy, Debug)]
 pub struct LockRequest<'a, C = LockMode> {
-    /// Who asks.
+    /// Transaction that asks.
     pub txn: Priority,
-    /// For what.
+    /// Rows to lock.
     pub item: Item<'a>,
-    /// How strong: a [`LockMode`], or a [`Claim`].
+    /// Strength: a [`LockMode`], or a [`Claim`].
     pub mode: C,
-    /// The transaction holds no lock on any shard and has no other request outstanding: it may wait
-    /// whatever its age. Take it back with [`LockTable::expose`] when that ends.
+    /// Whether the transaction holds no lock on any shard and has no other request outstanding:
+    /// then it may wait whatever its age. [`LockTable::expose`] tells the end of that.
     pub alone: bool,
-    /// Asks for [`LockMode::Fold`] at the commit: all such requests of a transaction go through its
-    /// shards and keys in ascending order, and it waits for nothing else until its end. So it may
-    /// wait whatever its age; a fold that is not `ordered` never waits for one that is.
+    /// Whether this asks for [`LockMode::Fold`] at the commit, in ascending order of shards and
+    /// keys like all such requests of the transaction, which then waits for nothing else until its
+    /// end. So it may wait whatever its age. A fold that is not `ordered` never waits for one that
+    /// is.
     pub ordered: bool,
-    /// Wait no longer than this; `None`: no limit.
+    /// When the wait ends; `None`: no limit.
     pub deadline: Option<Time>,
-    /// Now, for the time spent waiting.
+    /// Time of the step, from which the wait counts.
     pub now: Time,
-    /// Comes back in the event; unique among the requests that wait.
+    /// Number that the event repeats; unique among the requests that wait.
     pub request: u64,
 }
 
 impl<'a, C> LockRequest<'a, C> {
-    /// A request of a transaction that may hold other locks, which waits as long as it takes.
+    /// A request without deadline of a transaction that may hold other locks.
     #[inline]
     pub fn new(
         txn: Priority,
@@ -193,12 +194,12 @@ impl<'a, C: Into<Claim>> LockRequest<'a, C> {
     }
 }
 
-/// Who stood in the way of a transaction that died.
+/// The transaction in the way of one that died or waited too long.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conflict {
-    /// What was wanted (for a range: its lower bound).
+    /// Key that was wanted (for a range: its lower bound).
     pub key: Key,
-    /// Who holds it or waits for it before the other: of one that died, an older transaction.
+    /// The transaction that holds the lock or waits before the other: an older one, if that died.
     pub holder: TxnId,
 }
 
@@ -207,7 +208,7 @@ pub struct Conflict {
 pub enum Acquired {
     /// The lock is held, until [`LockTable::release`].
     Granted,
-    /// A [`LockEvent`] will tell.
+    /// A [`LockEvent`] will come.
     Waiting,
     /// Wait-die: the transaction must be rolled back.
     Died(Conflict),
@@ -227,13 +228,13 @@ pub enum Settled {
 /// The end of a wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockEvent {
-    /// As given in the request.
+    /// Number of the request.
     pub request: u64,
-    /// Who waited.
+    /// Transaction that waited.
     pub txn: TxnId,
-    /// Since when.
+    /// When the wait began.
     pub since: Time,
-    /// How it ended.
+    /// How the wait ended.
     pub settled: Settled,
 }
 
@@ -320,7 +321,7 @@ fn strengthen(holders: &mut Vec<Holder>, holder: Holder) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct PointEntry {
     pub(super) holders: Holders,
-    /// Arrival numbers of those who wait for exactly this row, ascending.
+    /// Arrival numbers of the requests for exactly this row, ascending.
     pub(super) queue: Vec<u64>,
 }
 
@@ -331,16 +332,16 @@ pub(super) struct RangeLock {
     pub(super) holder: Holder,
 }
 
-/// What one transaction holds and wants here.
+/// What one transaction holds and wants on this shard.
 #[derive(Default, Debug)]
 pub(super) struct Owner {
     pub(super) points: Pieces<PointKey>,
-    /// Where it has runs.
+    /// Places of its runs.
     pub(super) runs: Vec<Place>,
     pub(super) ranges: Vec<(IndexId, Option<Slot>)>,
     pub(super) shard: bool,
     pub(super) waiting: Vec<u64>,
-    /// Since when requests die of its shared locks, moved on when it is named.
+    /// Since when requests have died of its shared locks; moved on when it is named.
     pub(super) deaths_since: Option<Time>,
 }
 
@@ -354,13 +355,13 @@ pub struct LockTable {
     pub(super) runs: Runs,
     pub(super) ranges: BTreeMap<(IndexId, Option<Slot>), Vec<RangeLock>>,
     pub(super) shard: Vec<Holder>,
-    /// All who wait, by arrival number.
+    /// All waiting requests, by arrival number.
     pub(super) waiters: BTreeMap<u64, Waiter>,
-    /// Arrival numbers of those who wait for ranges or the shard, ascending.
+    /// Arrival numbers of the requests for ranges or the shard, ascending.
     pub(super) wide_waiters: Vec<u64>,
     pub(super) owners: LookupMap<TxnId, Owner>,
     pub(super) timeouts: BTreeSet<(Time, u64)>,
-    /// When the table looks whether readers keep this request waiting.
+    /// When the table looks for readers in the way of each request.
     pub(super) looks: BTreeSet<(Time, u64)>,
     /// See [`LockTable::take_in_the_way`].
     pub(super) in_the_way: Vec<InTheWay>,
@@ -368,20 +369,20 @@ pub struct LockTable {
     /// Owners of ended transactions: their vectors keep their memory.
     pub(super) spare: Vec<Owner>,
     arrivals: u64,
-    /// See [`RUNS_FROM`]; less in tests.
+    /// See [`RUNS_FROM`]; smaller in tests.
     pub(super) runs_from: usize,
-    /// Transactions that are over and whose rows are given up in slices, the next one first.
+    /// Transactions that are over and whose rows are freed in slices, the next one first.
     pub(super) leaving: VecDeque<TxnId>,
-    /// Transactions that are over and wait for nothing any more, but still hold locks.
+    /// Transactions that are over and wait for nothing, but still hold locks.
     pub(super) ending: BTreeSet<TxnId>,
-    /// Rows of such a slice.
+    /// Number of rows of such a slice.
     pub(super) slice_rows: usize,
-    /// Held locks that were looked at.
+    /// Number of held locks that were looked at.
     #[cfg(test)]
     pub(super) looked_at: core::cell::Cell<u64>,
 }
 
-/// Rows of one transaction beyond which it is taken to load many: further ones go into runs.
+/// Number of rows from which on a transaction loads many: further rows go into runs.
 const RUNS_FROM: usize = 256;
 
 impl Default for LockTable {
@@ -417,11 +418,10 @@ impl LockTable {
     }
 
     /// Asks for a lock. A lock that the transaction holds already, by itself or as part of a larger
-    /// one, is granted again; one with another claim becomes what covers both ([`Claim::join`]) if
-    /// it can.
+    /// one, is granted again. One with another claim becomes [`Claim::join`] of both, if it can.
     ///
-    /// May also end the wait of another request of the same transaction that was alone until now:
-    /// look at [`LockTable::take_events`] afterwards.
+    /// May also end the wait of another request of the transaction that was alone until now, so
+    /// [`LockTable::take_events`] is to be called afterwards.
     pub fn acquire<C: Into<Claim>>(&mut self, request: LockRequest<'_, C>) -> Acquired {
         self.acquire_noting(request, &mut false)
     }
@@ -461,8 +461,8 @@ impl LockTable {
                 || self.ranges.contains_key(&(index, Some(slot))))
     }
 
-    /// Grants a row that no other txn wants or that several may hold; nothing else locked or
-    /// awaited concerns it.
+    /// Grants a row that no other transaction wants or that several may hold. The caller knows that
+    /// no wider lock or waiter concerns the row.
     #[inline]
     fn acquire_free_point(
         &mut self,
@@ -603,7 +603,7 @@ impl LockTable {
         })
     }
 
-    /// Whether a request would be granted at once without overtaking anybody: for a transaction
+    /// Whether a request would be granted at once without overtaking another: for a transaction
     /// that ends in the same step and so needs no entry here.
     pub fn is_free(&self, txn: TxnId, item: &Item<'_>, claim: impl Into<Claim>) -> bool {
         let claim = claim.into();
@@ -619,7 +619,7 @@ impl LockTable {
         free
     }
 
-    /// Calls `f` with every other transaction that has incremented this row and not ended.
+    /// Calls `f` with every other open transaction that has incremented this row.
     pub fn each_incrementer(&self, txn: TxnId, key: &Key, f: &mut dyn FnMut(TxnId)) {
         if self.points.is_empty() {
             return;
@@ -688,8 +688,8 @@ impl LockTable {
             .get_or_insert_with(txn, || spare.pop().unwrap_or_default())
     }
 
-    /// Gives up what the transaction holds on one row, and keeps the rest: for a row that moves to
-    /// another shard, where it is locked anew.
+    /// Frees the transaction's lock of one row, and keeps the others: for a row that moves to
+    /// another shard and is locked there.
     ///
     /// Panics if `item` is not a row.
     pub fn release_item(&mut self, txn: TxnId, item: &Item<'_>) {
@@ -727,7 +727,7 @@ impl LockTable {
         }
     }
 
-    /// What ended waits since the last call, in order.
+    /// The ends of waits since the last call, in order.
     #[must_use]
     pub fn take_events(&mut self) -> Vec<LockEvent> {
         core::mem::take(&mut self.events)
@@ -738,7 +738,7 @@ impl LockTable {
         !self.events.is_empty()
     }
 
-    /// When [`LockTable::expire`] has something to do.
+    /// When [`LockTable::expire`] is to be called next.
     pub fn deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.first().into_iter();
         let both = timeout.chain(self.looks.first());

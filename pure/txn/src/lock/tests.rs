@@ -214,7 +214,7 @@ fn readers_and_adders_of_other_columns_share_a_row() {
         assert_eq!(t.ask(who, "a", Claim::reads(tax), false), Acquired::Granted);
     }
     assert_eq!(t.ask(6, "a", Claim::folds(ytd), false), Acquired::Granted);
-    // Reading what others add to, and adding to what others read.
+    // A reader of what others add to, and an adder to what others read.
     assert_eq!(t.ask(4, "a", Claim::reads(ytd), false), Acquired::Waiting);
     assert_eq!(t.ask(3, "a", Claim::adds(tax), false), Acquired::Waiting);
     assert_eq!(t.ask(2, "a", X, false), Acquired::Waiting);
@@ -330,7 +330,7 @@ fn increment_and_read_together_are_exclusive() {
         assert!(t.0.holds(txn(5), &Item::of(&item), second));
         assert!(matches!(t.ask(6, "a", I, false), Acquired::Died(_)));
         assert!(matches!(t.ask(6, "a", S, false), Acquired::Died(_)));
-        // Somebody else is in the way of the second.
+        // Another transaction is in the way of the second.
         let mut t = Table(LockTable::new());
         let beside = if first == S { S } else { I };
         assert_eq!(t.ask(5, "a", first, false), Acquired::Granted);
@@ -341,7 +341,7 @@ fn increment_and_read_together_are_exclusive() {
     }
 }
 
-/// A request that is taken back lets those go on who waited behind it, and is not heard of again.
+/// When a request is taken back, those that waited behind it go on, and it gets no event.
 #[test]
 fn a_request_that_is_taken_back_frees_its_place() {
     let mut t = Table(LockTable::new());
@@ -420,7 +420,7 @@ fn loaded_rows_lie_in_runs_and_hold_like_others() {
     for name in ["a", "b", "d", "c", "e"] {
         assert_eq!(t.ask(5, name, X, false), Acquired::Granted);
     }
-    // "a" was the first, "c" came behind "d".
+    // "a" was the first key, "c" came behind "d".
     let shown = t.0.to_string();
     assert!(shown.contains("lock 3 rows in"), "{shown}");
     assert_eq!(t.ask(5, "d", S, false), Acquired::Granted);

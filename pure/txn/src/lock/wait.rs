@@ -1,4 +1,4 @@
-//! Waiting: who may wait, who dies, who is next.
+//! Waiting: which requests may wait, which die, and which is next.
 
 use super::point::PointKey;
 use super::table::{
@@ -12,8 +12,8 @@ use base::{IndexId, KeyRange, Planted, Slot, Time, TxnId, is_planted};
 use core::cmp::Reverse;
 use core::ops::{Bound, ControlFlow};
 
-/// How often a waiter lets others pass before it insists on its turn. Larger: fewer deaths of
-/// younger transactions; smaller: less waiting for old ones.
+/// Number of times that a waiter is overtaken before it insists on its turn. A larger one costs
+/// fewer deaths of younger transactions; a smaller one lets old ones wait less.
 pub const OVERTAKEN_MAX: u32 = 16;
 
 /// An [`Item`] that owns its key.
@@ -38,7 +38,7 @@ impl OwnedItem {
     }
 }
 
-/// One who waits.
+/// A request that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Waiter {
     pub(super) txn: Priority,
@@ -49,7 +49,7 @@ pub(super) struct Waiter {
     pub(super) overtaken: u32,
     pub(super) deadline: Option<Time>,
     pub(super) since: Time,
-    /// Its entry in `LockTable::looks`.
+    /// Its entry in `LockTable::looks`, if it has one.
     pub(super) look_at: Option<Time>,
     pub(super) request: u64,
 }
@@ -75,25 +75,25 @@ impl Waiter {
         }
     }
 
-    /// It may wait for older ones.
+    /// Whether the request may wait for older transactions.
     pub(super) fn waits_for_any(&self) -> bool {
         self.alone || self.ordered
     }
 
-    /// Whether it must not wait for this lock.
+    /// Whether the request must not wait for this lock.
     fn dies_of(&self, holder: &Holder) -> bool {
         let out_of_order = self.claim.mode == LockMode::Fold && !self.ordered && holder.ordered;
         let dies = holder.txn > self.txn || out_of_order;
         !self.waits_for_any() && dies && !is_planted(Planted::YoungerWaits)
     }
 
-    /// It is not overtaken by younger ones any more.
+    /// Whether younger transactions overtake the request no more.
     fn insists(&self) -> bool {
         self.txn.urgent || self.overtaken >= OVERTAKEN_MAX
     }
 }
 
-/// What becomes of a request as things stand.
+/// What a request gets as things stand.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Grant,
@@ -107,14 +107,14 @@ impl LockTable {
         self.judge_by(waiter, arrival, self.dies_of_none(waiter))
     }
 
-    /// As [`LockTable::judge`], for one that waits: what it would die of, it died of when it came
-    /// or when that was granted.
+    /// As [`LockTable::judge`], for a request that waits: it has survived all holders of before,
+    /// and dies of a new one when that is granted.
     fn judge_again(&self, waiter: &Waiter, arrival: u64) -> Verdict {
         self.judge_by(waiter, arrival, waiter.claim.mode != LockMode::Fold)
     }
 
-    /// `any`: no holder can be one that the waiter dies of, so the first one tells that it waits.
-    /// The rows of a range that one transaction holds may be millions.
+    /// `any`: the waiter dies of no holder, so the first one settles that it waits. The rows of a
+    /// range that one transaction holds may be millions.
     fn judge_by(&self, waiter: &Waiter, arrival: u64, any: bool) -> Verdict {
         let item = waiter.item.as_item();
         let txn = waiter.txn;
@@ -152,7 +152,7 @@ impl LockTable {
                 };
                 blocked |= before;
             } else if self.is_held_up_by(other, txn.txn) {
-                // It waits for this transaction already, so nothing changes for it.
+                // That one waits for this transaction already, so nothing changes for it.
             } else if waiter.ordered {
                 blocked |= !other.ordered || other_arrival < arrival;
             } else if other.insists() && other.txn > txn {
@@ -168,8 +168,8 @@ impl LockTable {
         }
     }
 
-    /// A transaction for which a request waits: one that holds a lock in its way, or else one that
-    /// waits for it as well, and before it.
+    /// A transaction for which a request waits: one that holds a lock in its way, else one that
+    /// waits before it for the same.
     fn waited_for(&self, arrival: u64) -> TxnId {
         let waiter = &self.waiters[&arrival];
         let (item, own) = (waiter.item.as_item(), waiter.txn.txn);
@@ -409,7 +409,7 @@ impl LockTable {
         self.waiters.insert(arrival, waiter);
     }
 
-    /// Takes a waiter out of its queue. Its owner's list is left to the caller.
+    /// Takes a waiter out of its queue; the caller takes it out of its transaction's list.
     pub(super) fn dequeue(&mut self, arrival: u64) -> Waiter {
         let waiter = self
             .waiters
@@ -458,7 +458,7 @@ impl LockTable {
         }
     }
 
-    /// Takes a waiter away that is not granted what it waits for.
+    /// Removes a waiter that does not get its lock.
     pub(super) fn drop_waiter(&mut self, arrival: u64) -> Waiter {
         let waiter = self.unlist(arrival);
         self.forget_idle(waiter.txn.txn);
@@ -482,7 +482,7 @@ impl LockTable {
         waiter
     }
 
-    /// Counts that `granted` passed each waiter for the same.
+    /// Counts for each waiter of the same that `granted` has passed it.
     fn overtake(&mut self, granted: &Waiter) {
         let mut passed = Vec::new();
         let item = granted.item.as_item();
@@ -495,7 +495,7 @@ impl LockTable {
         }
     }
 
-    /// Judges each waiter anew that one of `freed` may have held up, until nothing changes.
+    /// Judges each waiter that one of `freed` may have held up, until nothing changes.
     pub(super) fn settle(&mut self, mut freed: Vec<OwnedItem>) {
         while !freed.is_empty() && !self.waiters.is_empty() {
             let mut candidates = BTreeSet::new();
@@ -548,13 +548,13 @@ impl LockTable {
         }
     }
 
-    /// Grants a waiter its lock; kills the younger ones that would now wait for it.
+    /// Grants a waiter its lock, and kills younger ones that would now wait for it.
     fn grant(&mut self, arrival: u64, freed: &mut Vec<OwnedItem>) {
         let granted = self.finish(arrival, Settled::Granted);
         self.enter(&granted, freed);
     }
 
-    /// Enters a lock that was just granted: those it passes count it, or die of it.
+    /// Enters a lock that was just granted. Waiters that it passes count that, or die of it.
     pub(super) fn enter(&mut self, granted: &Waiter, freed: &mut Vec<OwnedItem>) {
         self.hold(granted);
         if self.waiters.is_empty() {
@@ -583,8 +583,8 @@ impl LockTable {
         }
     }
 
-    /// The transaction is not alone any more: it holds a lock or has another request somewhere.
-    /// If it now waits for an older one, it dies ([`LockTable::take_events`]).
+    /// The transaction is exposed: it holds a lock or has another request on some shard. If it now
+    /// waits for an older one, it dies ([`LockTable::take_events`]).
     pub fn expose(&mut self, txn: TxnId) {
         let Some(owner) = self.owners.get(&txn) else {
             return;
@@ -610,8 +610,8 @@ impl LockTable {
         self.settle(freed);
     }
 
-    /// Ends the waits whose deadline has passed ([`Settled::TimedOut`]), and names the readers that
-    /// others have waited for ([`LockTable::take_in_the_way`]).
+    /// Ends the waits whose deadline has passed ([`Settled::TimedOut`]), and names readers for
+    /// which others have waited ([`LockTable::take_in_the_way`]).
     pub fn expire(&mut self, now: Time) {
         let mut freed = Vec::new();
         while let Some(&(at, arrival)) = self.timeouts.first() {
@@ -629,7 +629,7 @@ impl LockTable {
     }
 }
 
-/// Whose turn it is first: see the module's documentation.
+/// Rank of a waiter, the first in turn smallest: see the module's documentation.
 fn turn(arrival: u64, waiter: &Waiter) -> (u8, Reverse<Option<Priority>>, Option<Priority>, u64) {
     if waiter.insists() {
         (0, Reverse(Some(waiter.txn)), None, arrival)

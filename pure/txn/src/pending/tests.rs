@@ -1,4 +1,4 @@
-//! The order of formulas against a list of all that was ever held.
+//! The order of formulas, against a list of all formulas ever held.
 
 use super::*;
 use alloc::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn txn(counter: u64) -> TxnId {
     }
 }
 
-/// Adds one to a column that names it.
+/// Adds 1 to column `column`.
 fn adds(column: u16) -> Formula {
     let op = FormulaOp::Add(Datum::Int(1));
     Formula(Vec::from([ColumnFormula {
@@ -27,14 +27,14 @@ fn adds(column: u16) -> Formula {
 #[derive(Default)]
 struct Listed {
     low: u64,
-    /// Its commit timestamp, drawn by its coordinator, of which the rows hear later.
+    /// Commit timestamp, drawn by its coordinator; the rows are told later.
     drawn: Option<u64>,
     decided: Option<u64>,
-    /// Formulas that are not applied: row, how often it adds, whether it is withdrawn.
+    /// Formulas that are not applied: row, number of additions, whether withdrawn.
     rows: Vec<(u8, usize, bool)>,
 }
 
-/// What was held, the dumb way.
+/// All that was held, as a list.
 #[derive(Default)]
 struct Model {
     txns: BTreeMap<u64, Listed>,
@@ -51,7 +51,7 @@ impl Model {
         })
     }
 
-    /// The smallest decided one, unless an undecided one may come below it.
+    /// The smallest decided formula, unless an undecided one may come below it.
     fn next(&self, row: u8) -> Next {
         let first = self
             .on(row)
@@ -94,7 +94,7 @@ impl Both {
             .hold(txn(counter), &row, adds(row.into()), Ts(low), note);
     }
 
-    /// The coordinator draws a timestamp: nothing more comes for the transaction.
+    /// The coordinator draws a timestamp: no more formulas come for the transaction.
     fn draw(&mut self, counter: u64) {
         self.clock += 1;
         let commit_ts = self.clock;
@@ -103,7 +103,7 @@ impl Both {
         }
     }
 
-    /// The rows hear of the decision. Those that the transaction has withdrawn have left before.
+    /// The rows are told the decision. Withdrawn formulas have left before.
     fn decide(&mut self, counter: u64) {
         let Some(listed) = self.model.txns.get_mut(&counter) else {
             assert!(self.pendings.decide(txn(counter), Ts(1)).is_empty());
@@ -129,7 +129,7 @@ impl Both {
         assert!(self.pendings.decide(txn(counter), Ts(1)).is_empty());
     }
 
-    /// Applies what can be applied to a row.
+    /// Applies what can be applied on a row.
     fn apply(&mut self, row: u8) {
         loop {
             let next = self.pendings.next(&row);

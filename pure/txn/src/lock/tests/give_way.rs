@@ -3,7 +3,7 @@
 use super::*;
 
 impl Table {
-    /// Readers in the way, what they have locked, and who waits for it.
+    /// Readers in the way, the keys that they have locked, and the writers that wait.
     fn named(&mut self) -> String {
         let named = self.0.take_in_the_way().into_iter().map(|named| {
             let key = String::from_utf8_lossy(&named.key.bytes);
@@ -52,7 +52,7 @@ fn only_shared_locks_are_in_the_way_and_only_of_writers() {
     assert_eq!(t.ask(4, "e", X, false), Acquired::Waiting);
     t.0.expire(Time(GIVE_WAY_US));
     assert_eq!(t.named(), "6 has b, 2 waits; 8 has e, 4 waits");
-    // Who waits for nobody any more looks for nobody.
+    // A request that waits no more looks for no reader.
     for who in 1..9 {
         t.release(who);
     }

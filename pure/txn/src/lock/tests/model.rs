@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the dumb model knows: who was granted what.
+/// The model: which locks each transaction was granted.
 #[derive(Default)]
 struct Model {
     held: BTreeMap<u64, Vec<(usize, usize, Claim)>>,
@@ -36,7 +36,7 @@ impl Model {
     }
 }
 
-/// Gives how often rows were taken together.
+/// Returns how often rows were taken together.
 fn run_model(seed: u64) -> u32 {
     const KEYS: u64 = 5;
     let mut prng = Prng::new(seed);
@@ -63,7 +63,7 @@ fn run_model(seed: u64) -> u32 {
                 next_txn += 1;
             }
         }
-        // A transaction that can act: one that does not wait. There must always be one.
+        // A transaction that does not wait, so it can act. There must always be one.
         let blocked: BTreeSet<u64> = model.waiting.values().map(|(who, _)| *who).collect();
         let able: Vec<u64> = open
             .iter()

@@ -75,7 +75,7 @@ fn whole_shard_excludes_everything() {
 }
 
 /// A transaction holds many rows of a range that another one waits for: neither its next rows nor
-/// the slices in which it gives them up look at all of them.
+/// the slices that free its rows look at all of them.
 #[test]
 fn whoever_waits_for_a_range_costs_little_however_many_rows_are_held() {
     const ROWS: u64 = 5_000;
