@@ -14,7 +14,7 @@
 //! One key is used as one thing: a list, a register or a counter. Tables share the space of keys;
 //! give each its own range.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -27,6 +27,9 @@ pub struct History {
     pub initial_counters: BTreeMap<u64, i64>,
     /// Names of keys that were not plain numbers in the text that the history was read from.
     pub key_names: BTreeMap<u64, String>,
+    /// Transactions, by index, that real time orders against the transactions outside of this set
+    /// only, and not among themselves. Not a part of the text of a history.
+    pub loose: BTreeSet<u32>,
 }
 
 /// One attempt to run one transaction.

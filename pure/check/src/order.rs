@@ -37,15 +37,26 @@ pub(crate) fn link_sessions(ledger: &Ledger<'_>, graph: &mut GraphBuilder) {
     }
 }
 
-/// Adds edges from each transaction to those that began after it had ended, through joints that
-/// stand for points in time. Two edges per transaction, one between points.
+/// Adds edges from each transaction to those that began after it had ended, but for pairs that are
+/// both loose ([`crate::History::loose`]).
 pub(crate) fn link_real_time(ledger: &Ledger<'_>, graph: &mut GraphBuilder) {
+    let loose = &ledger.history.loose;
+    let members: Vec<u32> = ledger.members().collect();
+    let (held, free): (Vec<u32>, Vec<u32>) = members.iter().partition(|txn| !loose.contains(txn));
+    link_in_time(ledger, graph, &members, held.clone());
+    if !free.is_empty() {
+        link_in_time(ledger, graph, &held, free);
+    }
+}
+
+/// Adds edges from each of the transactions `from` to those of `to` that began after it had ended,
+/// through joints that stand for points in time. Two edges per transaction, one between points.
+fn link_in_time(ledger: &Ledger<'_>, graph: &mut GraphBuilder, from: &[u32], to: Vec<u32>) {
     let begun = |txn: u32| ledger.history.txns[txn as usize].invoked;
-    let mut begins: Vec<u32> = ledger.members().collect();
+    let mut begins = to;
     begins.sort_by_key(|txn| begun(*txn));
-    let ends = begins
-        .iter()
-        .filter_map(|txn| Some((ledger.committed_by(*txn)?, *txn)));
+    let ends = from.iter();
+    let ends = ends.filter_map(|txn| Some((ledger.committed_by(*txn)?, *txn)));
     let mut ends: Vec<(u64, u32)> = ends.collect();
     ends.sort_unstable();
     let mut ends = ends.into_iter().peekable();

@@ -18,7 +18,7 @@
 //! Invariants:
 //! * a transaction has one write per key (`store::Write::then`), and sees it over every version;
 //! * a reader of a version that is not durable waits for its position ([`Seen::wait`]), also where
-//! the version lies under an own formula;
+//!   the version lies under an own formula;
 //! * a write set gets no more writes once a slice of it was frozen.
 //!
 //! Row view, write set and records know no locks: whether a transaction may use a row, and which

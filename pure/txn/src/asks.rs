@@ -6,7 +6,7 @@
 //!
 //! * [`Asks`]: each question is repeated by itself, after pauses that grow ([`Resend`]).
 //! * [`Rounds`]: news are repeated in common rounds, so that many of them for one shard travel in
-//! one message.
+//!   one message.
 //!
 //! ```text
 //! begin(number) ──take_due──> send again ──take_due──> ... ──> end(number): answered

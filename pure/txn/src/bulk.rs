@@ -10,11 +10,11 @@
 //!
 //! Invariants:
 //! * the rows stay locked until all of them are installed, and a snapshot reader of one of them
-//! that would see the transaction waits ([`Bulks::awaits`]): no reader sees a part;
+//!   that would see the transaction waits ([`Bulks::awaits`]): no reader sees a part;
 //! * the journal is kept from before the first chunk until the record that names the chunks counts
 //!   ([`JournalPort::hold`]);
 //! * a checkpoint begins while no write set is half installed ([`Bulks::make_way`]): a commit
-//! record before its start has all its rows in the store, or it stands behind the start.
+//!   record before its start has all its rows in the store, or it stands behind the start.
 //!
 //! Is not: the place of decisions. A protocol says when a transaction may freeze, is decided, and
 //! is over.

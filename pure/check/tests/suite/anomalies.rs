@@ -417,6 +417,29 @@ fn sessions_see_their_own_past() {
     );
 }
 
+/// The second writer begins when the first has ended, and a reader sees the second one alone.
+#[test]
+fn loose_transactions_are_ordered_by_the_time_of_others_only() {
+    let history = |reader_begins, loose: &[u32]| {
+        let mut history = History::new();
+        history.push(at(1, 0, 10, &[append(1, 1)]));
+        history.push(at(2, 20, 30, &[append(2, 1)]));
+        history.push(at(3, reader_begins, 40, &[list(2, &[1]), list(1, &[])]));
+        history.loose = loose.iter().copied().collect();
+        history
+    };
+    let strict = Level::StrictSerializable;
+    assert_eq!(names(&history(5, &[]), strict), ["G-single-realtime"]);
+    assert_eq!(names(&history(5, &[0, 1]), strict), [""; 0]);
+    assert_eq!(names(&history(5, &[0]), strict), ["G-single-realtime"]);
+    let missed = names(&history(15, &[0, 1]), strict);
+    assert_eq!(missed[..2], ["G-single-realtime", "stale-read-realtime"]);
+    let mut early = history(5, &[0, 1]);
+    // Seen by a reader that had ended before it began.
+    early.txns[2].completed = Some(19);
+    assert_eq!(names(&early, strict)[0], "G1c-realtime");
+}
+
 #[test]
 fn registers_go_by_the_order_of_time_where_it_counts() {
     // 1, then 2, then a read of 1: stale. Nobody read both, so only time says so.

@@ -16,7 +16,7 @@
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
 //! * a row has at most one owner; the owner table of its home names the owner, or knows the one
-//! grant under which the row is on its way;
+//!   grant under which the row is on its way;
 //! * a row is locked where its transaction runs before it is requested, and no row leaves while a
 //!   transaction of its owner has a lock on it;
 //! * a version leaves its node only when its record is durable, and a backup goes only when the
