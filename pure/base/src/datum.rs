@@ -128,16 +128,6 @@ impl Datum {
         }
     }
 
-    /// The number as a decimal, if this is a decimal or an integer.
-    #[inline]
-    pub fn as_decimal(&self) -> Option<Decimal> {
-        match self {
-            Datum::Decimal(value) => Some(*value),
-            Datum::Int(value) => Some(Decimal::from(*value)),
-            _ => None,
-        }
-    }
-
     /// The text, if this is one.
     #[inline]
     pub fn as_str(&self) -> Option<&str> {

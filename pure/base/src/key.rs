@@ -5,7 +5,7 @@
 
 mod datums;
 
-pub use datums::{decode_datum, encode_datum, skip_datum};
+pub use datums::{decode_datum, encode_datum};
 
 use crate::ids::IndexId;
 use alloc::vec::Vec;

@@ -43,7 +43,7 @@ pub use error::{SqlError, SqlState};
 pub use ids::*;
 pub use isolation::Isolation;
 pub use key::{Key, KeyRange, KeyRef, SLOT_COUNT, Slot, slot_of};
-pub use lookup::{LookupMap, LookupSet};
+pub use lookup::LookupMap;
 pub use pieces::{PieceQueue, Pieces};
 pub use placement::Placement;
 pub use planted::{Planted, is_planted, plant};

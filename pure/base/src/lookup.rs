@@ -122,9 +122,6 @@ impl<K: Eq + Hash, V> LookupMap<K, V> {
     }
 }
 
-/// A set without iteration.
-pub type LookupSet<K> = LookupMap<K, ()>;
-
 #[cfg(test)]
 mod tests {
     use super::*;

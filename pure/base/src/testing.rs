@@ -1,15 +1,13 @@
 //! Random values of every type for model tests; small ranges so that equal values meet often.
 
 use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
-use crate::{ArrayKind, Datum, Decimal, Interval, Prng, Reg, Type};
+use crate::{Datum, Decimal, Interval, Prng, Type};
 
 /// One type of every encoding, arrays of every kind.
 pub(crate) fn all_types() -> Vec<Type> {
-    let mut types = Type::SCALARS.to_vec();
-    types.extend([Type::Name, Type::Oid, Type::InternalChar, Type::Unknown]);
-    types.extend([Type::Xid, Type::Tid]);
-    types.extend(Reg::ALL.map(Type::Reg));
-    types.extend(ArrayKind::ALL.map(Type::Array));
+    let arrays = Type::elements().filter_map(Type::array_of);
+    let mut types: Vec<Type> = Type::elements().chain(arrays).collect();
+    types.push(Type::Unknown);
     types
 }
 

@@ -60,6 +60,102 @@ pub enum Type {
     Tid,
 }
 
+/// What pg_type says of a type, whatever its modifiers, and of the array of the type.
+struct Facts {
+    /// Name as error messages have it.
+    name: &'static str,
+    array_name: &'static str,
+    /// `typname`
+    catalog_name: &'static str,
+    array_catalog_name: &'static str,
+    oid: u32,
+    array_oid: u32,
+    /// `typlen`
+    length: i16,
+    /// `typcategory`
+    category: char,
+}
+
+macro_rules! facts {
+    ($name:literal $catalog_name:literal $oid:literal $array_oid:literal $length:literal
+        $category:literal) => {
+        Facts {
+            name: $name,
+            array_name: concat!($name, "[]"),
+            catalog_name: $catalog_name,
+            array_catalog_name: concat!("_", $catalog_name),
+            oid: $oid,
+            array_oid: $array_oid,
+            length: $length,
+            category: $category,
+        }
+    };
+}
+
+/// A row per type of which there are arrays: its modifier with the value that means none, name,
+/// `typname`, oid, oid of the array, `typlen`, `typcategory`. The `reg...` types are not listed.
+macro_rules! elements {
+    ($($ty:ident $(($modifier:ident = $none:expr))?: $($fact:literal)+;)*) => {
+        /// The listed types, without modifiers.
+        const ELEMENTS: &[Type] = &[$(Type::$ty $(($none))?),*];
+
+        impl Type {
+            /// For an array those of its elements.
+            fn facts(self) -> &'static Facts {
+                match self {
+                    $(Type::$ty { .. } => &facts!($($fact)+),)*
+                    Type::Reg(reg) => reg.facts(),
+                    Type::Unknown => &facts!("unknown" "unknown" 705 0 -2 'X'),
+                    Type::Array(kind) => kind.element().facts(),
+                }
+            }
+        }
+
+        impl ArrayKind {
+            /// The type of the elements, with modifier.
+            pub fn element(self) -> Type {
+                match self {
+                    $(ArrayKind::$ty $(($modifier))? => Type::$ty $(($modifier))?,)*
+                    ArrayKind::Reg(reg) => Type::Reg(reg),
+                }
+            }
+
+            /// The kind of an element type, with its modifier; `None` if there is no array of it.
+            pub fn of(element: Type) -> Option<ArrayKind> {
+                Some(match element {
+                    $(Type::$ty $(($modifier))? => ArrayKind::$ty $(($modifier))?,)*
+                    Type::Reg(reg) => ArrayKind::Reg(reg),
+                    Type::Array(_) | Type::Unknown => return None,
+                })
+            }
+        }
+    };
+}
+
+elements! {
+    Bool: "boolean" "bool" 16 1000 1 'B';
+    Bytea: "bytea" "bytea" 17 1001 -1 'U';
+    InternalChar: "\"char\"" "char" 18 1002 1 'Z';
+    Name: "name" "name" 19 1003 64 'S';
+    Int8: "bigint" "int8" 20 1016 8 'N';
+    Int2: "smallint" "int2" 21 1005 2 'N';
+    Int4: "integer" "int4" 23 1007 4 'N';
+    Text: "text" "text" 25 1009 -1 'S';
+    Oid: "oid" "oid" 26 1028 4 'N';
+    Tid: "tid" "tid" 27 1010 6 'U';
+    Xid: "xid" "xid" 28 1011 4 'U';
+    Float4: "real" "float4" 700 1021 4 'N';
+    Float8: "double precision" "float8" 701 1022 8 'N';
+    Char(length = 0): "character" "bpchar" 1042 1014 -1 'S';
+    Varchar(length = None): "character varying" "varchar" 1043 1015 -1 'S';
+    Date: "date" "date" 1082 1182 4 'D';
+    Timestamp(digits = None): "timestamp without time zone" "timestamp" 1114 1115 8 'D';
+    Timestamptz(digits = None): "timestamp with time zone" "timestamptz" 1184 1185 8 'D';
+    Interval: "interval" "interval" 1186 1187 16 'T';
+    Numeric(modifiers = None): "numeric" "numeric" 1700 1231 -1 'N';
+    Uuid: "uuid" "uuid" 2950 2951 16 'U';
+}
+
 /// What the oid of a `reg...` type stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Reg {
@@ -88,33 +184,20 @@ impl Reg {
         Reg::Role,
     ];
 
-    /// The type's name, its array's, and their identifiers in pg_type.
-    fn facts(self) -> (&'static str, &'static str, &'static str, u32, u32) {
+    fn facts(self) -> &'static Facts {
         match self {
-            Reg::Class => ("regclass", "regclass[]", "_regclass", 2205, 2210),
-            Reg::Type => ("regtype", "regtype[]", "_regtype", 2206, 2211),
-            Reg::Proc => ("regproc", "regproc[]", "_regproc", 24, 1008),
-            Reg::Procedure => (
-                "regprocedure",
-                "regprocedure[]",
-                "_regprocedure",
-                2202,
-                2207,
-            ),
-            Reg::Namespace => (
-                "regnamespace",
-                "regnamespace[]",
-                "_regnamespace",
-                4089,
-                4090,
-            ),
-            Reg::Role => ("regrole", "regrole[]", "_regrole", 4096, 4097),
+            Reg::Class => &facts!("regclass" "regclass" 2205 2210 4 'N'),
+            Reg::Type => &facts!("regtype" "regtype" 2206 2211 4 'N'),
+            Reg::Proc => &facts!("regproc" "regproc" 24 1008 4 'N'),
+            Reg::Procedure => &facts!("regprocedure" "regprocedure" 2202 2207 4 'N'),
+            Reg::Namespace => &facts!("regnamespace" "regnamespace" 4089 4090 4 'N'),
+            Reg::Role => &facts!("regrole" "regrole" 4096 4097 4 'N'),
         }
     }
 
     /// The type's name.
     pub fn name(self) -> &'static str {
-        self.facts().0
+        self.facts().name
     }
 }
 
@@ -180,140 +263,34 @@ impl Type {
         }
     }
 
+    /// The types that arrays may have, without modifiers.
+    pub fn elements() -> impl Iterator<Item = Type> {
+        let regs = Reg::ALL.into_iter().map(Type::Reg);
+        ELEMENTS.iter().copied().chain(regs)
+    }
+
     /// The type's name without modifiers, as error messages have it.
     pub fn base_name(self) -> &'static str {
         match self {
-            Type::Bool => "boolean",
-            Type::Int2 => "smallint",
-            Type::Int4 => "integer",
-            Type::Int8 => "bigint",
-            Type::Float4 => "real",
-            Type::Float8 => "double precision",
-            Type::Numeric(_) => "numeric",
-            Type::Text => "text",
-            Type::Varchar(_) => "character varying",
             Type::Char(0) => "bpchar",
-            Type::Char(_) => "character",
-            Type::Bytea => "bytea",
-            Type::Date => "date",
-            Type::Timestamp(_) => "timestamp without time zone",
-            Type::Timestamptz(_) => "timestamp with time zone",
-            Type::Uuid => "uuid",
-            Type::Interval => "interval",
-            Type::Name => "name",
-            Type::Oid => "oid",
-            Type::InternalChar => "\"char\"",
-            Type::Array(kind) => match kind {
-                ArrayKind::Bool => "boolean[]",
-                ArrayKind::Int2 => "smallint[]",
-                ArrayKind::Int4 => "integer[]",
-                ArrayKind::Int8 => "bigint[]",
-                ArrayKind::Text => "text[]",
-                ArrayKind::Name => "name[]",
-                ArrayKind::Oid => "oid[]",
-                ArrayKind::InternalChar => "\"char\"[]",
-                ArrayKind::Float8 => "double precision[]",
-                ArrayKind::Numeric(_) => "numeric[]",
-                ArrayKind::Timestamptz(_) => "timestamp with time zone[]",
-                ArrayKind::Varchar(_) => "character varying[]",
-                ArrayKind::Float4 => "real[]",
-                ArrayKind::Char(_) => "character[]",
-                ArrayKind::Bytea => "bytea[]",
-                ArrayKind::Date => "date[]",
-                ArrayKind::Timestamp(_) => "timestamp without time zone[]",
-                ArrayKind::Uuid => "uuid[]",
-                ArrayKind::Interval => "interval[]",
-                ArrayKind::Reg(reg) => reg.facts().1,
-                ArrayKind::Xid => "xid[]",
-                ArrayKind::Tid => "tid[]",
-            },
-            Type::Unknown => "unknown",
-            Type::Reg(reg) => reg.name(),
-            Type::Xid => "xid",
-            Type::Tid => "tid",
+            Type::Array(_) => self.facts().array_name,
+            _ => self.facts().name,
         }
     }
 
     /// The type's name in pg_type (`typname`), for example `int4` or `_text`.
     pub fn catalog_name(self) -> &'static str {
         match self {
-            Type::Bool => "bool",
-            Type::Int2 => "int2",
-            Type::Int4 => "int4",
-            Type::Int8 => "int8",
-            Type::Float4 => "float4",
-            Type::Float8 => "float8",
-            Type::Numeric(_) => "numeric",
-            Type::Text => "text",
-            Type::Varchar(_) => "varchar",
-            Type::Char(_) => "bpchar",
-            Type::Bytea => "bytea",
-            Type::Date => "date",
-            Type::Timestamp(_) => "timestamp",
-            Type::Timestamptz(_) => "timestamptz",
-            Type::Uuid => "uuid",
-            Type::Interval => "interval",
-            Type::Name => "name",
-            Type::Oid => "oid",
-            Type::InternalChar => "char",
-            Type::Array(kind) => match kind {
-                ArrayKind::Bool => "_bool",
-                ArrayKind::Int2 => "_int2",
-                ArrayKind::Int4 => "_int4",
-                ArrayKind::Int8 => "_int8",
-                ArrayKind::Text => "_text",
-                ArrayKind::Name => "_name",
-                ArrayKind::Oid => "_oid",
-                ArrayKind::InternalChar => "_char",
-                ArrayKind::Float8 => "_float8",
-                ArrayKind::Numeric(_) => "_numeric",
-                ArrayKind::Timestamptz(_) => "_timestamptz",
-                ArrayKind::Varchar(_) => "_varchar",
-                ArrayKind::Float4 => "_float4",
-                ArrayKind::Char(_) => "_bpchar",
-                ArrayKind::Bytea => "_bytea",
-                ArrayKind::Date => "_date",
-                ArrayKind::Timestamp(_) => "_timestamp",
-                ArrayKind::Uuid => "_uuid",
-                ArrayKind::Interval => "_interval",
-                ArrayKind::Reg(reg) => reg.facts().2,
-                ArrayKind::Xid => "_xid",
-                ArrayKind::Tid => "_tid",
-            },
-            Type::Unknown => "unknown",
-            Type::Reg(reg) => reg.name(),
-            Type::Xid => "xid",
-            Type::Tid => "tid",
+            Type::Array(_) => self.facts().array_catalog_name,
+            _ => self.facts().catalog_name,
         }
     }
 
     /// The type's identifier in pg_type.
     pub fn oid(self) -> u32 {
         match self {
-            Type::Bool => 16,
-            Type::Bytea => 17,
-            Type::InternalChar => 18,
-            Type::Name => 19,
-            Type::Int8 => 20,
-            Type::Int2 => 21,
-            Type::Int4 => 23,
-            Type::Text => 25,
-            Type::Oid => 26,
-            Type::Float4 => 700,
-            Type::Float8 => 701,
-            Type::Unknown => 705,
-            Type::Char(_) => 1042,
-            Type::Varchar(_) => 1043,
-            Type::Date => 1082,
-            Type::Timestamp(_) => 1114,
-            Type::Timestamptz(_) => 1184,
-            Type::Interval => 1186,
-            Type::Numeric(_) => 1700,
-            Type::Uuid => 2950,
-            Type::Array(kind) => kind.oid(),
-            Type::Reg(reg) => reg.facts().3,
-            Type::Tid => 27,
-            Type::Xid => 28,
+            Type::Array(_) => self.facts().array_oid,
+            _ => self.facts().oid,
         }
     }
 
@@ -321,36 +298,20 @@ impl Type {
     ///
     /// `int2vector` and `oidvector` are read as arrays.
     pub fn from_oid(oid: u32) -> Option<Type> {
-        Some(match oid {
-            16 => Type::Bool,
-            17 => Type::Bytea,
-            18 => Type::InternalChar,
-            19 => Type::Name,
-            20 => Type::Int8,
-            21 => Type::Int2,
-            22 => Type::Array(ArrayKind::Int2),
-            23 => Type::Int4,
-            25 => Type::Text,
-            26 => Type::Oid,
-            27 => Type::Tid,
-            28 => Type::Xid,
-            30 => Type::Array(ArrayKind::Oid),
-            700 => Type::Float4,
-            701 => Type::Float8,
-            705 => Type::Unknown,
-            1042 => Type::Char(0),
-            1043 => Type::Varchar(None),
-            1082 => Type::Date,
-            1114 => Type::Timestamp(None),
-            1184 => Type::Timestamptz(None),
-            1186 => Type::Interval,
-            1700 => Type::Numeric(None),
-            2950 => Type::Uuid,
-            _ => match Reg::ALL.into_iter().find(|reg| reg.facts().3 == oid) {
-                Some(reg) => Type::Reg(reg),
-                None => Type::Array(ArrayKind::ALL.into_iter().find(|kind| kind.oid() == oid)?),
-            },
-        })
+        match oid {
+            22 => Some(Type::Array(ArrayKind::Int2)),
+            30 => Some(Type::Array(ArrayKind::Oid)),
+            705 => Some(Type::Unknown),
+            _ => Type::elements()
+                .flat_map(|ty| [Some(ty), ty.array_of()])
+                .flatten()
+                .find(|ty| ty.oid() == oid),
+        }
+    }
+
+    /// The type of this `typname`, without modifiers; `None` for arrays and what is not supported.
+    pub fn named(catalog_name: &str) -> Option<Type> {
+        Type::elements().find(|ty| ty.catalog_name() == catalog_name)
     }
 
     /// The type with PostgreSQL's type modifier applied; -1 is none.
@@ -398,7 +359,10 @@ impl Type {
             Type::Char(_) => Type::Char(0),
             Type::Timestamp(_) => Type::Timestamp(None),
             Type::Timestamptz(_) => Type::Timestamptz(None),
-            Type::Array(kind) => Type::Array(kind.without_modifiers()),
+            Type::Array(kind) => {
+                let element = kind.element().without_modifiers();
+                Type::Array(ArrayKind::of(element).unwrap_or(kind))
+            }
             other => other,
         }
     }
@@ -407,36 +371,16 @@ impl Type {
     /// (`typlen` of pg_type and of the row description).
     pub fn typlen(self) -> i16 {
         match self {
-            Type::Bool | Type::InternalChar => 1,
-            Type::Int2 => 2,
-            Type::Int4 | Type::Float4 | Type::Date | Type::Oid | Type::Reg(_) | Type::Xid => 4,
-            Type::Tid => 6,
-            Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::Timestamptz(_) => 8,
-            Type::Uuid | Type::Interval => 16,
-            Type::Name => 64,
-            Type::Unknown => -2,
-            Type::Numeric(_)
-            | Type::Text
-            | Type::Varchar(_)
-            | Type::Char(_)
-            | Type::Bytea
-            | Type::Array(_) => -1,
+            Type::Array(_) => -1,
+            _ => self.facts().length,
         }
     }
 
     /// `typcategory` of pg_type.
     pub fn category(self) -> char {
         match self {
-            Type::Bool => 'B',
-            Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => 'N',
-            Type::Float4 | Type::Float8 | Type::Numeric(_) => 'N',
-            Type::Text | Type::Varchar(_) | Type::Char(_) | Type::Name => 'S',
-            Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) => 'D',
-            Type::Interval => 'T',
-            Type::InternalChar => 'Z',
-            Type::Bytea | Type::Uuid | Type::Xid | Type::Tid => 'U',
             Type::Array(_) => 'A',
-            Type::Unknown => 'X',
+            _ => self.facts().category,
         }
     }
 
@@ -487,127 +431,6 @@ impl Type {
     }
 }
 
-impl ArrayKind {
-    /// Every kind, without modifiers.
-    pub const ALL: [ArrayKind; 27] = [
-        ArrayKind::Bool,
-        ArrayKind::Int2,
-        ArrayKind::Int4,
-        ArrayKind::Int8,
-        ArrayKind::Text,
-        ArrayKind::Name,
-        ArrayKind::Oid,
-        ArrayKind::InternalChar,
-        ArrayKind::Float8,
-        ArrayKind::Numeric(None),
-        ArrayKind::Timestamptz(None),
-        ArrayKind::Varchar(None),
-        ArrayKind::Float4,
-        ArrayKind::Char(0),
-        ArrayKind::Bytea,
-        ArrayKind::Date,
-        ArrayKind::Timestamp(None),
-        ArrayKind::Uuid,
-        ArrayKind::Interval,
-        ArrayKind::Reg(Reg::Class),
-        ArrayKind::Reg(Reg::Type),
-        ArrayKind::Reg(Reg::Proc),
-        ArrayKind::Reg(Reg::Procedure),
-        ArrayKind::Reg(Reg::Namespace),
-        ArrayKind::Reg(Reg::Role),
-        ArrayKind::Xid,
-        ArrayKind::Tid,
-    ];
-
-    /// The type of the elements, with modifier.
-    pub fn element(self) -> Type {
-        match self {
-            ArrayKind::Bool => Type::Bool,
-            ArrayKind::Int2 => Type::Int2,
-            ArrayKind::Int4 => Type::Int4,
-            ArrayKind::Int8 => Type::Int8,
-            ArrayKind::Text => Type::Text,
-            ArrayKind::Name => Type::Name,
-            ArrayKind::Oid => Type::Oid,
-            ArrayKind::InternalChar => Type::InternalChar,
-            ArrayKind::Float4 => Type::Float4,
-            ArrayKind::Float8 => Type::Float8,
-            ArrayKind::Numeric(modifiers) => Type::Numeric(modifiers),
-            ArrayKind::Timestamp(digits) => Type::Timestamp(digits),
-            ArrayKind::Timestamptz(digits) => Type::Timestamptz(digits),
-            ArrayKind::Varchar(length) => Type::Varchar(length),
-            ArrayKind::Char(length) => Type::Char(length),
-            ArrayKind::Bytea => Type::Bytea,
-            ArrayKind::Date => Type::Date,
-            ArrayKind::Uuid => Type::Uuid,
-            ArrayKind::Interval => Type::Interval,
-            ArrayKind::Reg(reg) => Type::Reg(reg),
-            ArrayKind::Xid => Type::Xid,
-            ArrayKind::Tid => Type::Tid,
-        }
-    }
-
-    /// The kind of an element type, with its modifier; `None` if there is no array of it.
-    pub fn of(element: Type) -> Option<ArrayKind> {
-        Some(match element {
-            Type::Bool => ArrayKind::Bool,
-            Type::Int2 => ArrayKind::Int2,
-            Type::Int4 => ArrayKind::Int4,
-            Type::Int8 => ArrayKind::Int8,
-            Type::Float4 => ArrayKind::Float4,
-            Type::Float8 => ArrayKind::Float8,
-            Type::Numeric(modifiers) => ArrayKind::Numeric(modifiers),
-            Type::Text => ArrayKind::Text,
-            Type::Varchar(length) => ArrayKind::Varchar(length),
-            Type::Char(length) => ArrayKind::Char(length),
-            Type::Bytea => ArrayKind::Bytea,
-            Type::Date => ArrayKind::Date,
-            Type::Timestamp(digits) => ArrayKind::Timestamp(digits),
-            Type::Timestamptz(digits) => ArrayKind::Timestamptz(digits),
-            Type::Uuid => ArrayKind::Uuid,
-            Type::Interval => ArrayKind::Interval,
-            Type::Name => ArrayKind::Name,
-            Type::Oid => ArrayKind::Oid,
-            Type::InternalChar => ArrayKind::InternalChar,
-            Type::Reg(reg) => ArrayKind::Reg(reg),
-            Type::Xid => ArrayKind::Xid,
-            Type::Tid => ArrayKind::Tid,
-            Type::Array(_) | Type::Unknown => return None,
-        })
-    }
-
-    fn without_modifiers(self) -> ArrayKind {
-        ArrayKind::of(self.element().without_modifiers()).unwrap_or(self)
-    }
-
-    fn oid(self) -> u32 {
-        match self {
-            ArrayKind::Bool => 1000,
-            ArrayKind::Bytea => 1001,
-            ArrayKind::InternalChar => 1002,
-            ArrayKind::Name => 1003,
-            ArrayKind::Int2 => 1005,
-            ArrayKind::Int4 => 1007,
-            ArrayKind::Text => 1009,
-            ArrayKind::Char(_) => 1014,
-            ArrayKind::Varchar(_) => 1015,
-            ArrayKind::Int8 => 1016,
-            ArrayKind::Float4 => 1021,
-            ArrayKind::Float8 => 1022,
-            ArrayKind::Oid => 1028,
-            ArrayKind::Timestamp(_) => 1115,
-            ArrayKind::Date => 1182,
-            ArrayKind::Timestamptz(_) => 1185,
-            ArrayKind::Interval => 1187,
-            ArrayKind::Numeric(_) => 1231,
-            ArrayKind::Uuid => 2951,
-            ArrayKind::Reg(reg) => reg.facts().4,
-            ArrayKind::Tid => 1010,
-            ArrayKind::Xid => 1011,
-        }
-    }
-}
-
 /// The modifier of a timestamp: digits of a second's fraction.
 fn second_digits(typmod: i32) -> Option<u8> {
     let digits = u8::try_from(typmod).ok()?;
@@ -619,32 +442,9 @@ mod tests {
     use super::*;
 
     fn plain_types() -> Vec<Type> {
-        let mut types = vec![
-            Type::Bool,
-            Type::Int2,
-            Type::Int4,
-            Type::Int8,
-            Type::Float4,
-            Type::Float8,
-            Type::Numeric(None),
-            Type::Text,
-            Type::Varchar(None),
-            Type::Char(0),
-            Type::Bytea,
-            Type::Date,
-            Type::Timestamp(None),
-            Type::Timestamptz(None),
-            Type::Uuid,
-            Type::Interval,
-            Type::Name,
-            Type::Oid,
-            Type::InternalChar,
-            Type::Unknown,
-            Type::Xid,
-            Type::Tid,
-        ];
-        types.extend(Reg::ALL.map(Type::Reg));
-        types.extend(ArrayKind::ALL.map(Type::Array));
+        let mut types: Vec<Type> = Type::elements().collect();
+        types.extend(Type::elements().filter_map(Type::array_of));
+        types.push(Type::Unknown);
         types
     }
 
@@ -683,15 +483,16 @@ mod tests {
         assert_eq!(Type::Char(2).name(), "character(2)");
         assert_eq!(Type::Char(0).name(), "bpchar");
         assert_eq!(Type::Timestamptz(None).name(), "timestamp with time zone");
-        for kind in ArrayKind::ALL {
-            assert_eq!(Type::Array(kind).name(), Type::Array(kind).base_name());
+        for array in Type::elements().filter_map(Type::array_of) {
+            assert_eq!(array.name(), array.base_name());
         }
     }
 
     #[test]
     fn every_array_has_its_element() {
-        for kind in ArrayKind::ALL {
-            assert_eq!(ArrayKind::of(kind.element()), Some(kind));
+        assert_eq!(Type::elements().count(), 27);
+        for element in Type::elements() {
+            assert_eq!(element.array_of().and_then(Type::element), Some(element));
         }
         assert_eq!(
             Type::Varchar(Some(3)).array_of(),

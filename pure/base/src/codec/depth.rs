@@ -24,6 +24,20 @@ macro_rules! forward {
     };
 }
 
+/// As `forward`, for what may hold enums: their visitor is bounded, too.
+macro_rules! forward_bounded {
+    ($($method:ident($($arg:ident: $ty:ty),*))*) => {
+        $(fn $method<V: Visitor<'de>>(
+            self,
+            $($arg: $ty,)*
+            visitor: V,
+        ) -> Result<V::Value, D::Error> {
+            let visitor = self.around(visitor);
+            self.inner.$method($($arg,)* visitor)
+        })*
+    };
+}
+
 impl<T> Bounded<T> {
     fn around<U>(&self, inner: U) -> Bounded<U> {
         Bounded {
@@ -52,57 +66,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Bounded<D> {
         self.inner.deserialize_unit_struct(name, visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
-        self.inner.deserialize_option(visitor)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
-        self.inner.deserialize_newtype_struct(name, visitor)
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
-        self.inner.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(
-        self,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
-        self.inner.deserialize_tuple(len, visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
-        self.inner.deserialize_tuple_struct(name, len, visitor)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
-        self.inner.deserialize_map(visitor)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
-        self.inner.deserialize_struct(name, fields, visitor)
+    forward_bounded! {
+        deserialize_option()
+        deserialize_newtype_struct(name: &'static str)
+        deserialize_seq()
+        deserialize_tuple(len: usize)
+        deserialize_tuple_struct(name: &'static str, len: usize)
+        deserialize_map()
+        deserialize_struct(name: &'static str, fields: &'static [&'static str])
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

@@ -387,10 +387,5 @@ pub fn decode_datum(input: &mut &[u8], ty: Type, descending: bool) -> Result<Dat
     .datum(ty)
 }
 
-/// Moves `input` behind its first column, of type `ty`.
-pub fn skip_datum(input: &mut &[u8], ty: Type, descending: bool) -> Result<(), CodecError> {
-    decode_datum(input, ty, descending).map(|_| ())
-}
-
 #[cfg(test)]
 mod tests;

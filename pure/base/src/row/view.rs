@@ -146,12 +146,6 @@ impl<'a> RowRef<'a> {
         self.raw(i).ok()?
     }
 
-    /// Column `i` if it is text. `None` if it is NULL, missing or corrupt.
-    #[inline]
-    pub fn col_str(&self, i: usize) -> Option<&'a str> {
-        core::str::from_utf8(self.col_bytes(i)?).ok()
-    }
-
     /// Every column of a table with these column types.
     pub fn decode(&self, types: &[Type]) -> Result<Vec<Datum>, CodecError> {
         types

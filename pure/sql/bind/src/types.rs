@@ -142,39 +142,25 @@ fn unmodified(name: &str) -> Result<NamedType, SqlError> {
         "serial" | "serial4" => return Ok(NamedType::Serial(Type::Int4)),
         "bigserial" | "serial8" => return Ok(NamedType::Serial(Type::Int8)),
         "smallserial" | "serial2" => return Ok(NamedType::Serial(Type::Int2)),
-        "char" => Type::InternalChar,
-        "name" => Type::Name,
-        "oid" | "cid" => Type::Oid,
-        "xid" => Type::Xid,
-        "tid" => Type::Tid,
-        "bool" => Type::Bool,
-        "int2" => Type::Int2,
-        "int4" | "int" | "integer" => Type::Int4,
-        "int8" | "bigint" => Type::Int8,
-        "float4" => Type::Float4,
-        "float8" => Type::Float8,
-        "text" => Type::Text,
-        "bytea" => Type::Bytea,
-        "date" => Type::Date,
-        "uuid" => Type::Uuid,
-        "interval" => Type::Interval,
+        "int" | "integer" => Type::Int4,
+        "bigint" => Type::Int8,
+        "cid" => Type::Oid,
         "unknown" => Type::Unknown,
         "int2vector" => Type::Array(ArrayKind::Int2),
         "oidvector" => Type::Array(ArrayKind::Oid),
         "regoper" | "regoperator" | "regconfig" | "regdictionary" | "regcollation" | "json"
         | "jsonb" | "xml" | "money" | "inet" | "cidr" | "macaddr" | "point" | "time" | "timetz"
         | "bit" | "varbit" | "tsvector" | "tsquery" => return Err(unsupported(name)),
-        other => {
-            if let Some(reg) = Reg::ALL.into_iter().find(|reg| reg.name() == other) {
-                return Ok(NamedType::Plain(Type::Reg(reg)));
-            }
-            match other.strip_prefix('_').map(|element| custom(element, &[])) {
-                Some(Ok(NamedType::Plain(element))) => {
+        other => match (Type::named(other), other.strip_prefix('_')) {
+            (Some(plain), _) => plain,
+            (None, Some(element)) => match custom(element, &[]) {
+                Ok(NamedType::Plain(element)) => {
                     element.array_of().ok_or_else(|| undefined(name))?
                 }
                 _ => return Err(undefined(name)),
-            }
-        }
+            },
+            (None, None) => return Err(undefined(name)),
+        },
     };
     Ok(NamedType::Plain(plain))
 }

@@ -347,7 +347,7 @@ fn is_of(ty: Type, value: &Datum) -> bool {
         (Type::Int8, _) => value.as_int().is_some(),
         (Type::Oid | Type::Reg(_) | Type::Xid, _) => within(0, i64::from(u32::MAX)),
         (Type::Float4 | Type::Float8, _) => matches!(value, Datum::Float(_)),
-        (Type::Numeric(_), _) => value.as_decimal().is_some(),
+        (Type::Numeric(_), _) => matches!(value, Datum::Decimal(_) | Datum::Int(_)),
         (Type::Date, Datum::Date(days)) => {
             matches!(*days, i32::MIN | i32::MAX) || (DATE_MIN..=DATE_MAX).contains(days)
         }
