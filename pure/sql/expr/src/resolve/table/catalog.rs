@@ -1,7 +1,8 @@
 //! Signatures of the functions over the system catalog. The evaluator knows these functions by name
 //! only ([`Func::Catalog`](crate::Func::Catalog)); `pg_catalog` computes them.
 
-use base::{Reg, Type};
+use base::Reg;
+use base::Type::{self, Bool, Int2, Int4, Int8, Name, Oid, Text};
 
 /// What a function takes and gives.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,38 +17,18 @@ pub struct Signature {
     pub returns: Type,
 }
 
+const REGCLASS: Type = Type::Reg(Reg::Class);
+const REGTYPE: Type = Type::Reg(Reg::Type);
+const REGPROC: Type = Type::Reg(Reg::Proc);
+const REGPROCEDURE: Type = Type::Reg(Reg::Procedure);
+const REGNAMESPACE: Type = Type::Reg(Reg::Namespace);
+const REGROLE: Type = Type::Reg(Reg::Role);
+const TIMESTAMPTZ: Type = Type::Timestamptz(None);
+
 /// Argument types in parentheses as a slice.
 macro_rules! types {
     (($($arg:ident),*)) => {
-        &[$(ty!($arg)),*]
-    };
-}
-
-/// A type by the name of its variant; `reg...` types by their own.
-macro_rules! ty {
-    (Timestamptz) => {
-        Type::Timestamptz(None)
-    };
-    (Regclass) => {
-        Type::Reg(Reg::Class)
-    };
-    (Regtype) => {
-        Type::Reg(Reg::Type)
-    };
-    (Regproc) => {
-        Type::Reg(Reg::Proc)
-    };
-    (Regprocedure) => {
-        Type::Reg(Reg::Procedure)
-    };
-    (Regnamespace) => {
-        Type::Reg(Reg::Namespace)
-    };
-    (Regrole) => {
-        Type::Reg(Reg::Role)
-    };
-    ($plain:ident) => {
-        Type::$plain
+        &[$($arg),*]
     };
 }
 
@@ -58,13 +39,12 @@ macro_rules! signatures {
             name: $name,
             args: types!($args),
             required: $required,
-            returns: ty!($returns),
+            returns: $returns,
         },)+)*]
     };
 }
 
 /// All functions. A name may occur more than once; the first whose arguments fit wins.
-#[rustfmt::skip] // a table
 pub static SIGNATURES: &[Signature] = signatures! {
     "format_type" => (Oid, Int4) 2 Text;
     "pg_get_userbyid" => (Oid) 1 Name;
@@ -88,12 +68,12 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "pg_encoding_to_char" => (Int4) 1 Name;
     "pg_char_to_encoding" => (Name) 1 Int4;
     "pg_client_encoding" "getdatabaseencoding" => () 0 Name;
-    "pg_table_size" "pg_total_relation_size" "pg_indexes_size" => (Regclass) 1 Int8;
-    "pg_relation_size" => (Regclass, Text) 1 Int8;
+    "pg_table_size" "pg_total_relation_size" "pg_indexes_size" => (REGCLASS) 1 Int8;
+    "pg_relation_size" => (REGCLASS, Text) 1 Int8;
     "pg_database_size" => (Oid) 1 Int8;
     "pg_database_size" => (Name) 1 Int8;
     "pg_size_pretty" => (Int8) 1 Text;
-    "pg_relation_filenode" => (Regclass) 1 Oid;
+    "pg_relation_filenode" => (REGCLASS) 1 Oid;
     "has_table_privilege" "has_sequence_privilege" "has_database_privilege"
     "has_schema_privilege" "has_function_privilege" "has_language_privilege"
     "has_tablespace_privilege" "has_type_privilege" "has_any_column_privilege" "pg_has_role"
@@ -113,35 +93,35 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "has_column_privilege" => (Oid, Int2, Text) 3 Bool;
     "has_column_privilege" => (Oid, Text, Text) 3 Bool;
     "has_column_privilege" => (Text, Text, Text) 3 Bool;
-    "to_regclass" "regclassin" => (Text) 1 Regclass;
-    "regclassout" => (Regclass) 1 Text;
-    "to_regtype" "regtypein" => (Text) 1 Regtype;
-    "regtypeout" => (Regtype) 1 Text;
-    "to_regnamespace" "regnamespacein" => (Text) 1 Regnamespace;
-    "regnamespaceout" => (Regnamespace) 1 Text;
-    "to_regproc" "regprocin" => (Text) 1 Regproc;
-    "regprocout" => (Regproc) 1 Text;
-    "to_regprocedure" "regprocedurein" => (Text) 1 Regprocedure;
-    "regprocedureout" => (Regprocedure) 1 Text;
-    "to_regrole" "regrolein" => (Text) 1 Regrole;
-    "regroleout" => (Regrole) 1 Text;
+    "to_regclass" "regclassin" => (Text) 1 REGCLASS;
+    "regclassout" => (REGCLASS) 1 Text;
+    "to_regtype" "regtypein" => (Text) 1 REGTYPE;
+    "regtypeout" => (REGTYPE) 1 Text;
+    "to_regnamespace" "regnamespacein" => (Text) 1 REGNAMESPACE;
+    "regnamespaceout" => (REGNAMESPACE) 1 Text;
+    "to_regproc" "regprocin" => (Text) 1 REGPROC;
+    "regprocout" => (REGPROC) 1 Text;
+    "to_regprocedure" "regprocedurein" => (Text) 1 REGPROCEDURE;
+    "regprocedureout" => (REGPROCEDURE) 1 Text;
+    "to_regrole" "regrolein" => (Text) 1 REGROLE;
+    "regroleout" => (REGROLE) 1 Text;
     "pg_is_in_recovery" "pg_is_wal_replay_paused" => () 0 Bool;
-    "pg_postmaster_start_time" "pg_conf_load_time" => () 0 Timestamptz;
+    "pg_postmaster_start_time" "pg_conf_load_time" => () 0 TIMESTAMPTZ;
     "pg_my_temp_schema" => () 0 Oid;
     "pg_is_other_temp_schema" => (Oid) 1 Bool;
-    "pg_relation_is_publishable" => (Regclass) 1 Bool;
-    "pg_relation_is_updatable" => (Regclass, Bool) 2 Int4;
-    "pg_column_is_updatable" => (Regclass, Int2, Bool) 3 Bool;
-    "pg_sequence_last_value" => (Regclass) 1 Int8;
+    "pg_relation_is_publishable" => (REGCLASS) 1 Bool;
+    "pg_relation_is_updatable" => (REGCLASS, Bool) 2 Int4;
+    "pg_column_is_updatable" => (REGCLASS, Int2, Bool) 3 Bool;
+    "pg_sequence_last_value" => (REGCLASS) 1 Int8;
     "txid_current" "pg_current_xact_id" => () 0 Int8;
     "pg_stat_get_numscans" "pg_stat_get_tuples_returned" "pg_stat_get_tuples_fetched"
     "pg_stat_get_tuples_inserted" "pg_stat_get_tuples_updated" "pg_stat_get_tuples_deleted"
     "pg_stat_get_live_tuples" "pg_stat_get_dead_tuples" "pg_stat_get_blocks_fetched"
     "pg_stat_get_blocks_hit" "pg_stat_get_db_xact_commit" "pg_stat_get_db_xact_rollback"
         => (Oid) 1 Int8;
-    "trellis_shard_of" => (Regclass, Text, Text, Text, Text) 2 Text;
-    "trellis_node_of" => (Regclass, Text, Text, Text, Text) 2 Int4;
-    "pg_index_column_has_property" => (Regclass, Int4, Text) 3 Bool;
-    "pg_index_has_property" => (Regclass, Text) 2 Bool;
+    "trellis_shard_of" => (REGCLASS, Text, Text, Text, Text) 2 Text;
+    "trellis_node_of" => (REGCLASS, Text, Text, Text, Text) 2 Int4;
+    "pg_index_column_has_property" => (REGCLASS, Int4, Text) 3 Bool;
+    "pg_index_has_property" => (REGCLASS, Text) 2 Bool;
     "pg_indexam_has_property" => (Oid, Text) 2 Bool;
 };

@@ -3,225 +3,41 @@
 use super::*;
 use functions::DateFunc;
 
-const fn d(name: &'static str, args: &'static [Arg], ret: Type, func: DateFunc) -> Entry {
-    f(name, args, ret, Func::Date(func))
-}
-
-const fn c(args: &'static [Arg], from: Type) -> Entry {
-    f("to_char", args, Type::Text, Func::ToChar(from))
-}
-
-/// Entries of this family.
-pub(super) static TABLE: &[Entry] = &[
-    d("extract", &[TXT, DATE], NUMERIC, DateFunc::Extract),
-    d("extract", &[TXT, TS], NUMERIC, DateFunc::Extract),
-    d("extract", &[TXT, TSTZ], NUMERIC, DateFunc::ExtractZoned),
-    d("extract", &[TXT, SPAN], NUMERIC, DateFunc::Extract),
-    d("date_part", &[TXT, DATE], Type::Float8, DateFunc::Extract),
-    d("date_part", &[TXT, TS], Type::Float8, DateFunc::Extract),
-    d(
-        "date_part",
-        &[TXT, TSTZ],
-        Type::Float8,
-        DateFunc::ExtractZoned,
-    ),
-    d("date_part", &[TXT, SPAN], Type::Float8, DateFunc::Extract),
-    d(
-        "date_trunc",
-        &[TXT, TS],
-        Type::Timestamp(None),
-        DateFunc::Trunc,
-    ),
-    d(
-        "date_trunc",
-        &[TXT, TSTZ],
-        Type::Timestamptz(None),
-        DateFunc::Trunc,
-    ),
-    d("date_trunc", &[TXT, SPAN], Type::Interval, DateFunc::Trunc),
-    d(
-        "date_bin",
-        &[SPAN, TS, TS],
-        Type::Timestamp(None),
-        DateFunc::Bin,
-    ),
-    d(
-        "date_bin",
-        &[SPAN, TSTZ, TSTZ],
-        Type::Timestamptz(None),
-        DateFunc::Bin,
-    ),
-    d("age", &[TS, TS], Type::Interval, DateFunc::Age),
-    d("age", &[TSTZ, TSTZ], Type::Interval, DateFunc::Age),
-    d("make_date", &[I4, I4, I4], Type::Date, DateFunc::MakeDate),
-    d(
-        "make_timestamp",
-        &[I4, I4, I4, I4, I4, F8],
-        Type::Timestamp(None),
-        DateFunc::MakeTimestamp,
-    ),
-    d(
-        "make_timestamptz",
-        &[I4, I4, I4, I4, I4, F8],
-        Type::Timestamptz(None),
-        DateFunc::MakeTimestamp,
-    ),
-    d("make_interval", &[], Type::Interval, DateFunc::MakeInterval),
-    d(
-        "make_interval",
-        &[I4],
-        Type::Interval,
-        DateFunc::MakeInterval,
-    ),
-    d(
-        "make_interval",
-        &[I4, I4],
-        Type::Interval,
-        DateFunc::MakeInterval,
-    ),
-    d(
-        "make_interval",
-        &[I4, I4, I4],
-        Type::Interval,
-        DateFunc::MakeInterval,
-    ),
-    d(
-        "make_interval",
-        &[I4, I4, I4, I4],
-        Type::Interval,
-        DateFunc::MakeInterval,
-    ),
-    d(
-        "make_interval",
-        &[I4, I4, I4, I4, I4],
-        Type::Interval,
-        DateFunc::MakeInterval,
-    ),
-    d(
-        "make_interval",
-        &[I4, I4, I4, I4, I4, I4],
-        Type::Interval,
-        DateFunc::MakeInterval,
-    ),
-    d(
-        "make_interval",
-        &[I4, I4, I4, I4, I4, I4, F8],
-        Type::Interval,
-        DateFunc::MakeInterval,
-    ),
-    d(
-        "to_timestamp",
-        &[F8],
-        Type::Timestamptz(None),
-        DateFunc::ToTimestampEpoch,
-    ),
-    d(
-        "to_timestamp",
-        &[TXT, TXT],
-        Type::Timestamptz(None),
-        DateFunc::ToTimestamp,
-    ),
-    d("to_date", &[TXT, TXT], Type::Date, DateFunc::ToDate),
-    d(
-        "justify_days",
-        &[SPAN],
-        Type::Interval,
-        DateFunc::JustifyDays,
-    ),
-    d(
-        "justify_hours",
-        &[SPAN],
-        Type::Interval,
-        DateFunc::JustifyHours,
-    ),
-    d(
-        "justify_interval",
-        &[SPAN],
-        Type::Interval,
-        DateFunc::JustifyInterval,
-    ),
-    d("isfinite", &[DATE], Type::Bool, DateFunc::IsFinite),
-    d("isfinite", &[TS], Type::Bool, DateFunc::IsFinite),
-    d("isfinite", &[TSTZ], Type::Bool, DateFunc::IsFinite),
-    d("isfinite", &[SPAN], Type::Bool, DateFunc::IsFinite),
-    d(
-        "timezone",
-        &[TXT, TS],
-        Type::Timestamptz(None),
-        DateFunc::AtTimeZone,
-    ),
-    d(
-        "timezone",
-        &[TXT, TSTZ],
-        Type::Timestamp(None),
-        DateFunc::AtTimeZone,
-    ),
-    d(
-        "timezone",
-        &[SPAN, TS],
-        Type::Timestamptz(None),
-        DateFunc::AtTimeZone,
-    ),
-    d(
-        "timezone",
-        &[SPAN, TSTZ],
-        Type::Timestamp(None),
-        DateFunc::AtTimeZone,
-    ),
-    d(
-        "overlaps",
-        &[TS, TS, TS, TS],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    d(
-        "overlaps",
-        &[TS, SPAN, TS, SPAN],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    d(
-        "overlaps",
-        &[TS, TS, TS, SPAN],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    d(
-        "overlaps",
-        &[TS, SPAN, TS, TS],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    d(
-        "overlaps",
-        &[TSTZ, TSTZ, TSTZ, TSTZ],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    d(
-        "overlaps",
-        &[TSTZ, SPAN, TSTZ, SPAN],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    d(
-        "overlaps",
-        &[TSTZ, TSTZ, TSTZ, SPAN],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    d(
-        "overlaps",
-        &[TSTZ, SPAN, TSTZ, TSTZ],
-        Type::Bool,
-        DateFunc::Overlaps,
-    ),
-    c(&[TS, TXT], Type::Timestamp(None)),
-    c(&[TSTZ, TXT], Type::Timestamptz(None)),
-    c(&[SPAN, TXT], Type::Interval),
-    c(&[I4, TXT], Type::Int4),
-    c(&[I8, TXT], Type::Int8),
-    c(&[F4, TXT], Type::Float4),
-    c(&[F8, TXT], Type::Float8),
-    c(&[NUM, TXT], NUMERIC),
-];
+/// Functions of this family.
+pub(super) static TABLE: &[Function] = table! {
+    "extract": Func::Date(DateFunc::Extract) => (TXT, DATE) NUM, (TXT, TS) NUM;
+    "extract": Func::Date(DateFunc::ExtractZoned) => (TXT, TSTZ) NUM;
+    "extract": Func::Date(DateFunc::Extract) => (TXT, SPAN) NUM;
+    "date_part": Func::Date(DateFunc::Extract) => (TXT, DATE) F8, (TXT, TS) F8;
+    "date_part": Func::Date(DateFunc::ExtractZoned) => (TXT, TSTZ) F8;
+    "date_part": Func::Date(DateFunc::Extract) => (TXT, SPAN) F8;
+    "date_trunc": Func::Date(DateFunc::Trunc) => (TXT, TS) TS, (TXT, TSTZ) TSTZ, (TXT, SPAN) SPAN;
+    "date_bin": Func::Date(DateFunc::Bin) => (SPAN, TS, TS) TS, (SPAN, TSTZ, TSTZ) TSTZ;
+    "age": Func::Date(DateFunc::Age) => (TS, TS) SPAN, (TSTZ, TSTZ) SPAN;
+    "make_date": Func::Date(DateFunc::MakeDate) => (I4, I4, I4) DATE;
+    "make_timestamp": Func::Date(DateFunc::MakeTimestamp) => (I4, I4, I4, I4, I4, F8) TS;
+    "make_timestamptz": Func::Date(DateFunc::MakeTimestamp) => (I4, I4, I4, I4, I4, F8) TSTZ;
+    "make_interval": Func::Date(DateFunc::MakeInterval) => () SPAN, (I4) SPAN, (I4, I4) SPAN,
+        (I4, I4, I4) SPAN, (I4, I4, I4, I4) SPAN, (I4, I4, I4, I4, I4) SPAN,
+        (I4, I4, I4, I4, I4, I4) SPAN, (I4, I4, I4, I4, I4, I4, F8) SPAN;
+    "to_timestamp": Func::Date(DateFunc::ToTimestampEpoch) => (F8) TSTZ;
+    "to_timestamp": Func::Date(DateFunc::ToTimestamp) => (TXT, TXT) TSTZ;
+    "to_date": Func::Date(DateFunc::ToDate) => (TXT, TXT) DATE;
+    "justify_days": Func::Date(DateFunc::JustifyDays) => (SPAN) SPAN;
+    "justify_hours": Func::Date(DateFunc::JustifyHours) => (SPAN) SPAN;
+    "justify_interval": Func::Date(DateFunc::JustifyInterval) => (SPAN) SPAN;
+    "isfinite": Func::Date(DateFunc::IsFinite) => (DATE) BOOL, (TS) BOOL, (TSTZ) BOOL, (SPAN) BOOL;
+    "timezone": Func::Date(DateFunc::AtTimeZone) => (TXT, TS) TSTZ, (TXT, TSTZ) TS, (SPAN, TS) TSTZ,
+        (SPAN, TSTZ) TS;
+    "overlaps": Func::Date(DateFunc::Overlaps) => (TS, TS, TS, TS) BOOL, (TS, SPAN, TS, SPAN) BOOL,
+        (TS, TS, TS, SPAN) BOOL, (TS, SPAN, TS, TS) BOOL, (TSTZ, TSTZ, TSTZ, TSTZ) BOOL,
+        (TSTZ, SPAN, TSTZ, SPAN) BOOL, (TSTZ, TSTZ, TSTZ, SPAN) BOOL, (TSTZ, SPAN, TSTZ, TSTZ) BOOL;
+    "to_char": Func::ToChar(Type::Timestamp(None)) => (TS, TXT) TXT;
+    "to_char": Func::ToChar(Type::Timestamptz(None)) => (TSTZ, TXT) TXT;
+    "to_char": Func::ToChar(Type::Interval) => (SPAN, TXT) TXT;
+    "to_char": Func::ToChar(Type::Int4) => (I4, TXT) TXT;
+    "to_char": Func::ToChar(Type::Int8) => (I8, TXT) TXT;
+    "to_char": Func::ToChar(Type::Float4) => (F4, TXT) TXT;
+    "to_char": Func::ToChar(Type::Float8) => (F8, TXT) TXT;
+    "to_char": Func::ToChar(Type::Numeric(None)) => (NUM, TXT) TXT;
+};

@@ -51,11 +51,13 @@ const PREFIX: [&str; 6] = ["-", "+", "@", "~", "|/", "||/"];
 
 /// All scalar functions and operators, but those that look into the catalog.
 pub fn listing() -> Vec<Listed> {
-    let tables: [&'static [Entry]; 4] = [number::TABLE, text::TABLE, date::TABLE, session::TABLE];
-    let functions = tables.into_iter().flatten();
-    let mut all: Vec<Listed> = functions
-        .map(|entry| listed(entry.name, Form::Function, entry))
-        .collect();
+    let mut all = Vec::new();
+    for function in plain_functions() {
+        for name in function.names {
+            let entries = function.entries();
+            all.extend(entries.map(|entry| listed(name, Form::Function, &entry)));
+        }
+    }
     for (symbols, form) in [(&INFIX[..], Form::Infix), (&PREFIX[..], Form::Prefix)] {
         for symbol in symbols {
             let entries = match form {
@@ -69,10 +71,6 @@ pub fn listing() -> Vec<Listed> {
 }
 
 fn listed(name: &'static str, form: Form, entry: &Entry) -> Listed {
-    let count = match entry.args {
-        Args::Any(args) => args.len(),
-        Args::Plain(types) => types.len(),
-    };
     let wanted = |arg| match arg {
         Arg::Is(ty) => Wanted::Is(ty),
         Arg::Padded => Wanted::Is(Type::Char(0)),
@@ -83,7 +81,9 @@ fn listed(name: &'static str, form: Form, entry: &Entry) -> Listed {
     Listed {
         name,
         form,
-        args: (0..count).map(|at| wanted(entry.arg(at))).collect(),
+        args: (0..entry.declared())
+            .map(|at| wanted(entry.arg(at)))
+            .collect(),
         variadic: entry.variadic,
         returns: match entry.ret {
             Ret::Is(ty) => Some(ty),

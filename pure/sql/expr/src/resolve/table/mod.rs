@@ -14,7 +14,7 @@ pub(super) use operator::{operators, prefix_operators};
 
 use super::super::Func;
 use base::Type;
-use base::types::{ArrayKind, Reg};
+use base::types::ArrayKind;
 
 /// What an argument may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,17 +43,70 @@ pub(super) enum Ret {
     Array,
 }
 
-/// A list of argument types.
-#[derive(Clone, Copy, Debug)]
-enum Args {
-    Any(&'static [Arg]),
-    Plain(&'static [Type]),
+/// A list of argument types and the result for it.
+#[derive(Debug)]
+struct Overload {
+    args: &'static [Arg],
+    /// The last argument may be repeated.
+    variadic: bool,
+    ret: Ret,
+}
+
+/// A function or operator under all its names, with all its argument lists.
+#[derive(Debug)]
+struct Function {
+    names: &'static [&'static str],
+    func: Func,
+    overloads: &'static [Overload],
+}
+
+impl Function {
+    /// An entry for each list of arguments.
+    fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.overloads.iter().map(|overload| Entry {
+            args: Args::Any(overload.args),
+            variadic: overload.variadic,
+            ret: overload.ret,
+            func: self.func.clone(),
+        })
+    }
+}
+
+/// Argument lists with their results: `(I4, I4) I4`. An argument after a semicolon may be repeated.
+macro_rules! overloads {
+    ($(($($arg:ident),* $(; $more:ident)?) $ret:ident),+) => {
+        &[$(Overload {
+            args: &[$($arg,)* $($more)?],
+            variadic: !<[Arg]>::is_empty(&[$($more)?]),
+            ret: returned($ret),
+        }),+]
+    };
+}
+
+/// A row per function: its names, what computes it, its argument lists with their results.
+macro_rules! table {
+    ($($($name:literal)+: $func:expr => $($overload:tt $ret:ident),+;)*) => {
+        &[$(Function {
+            names: &[$($name),+],
+            func: $func,
+            overloads: overloads!($($overload $ret),+),
+        }),*]
+    };
+}
+use {overloads, table};
+
+/// The result that an argument's name stands for.
+const fn returned(arg: Arg) -> Ret {
+    match arg {
+        Arg::Is(ty) => Ret::Is(ty),
+        Arg::AnyArray => Ret::Array,
+        _ => panic!("no type of a result"),
+    }
 }
 
 /// One function for one list of argument types.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    name: &'static str,
     args: Args,
     /// The last argument may be repeated.
     variadic: bool,
@@ -61,14 +114,25 @@ pub(super) struct Entry {
     pub(super) func: Func,
 }
 
+/// A list of argument types.
+#[derive(Clone, Copy, Debug)]
+enum Args {
+    Any(&'static [Arg]),
+    Plain(&'static [Type]),
+}
+
 impl Entry {
-    /// Whether so many arguments may be given.
-    pub(super) fn takes(&self, count: usize) -> bool {
-        let declared = match self.args {
+    /// Number of arguments, a repeated one counted once.
+    fn declared(&self) -> usize {
+        match self.args {
             Args::Any(args) => args.len(),
             Args::Plain(types) => types.len(),
-        };
-        count == declared || self.variadic && count > declared
+        }
+    }
+
+    /// Whether `count` arguments may be given.
+    pub(super) fn takes(&self, count: usize) -> bool {
+        count == self.declared() || self.variadic && count > self.declared()
     }
 
     /// Argument `i` of a call.
@@ -77,39 +141,6 @@ impl Entry {
             Args::Any(args) => args[i.min(args.len() - 1)],
             Args::Plain(types) => Arg::Is(types[i]),
         }
-    }
-}
-
-/// An entry with a fixed number of arguments.
-const fn f(name: &'static str, args: &'static [Arg], ret: Type, func: Func) -> Entry {
-    Entry {
-        name,
-        args: Args::Any(args),
-        variadic: false,
-        ret: Ret::Is(ret),
-        func,
-    }
-}
-
-/// An entry whose last argument repeats.
-const fn variadic(name: &'static str, args: &'static [Arg], ret: Type, func: Func) -> Entry {
-    Entry {
-        name,
-        args: Args::Any(args),
-        variadic: true,
-        ret: Ret::Is(ret),
-        func,
-    }
-}
-
-/// An entry with a polymorphic result.
-const fn poly(name: &'static str, args: &'static [Arg], ret: Ret, func: Func) -> Entry {
-    Entry {
-        name,
-        args: Args::Any(args),
-        variadic: false,
-        ret,
-        func,
     }
 }
 
@@ -134,25 +165,34 @@ const XID: Arg = Arg::Is(Type::Xid);
 const TID: Arg = Arg::Is(Type::Tid);
 const UUID: Arg = Arg::Is(Type::Uuid);
 const ICHAR: Arg = Arg::Is(Type::InternalChar);
+const TEXTS: Arg = Arg::Is(Type::Array(ArrayKind::Text));
+const NAMES: Arg = Arg::Is(Type::Array(ArrayKind::Name));
+const ANY: Arg = Arg::Any;
 const ELEM: Arg = Arg::AnyElement;
 const ARRAY: Arg = Arg::AnyArray;
+const OUTPUT: Arg = Arg::Output;
+const NON_ARRAY: Arg = Arg::NonArray;
 
-const NUMERIC: Type = Type::Numeric(None);
-const TEXTS: Type = Type::Array(ArrayKind::Text);
+/// All functions but those of the catalog.
+fn plain_functions() -> impl Iterator<Item = &'static Function> {
+    [number::TABLE, text::TABLE, date::TABLE, session::TABLE]
+        .into_iter()
+        .flatten()
+}
+
+/// What `all` has under a name.
+fn named(all: impl Iterator<Item = &'static Function>, name: &str) -> Vec<Entry> {
+    all.filter(|function| function.names.contains(&name))
+        .flat_map(Function::entries)
+        .collect()
+}
 
 /// All functions of a name.
 pub(super) fn functions(name: &str) -> Vec<Entry> {
-    let tables: [&'static [Entry]; 4] = [number::TABLE, text::TABLE, date::TABLE, session::TABLE];
-    let mut found: Vec<Entry> = tables
-        .into_iter()
-        .flatten()
-        .filter(|entry| entry.name == name)
-        .cloned()
-        .collect();
+    let mut found = named(plain_functions(), name);
     for signature in SIGNATURES.iter().filter(|signature| signature.name == name) {
         for count in signature.required..=signature.args.len() {
             found.push(Entry {
-                name: signature.name,
                 args: Args::Plain(&signature.args[..count]),
                 variadic: false,
                 ret: Ret::Is(signature.returns),
@@ -163,36 +203,13 @@ pub(super) fn functions(name: &str) -> Vec<Entry> {
     found
 }
 
-/// All functions but those of the catalog.
+/// The entries of all functions but those of the catalog.
 #[cfg(test)]
 pub(super) fn all() -> Vec<Entry> {
-    let tables: [&'static [Entry]; 4] = [number::TABLE, text::TABLE, date::TABLE, session::TABLE];
-    tables.into_iter().flatten().cloned().collect()
+    plain_functions().flat_map(Function::entries).collect()
 }
 
 /// The type of a name that may be called like a function.
 pub(super) fn type_named(name: &str) -> Option<Type> {
-    Some(match name {
-        "bool" => Type::Bool,
-        "int2" => Type::Int2,
-        "int4" => Type::Int4,
-        "int8" => Type::Int8,
-        "float4" => Type::Float4,
-        "float8" => Type::Float8,
-        "numeric" => NUMERIC,
-        "text" => Type::Text,
-        "varchar" => Type::Varchar(None),
-        "bpchar" => Type::Char(0),
-        "bytea" => Type::Bytea,
-        "date" => Type::Date,
-        "timestamp" => Type::Timestamp(None),
-        "timestamptz" => Type::Timestamptz(None),
-        "interval" => Type::Interval,
-        "uuid" => Type::Uuid,
-        "name" => Type::Name,
-        "oid" => Type::Oid,
-        "xid" => Type::Xid,
-        "tid" => Type::Tid,
-        _ => Type::Reg(Reg::ALL.into_iter().find(|reg| reg.name() == name)?),
-    })
+    Type::named(name).filter(|ty| *ty != Type::InternalChar)
 }

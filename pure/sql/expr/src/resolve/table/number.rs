@@ -3,100 +3,44 @@
 use super::*;
 use functions::FloatFunc;
 
-/// Entries of this family.
-pub(super) static TABLE: &[Entry] = &[
-    f("abs", &[I2], Type::Int2, Func::Abs),
-    f("abs", &[I4], Type::Int4, Func::Abs),
-    f("abs", &[I8], Type::Int8, Func::Abs),
-    f("abs", &[F4], Type::Float4, Func::Abs),
-    f("abs", &[F8], Type::Float8, Func::Abs),
-    f("abs", &[NUM], NUMERIC, Func::Abs),
-    f("round", &[F8], Type::Float8, Func::Round),
-    f("round", &[NUM], NUMERIC, Func::Round),
-    f("round", &[NUM, I4], NUMERIC, Func::Round),
-    f("trunc", &[F8], Type::Float8, Func::Trunc),
-    f("trunc", &[NUM], NUMERIC, Func::Trunc),
-    f("trunc", &[NUM, I4], NUMERIC, Func::Trunc),
-    f("ceil", &[F8], Type::Float8, Func::Ceil),
-    f("ceil", &[NUM], NUMERIC, Func::Ceil),
-    f("ceiling", &[F8], Type::Float8, Func::Ceil),
-    f("ceiling", &[NUM], NUMERIC, Func::Ceil),
-    f("floor", &[F8], Type::Float8, Func::Floor),
-    f("floor", &[NUM], NUMERIC, Func::Floor),
-    f("sign", &[F8], Type::Float8, Func::Sign),
-    f("sign", &[NUM], NUMERIC, Func::Sign),
-    f("sqrt", &[F8], Type::Float8, Func::Sqrt),
-    f("sqrt", &[NUM], NUMERIC, Func::Sqrt),
-    f("cbrt", &[F8], Type::Float8, Func::Cbrt),
-    f("exp", &[F8], Type::Float8, Func::Exp),
-    f("exp", &[NUM], NUMERIC, Func::Exp),
-    f("ln", &[F8], Type::Float8, Func::Ln),
-    f("ln", &[NUM], NUMERIC, Func::Ln),
-    f("log", &[F8], Type::Float8, Func::Log),
-    f("log", &[NUM], NUMERIC, Func::Log),
-    f("log", &[NUM, NUM], NUMERIC, Func::Log),
-    f("log10", &[F8], Type::Float8, Func::Log),
-    f("log10", &[NUM], NUMERIC, Func::Log),
-    f("power", &[F8, F8], Type::Float8, Func::Pow),
-    f("power", &[NUM, NUM], NUMERIC, Func::Pow),
-    f("pow", &[F8, F8], Type::Float8, Func::Pow),
-    f("pow", &[NUM, NUM], NUMERIC, Func::Pow),
-    f("mod", &[I2, I2], Type::Int2, Func::Rem),
-    f("mod", &[I4, I4], Type::Int4, Func::Rem),
-    f("mod", &[I8, I8], Type::Int8, Func::Rem),
-    f("mod", &[NUM, NUM], NUMERIC, Func::Rem),
-    f("div", &[NUM, NUM], NUMERIC, Func::DivTrunc),
-    f("gcd", &[I4, I4], Type::Int4, Func::Gcd),
-    f("gcd", &[I8, I8], Type::Int8, Func::Gcd),
-    f("gcd", &[NUM, NUM], NUMERIC, Func::Gcd),
-    f("lcm", &[I4, I4], Type::Int4, Func::Lcm),
-    f("lcm", &[I8, I8], Type::Int8, Func::Lcm),
-    f("lcm", &[NUM, NUM], NUMERIC, Func::Lcm),
-    f("factorial", &[I8], NUMERIC, Func::Factorial),
-    f("scale", &[NUM], Type::Int4, Func::Scale),
-    f("min_scale", &[NUM], Type::Int4, Func::MinScale),
-    f("trim_scale", &[NUM], NUMERIC, Func::TrimScale),
-    f(
-        "width_bucket",
-        &[F8, F8, F8, I4],
-        Type::Int4,
-        Func::WidthBucket,
-    ),
-    f(
-        "width_bucket",
-        &[NUM, NUM, NUM, I4],
-        Type::Int4,
-        Func::WidthBucket,
-    ),
-    f(
-        "degrees",
-        &[F8],
-        Type::Float8,
-        Func::Float(FloatFunc::Degrees),
-    ),
-    f(
-        "radians",
-        &[F8],
-        Type::Float8,
-        Func::Float(FloatFunc::Radians),
-    ),
-    f("sin", &[F8], Type::Float8, Func::Float(FloatFunc::Sin)),
-    f("cos", &[F8], Type::Float8, Func::Float(FloatFunc::Cos)),
-    f("tan", &[F8], Type::Float8, Func::Float(FloatFunc::Tan)),
-    f("cot", &[F8], Type::Float8, Func::Float(FloatFunc::Cot)),
-    f("asin", &[F8], Type::Float8, Func::Float(FloatFunc::Asin)),
-    f("acos", &[F8], Type::Float8, Func::Float(FloatFunc::Acos)),
-    f("atan", &[F8], Type::Float8, Func::Float(FloatFunc::Atan)),
-    f(
-        "atan2",
-        &[F8, F8],
-        Type::Float8,
-        Func::Float(FloatFunc::Atan2),
-    ),
-    f("sinh", &[F8], Type::Float8, Func::Float(FloatFunc::Sinh)),
-    f("cosh", &[F8], Type::Float8, Func::Float(FloatFunc::Cosh)),
-    f("tanh", &[F8], Type::Float8, Func::Float(FloatFunc::Tanh)),
-    f("pi", &[], Type::Float8, Func::Float(FloatFunc::Pi)),
-    variadic("num_nulls", &[Arg::Any], Type::Int4, Func::NumNulls),
-    variadic("num_nonnulls", &[Arg::Any], Type::Int4, Func::NumNonNulls),
-];
+/// Functions of this family.
+pub(super) static TABLE: &[Function] = table! {
+    "abs": Func::Abs => (I2) I2, (I4) I4, (I8) I8, (F4) F4, (F8) F8, (NUM) NUM;
+    "round": Func::Round => (F8) F8, (NUM) NUM, (NUM, I4) NUM;
+    "trunc": Func::Trunc => (F8) F8, (NUM) NUM, (NUM, I4) NUM;
+    "ceil" "ceiling": Func::Ceil => (F8) F8, (NUM) NUM;
+    "floor": Func::Floor => (F8) F8, (NUM) NUM;
+    "sign": Func::Sign => (F8) F8, (NUM) NUM;
+    "sqrt": Func::Sqrt => (F8) F8, (NUM) NUM;
+    "cbrt": Func::Cbrt => (F8) F8;
+    "exp": Func::Exp => (F8) F8, (NUM) NUM;
+    "ln": Func::Ln => (F8) F8, (NUM) NUM;
+    "log": Func::Log => (F8) F8, (NUM) NUM, (NUM, NUM) NUM;
+    "log10": Func::Log => (F8) F8, (NUM) NUM;
+    "power" "pow": Func::Pow => (F8, F8) F8, (NUM, NUM) NUM;
+    "mod": Func::Rem => (I2, I2) I2, (I4, I4) I4, (I8, I8) I8, (NUM, NUM) NUM;
+    "div": Func::DivTrunc => (NUM, NUM) NUM;
+    "gcd": Func::Gcd => (I4, I4) I4, (I8, I8) I8, (NUM, NUM) NUM;
+    "lcm": Func::Lcm => (I4, I4) I4, (I8, I8) I8, (NUM, NUM) NUM;
+    "factorial": Func::Factorial => (I8) NUM;
+    "scale": Func::Scale => (NUM) I4;
+    "min_scale": Func::MinScale => (NUM) I4;
+    "trim_scale": Func::TrimScale => (NUM) NUM;
+    "width_bucket": Func::WidthBucket => (F8, F8, F8, I4) I4, (NUM, NUM, NUM, I4) I4;
+    "degrees": Func::Float(FloatFunc::Degrees) => (F8) F8;
+    "radians": Func::Float(FloatFunc::Radians) => (F8) F8;
+    "sin": Func::Float(FloatFunc::Sin) => (F8) F8;
+    "cos": Func::Float(FloatFunc::Cos) => (F8) F8;
+    "tan": Func::Float(FloatFunc::Tan) => (F8) F8;
+    "cot": Func::Float(FloatFunc::Cot) => (F8) F8;
+    "asin": Func::Float(FloatFunc::Asin) => (F8) F8;
+    "acos": Func::Float(FloatFunc::Acos) => (F8) F8;
+    "atan": Func::Float(FloatFunc::Atan) => (F8) F8;
+    "atan2": Func::Float(FloatFunc::Atan2) => (F8, F8) F8;
+    "sinh": Func::Float(FloatFunc::Sinh) => (F8) F8;
+    "cosh": Func::Float(FloatFunc::Cosh) => (F8) F8;
+    "tanh": Func::Float(FloatFunc::Tanh) => (F8) F8;
+    "pi": Func::Float(FloatFunc::Pi) => () F8;
+    "num_nulls": Func::NumNulls => (; ANY) I4;
+    "num_nonnulls": Func::NumNonNulls => (; ANY) I4;
+};

@@ -3,90 +3,30 @@
 use super::*;
 use functions::SessionFunc;
 
-const fn s(name: &'static str, args: &'static [Arg], ret: Type, func: SessionFunc) -> Entry {
-    f(name, args, ret, Func::Session(func))
-}
-
-const NAMES: Type = Type::Array(ArrayKind::Name);
-
-/// Entries of this family.
-pub(super) static TABLE: &[Entry] = &[
-    s("now", &[], Type::Timestamptz(None), SessionFunc::TxnTime),
-    s(
-        "transaction_timestamp",
-        &[],
-        Type::Timestamptz(None),
-        SessionFunc::TxnTime,
-    ),
-    s(
-        "current_timestamp",
-        &[],
-        Type::Timestamptz(None),
-        SessionFunc::TxnTime,
-    ),
-    s(
-        "current_timestamp",
-        &[I4],
-        Type::Timestamptz(None),
-        SessionFunc::TxnTime,
-    ),
-    s(
-        "localtimestamp",
-        &[],
-        Type::Timestamp(None),
-        SessionFunc::TxnTime,
-    ),
-    s(
-        "localtimestamp",
-        &[I4],
-        Type::Timestamp(None),
-        SessionFunc::TxnTime,
-    ),
-    s("current_date", &[], Type::Date, SessionFunc::TxnTime),
-    s(
-        "statement_timestamp",
-        &[],
-        Type::Timestamptz(None),
-        SessionFunc::StatementTime,
-    ),
-    s(
-        "clock_timestamp",
-        &[],
-        Type::Timestamptz(None),
-        SessionFunc::ClockTime,
-    ),
-    s("timeofday", &[], Type::Text, SessionFunc::TimeOfDay),
-    s("random", &[], Type::Float8, SessionFunc::Random),
-    s("gen_random_uuid", &[], Type::Uuid, SessionFunc::RandomUuid),
-    s("current_user", &[], Type::Name, SessionFunc::User),
-    s("session_user", &[], Type::Name, SessionFunc::User),
-    s("current_role", &[], Type::Name, SessionFunc::User),
-    s("user", &[], Type::Name, SessionFunc::User),
-    s("getpgusername", &[], Type::Name, SessionFunc::User),
-    s("current_database", &[], Type::Name, SessionFunc::Database),
-    s("current_catalog", &[], Type::Name, SessionFunc::Database),
-    s("current_schema", &[], Type::Name, SessionFunc::Schema),
-    s("current_schemas", &[BOOL], NAMES, SessionFunc::Schemas),
-    s("version", &[], Type::Text, SessionFunc::Version),
-    s("pg_backend_pid", &[], Type::Int4, SessionFunc::Pid),
-    s("current_setting", &[TXT], Type::Text, SessionFunc::Setting),
-    s(
-        "current_setting",
-        &[TXT, BOOL],
-        Type::Text,
-        SessionFunc::Setting,
-    ),
-    s(
-        "set_config",
-        &[TXT, TXT, BOOL],
-        Type::Text,
-        SessionFunc::SetConfig,
-    ),
-    s("inet_server_addr", &[], Type::Text, SessionFunc::ServerAddr),
-    s("inet_server_port", &[], Type::Int4, SessionFunc::ServerPort),
-    s("inet_client_addr", &[], Type::Text, SessionFunc::ClientAddr),
-    s("inet_client_port", &[], Type::Int4, SessionFunc::ClientPort),
-    f("nextval", &[TXT], Type::Int8, Func::NextVal),
-    f("nextval", &[OID], Type::Int8, Func::NextVal),
-    f("pg_sleep", &[F8], Type::Text, Func::Sleep),
-];
+/// Functions of this family.
+pub(super) static TABLE: &[Function] = table! {
+    "now" "transaction_timestamp": Func::Session(SessionFunc::TxnTime) => () TSTZ;
+    "current_timestamp": Func::Session(SessionFunc::TxnTime) => () TSTZ, (I4) TSTZ;
+    "localtimestamp": Func::Session(SessionFunc::TxnTime) => () TS, (I4) TS;
+    "current_date": Func::Session(SessionFunc::TxnTime) => () DATE;
+    "statement_timestamp": Func::Session(SessionFunc::StatementTime) => () TSTZ;
+    "clock_timestamp": Func::Session(SessionFunc::ClockTime) => () TSTZ;
+    "timeofday": Func::Session(SessionFunc::TimeOfDay) => () TXT;
+    "random": Func::Session(SessionFunc::Random) => () F8;
+    "gen_random_uuid": Func::Session(SessionFunc::RandomUuid) => () UUID;
+    "current_user" "session_user" "current_role" "user" "getpgusername":
+        Func::Session(SessionFunc::User) => () NAME;
+    "current_database" "current_catalog": Func::Session(SessionFunc::Database) => () NAME;
+    "current_schema": Func::Session(SessionFunc::Schema) => () NAME;
+    "current_schemas": Func::Session(SessionFunc::Schemas) => (BOOL) NAMES;
+    "version": Func::Session(SessionFunc::Version) => () TXT;
+    "pg_backend_pid": Func::Session(SessionFunc::Pid) => () I4;
+    "current_setting": Func::Session(SessionFunc::Setting) => (TXT) TXT, (TXT, BOOL) TXT;
+    "set_config": Func::Session(SessionFunc::SetConfig) => (TXT, TXT, BOOL) TXT;
+    "inet_server_addr": Func::Session(SessionFunc::ServerAddr) => () TXT;
+    "inet_server_port": Func::Session(SessionFunc::ServerPort) => () I4;
+    "inet_client_addr": Func::Session(SessionFunc::ClientAddr) => () TXT;
+    "inet_client_port": Func::Session(SessionFunc::ClientPort) => () I4;
+    "nextval": Func::NextVal => (TXT) I8, (OID) I8;
+    "pg_sleep": Func::Sleep => (F8) TXT;
+};

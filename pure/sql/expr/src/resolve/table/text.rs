@@ -3,284 +3,76 @@
 use super::*;
 use functions::{ArrayFunc, TextFunc};
 
-const fn t(name: &'static str, args: &'static [Arg], ret: Type, func: TextFunc) -> Entry {
-    f(name, args, ret, Func::Text(func))
-}
-
-const fn a(name: &'static str, args: &'static [Arg], ret: Ret, func: ArrayFunc) -> Entry {
-    poly(name, args, ret, Func::Array(func))
-}
-
-const INT: Ret = Ret::Is(Type::Int4);
-
-/// Entries of this family.
-pub(super) static TABLE: &[Entry] = &[
-    variadic(
-        "concat",
-        &[Arg::Output],
-        Type::Text,
-        Func::Text(TextFunc::ConcatAll),
-    ),
-    variadic(
-        "concat_ws",
-        &[TXT, Arg::Output],
-        Type::Text,
-        Func::Text(TextFunc::ConcatWs),
-    ),
-    t("length", &[TXT], Type::Int4, TextFunc::Length),
-    t("length", &[CHAR], Type::Int4, TextFunc::Length),
-    t("length", &[BYTEA], Type::Int4, TextFunc::Length),
-    t("char_length", &[TXT], Type::Int4, TextFunc::Length),
-    t("char_length", &[CHAR], Type::Int4, TextFunc::Length),
-    t("character_length", &[TXT], Type::Int4, TextFunc::Length),
-    t("character_length", &[CHAR], Type::Int4, TextFunc::Length),
-    t("octet_length", &[TXT], Type::Int4, TextFunc::OctetLength),
-    t("octet_length", &[PADDED], Type::Int4, TextFunc::OctetLength),
-    t("octet_length", &[BYTEA], Type::Int4, TextFunc::OctetLength),
-    t("bit_length", &[TXT], Type::Int4, TextFunc::BitLength),
-    t("bit_length", &[BYTEA], Type::Int4, TextFunc::BitLength),
-    t("lower", &[TXT], Type::Text, TextFunc::Lower),
-    t("upper", &[TXT], Type::Text, TextFunc::Upper),
-    t("initcap", &[TXT], Type::Text, TextFunc::InitCap),
-    t("ltrim", &[TXT], Type::Text, TextFunc::TrimLeft),
-    t("ltrim", &[TXT, TXT], Type::Text, TextFunc::TrimLeft),
-    t("ltrim", &[BYTEA, BYTEA], Type::Bytea, TextFunc::TrimLeft),
-    t("rtrim", &[TXT], Type::Text, TextFunc::TrimRight),
-    t("rtrim", &[TXT, TXT], Type::Text, TextFunc::TrimRight),
-    t("rtrim", &[BYTEA, BYTEA], Type::Bytea, TextFunc::TrimRight),
-    t("btrim", &[TXT], Type::Text, TextFunc::TrimBoth),
-    t("btrim", &[TXT, TXT], Type::Text, TextFunc::TrimBoth),
-    t("btrim", &[BYTEA, BYTEA], Type::Bytea, TextFunc::TrimBoth),
-    t("substring", &[TXT, I4], Type::Text, TextFunc::Substring),
-    t("substring", &[TXT, I4, I4], Type::Text, TextFunc::Substring),
-    t(
-        "substring",
-        &[TXT, TXT],
-        Type::Text,
-        TextFunc::SubstringRegex,
-    ),
-    t("substring", &[BYTEA, I4], Type::Bytea, TextFunc::Substring),
-    t(
-        "substring",
-        &[BYTEA, I4, I4],
-        Type::Bytea,
-        TextFunc::Substring,
-    ),
-    t("substr", &[TXT, I4], Type::Text, TextFunc::Substring),
-    t("substr", &[TXT, I4, I4], Type::Text, TextFunc::Substring),
-    t("substr", &[BYTEA, I4], Type::Bytea, TextFunc::Substring),
-    t("substr", &[BYTEA, I4, I4], Type::Bytea, TextFunc::Substring),
-    t("overlay", &[TXT, TXT, I4], Type::Text, TextFunc::Overlay),
-    t(
-        "overlay",
-        &[TXT, TXT, I4, I4],
-        Type::Text,
-        TextFunc::Overlay,
-    ),
-    t("position", &[TXT, TXT], Type::Int4, TextFunc::Position),
-    t("position", &[BYTEA, BYTEA], Type::Int4, TextFunc::Position),
-    t("strpos", &[TXT, TXT], Type::Int4, TextFunc::Position),
-    t("left", &[TXT, I4], Type::Text, TextFunc::Left),
-    t("right", &[TXT, I4], Type::Text, TextFunc::Right),
-    t("lpad", &[TXT, I4], Type::Text, TextFunc::PadLeft),
-    t("lpad", &[TXT, I4, TXT], Type::Text, TextFunc::PadLeft),
-    t("rpad", &[TXT, I4], Type::Text, TextFunc::PadRight),
-    t("rpad", &[TXT, I4, TXT], Type::Text, TextFunc::PadRight),
-    t("repeat", &[TXT, I4], Type::Text, TextFunc::Repeat),
-    t("replace", &[TXT, TXT, TXT], Type::Text, TextFunc::Replace),
-    t("reverse", &[TXT], Type::Text, TextFunc::Reverse),
-    t(
-        "split_part",
-        &[TXT, TXT, I4],
-        Type::Text,
-        TextFunc::SplitPart,
-    ),
-    t("ascii", &[TXT], Type::Int4, TextFunc::Ascii),
-    t("chr", &[I4], Type::Text, TextFunc::Chr),
-    t("md5", &[TXT], Type::Text, TextFunc::Md5),
-    t("md5", &[BYTEA], Type::Text, TextFunc::Md5),
-    t(
-        "translate",
-        &[TXT, TXT, TXT],
-        Type::Text,
-        TextFunc::Translate,
-    ),
-    t("starts_with", &[TXT, TXT], Type::Bool, TextFunc::StartsWith),
-    t("to_hex", &[I4], Type::Text, TextFunc::ToHex4),
-    t("to_hex", &[I8], Type::Text, TextFunc::ToHex8),
-    t("encode", &[BYTEA, TXT], Type::Text, TextFunc::Encode),
-    t("decode", &[TXT, TXT], Type::Bytea, TextFunc::Decode),
-    t(
-        "convert_from",
-        &[BYTEA, NAME],
-        Type::Text,
-        TextFunc::ConvertFrom,
-    ),
-    t("convert_to", &[TXT, NAME], Type::Bytea, TextFunc::ConvertTo),
-    t("get_byte", &[BYTEA, I4], Type::Int4, TextFunc::GetByte),
-    t("quote_ident", &[TXT], Type::Text, TextFunc::QuoteIdent),
-    t("quote_literal", &[TXT], Type::Text, TextFunc::QuoteLiteral),
-    t(
-        "quote_literal",
-        &[Arg::Output],
-        Type::Text,
-        TextFunc::QuoteLiteral,
-    ),
-    t(
-        "quote_nullable",
-        &[TXT],
-        Type::Text,
-        TextFunc::QuoteNullable,
-    ),
-    t(
-        "quote_nullable",
-        &[Arg::Output],
-        Type::Text,
-        TextFunc::QuoteNullable,
-    ),
-    t("format", &[TXT], Type::Text, TextFunc::Format),
-    variadic(
-        "format",
-        &[TXT, Arg::Output],
-        Type::Text,
-        Func::Text(TextFunc::Format),
-    ),
-    t(
-        "regexp_replace",
-        &[TXT, TXT, TXT],
-        Type::Text,
-        TextFunc::RegexpReplace,
-    ),
-    t(
-        "regexp_replace",
-        &[TXT, TXT, TXT, TXT],
-        Type::Text,
-        TextFunc::RegexpReplace,
-    ),
-    t(
-        "regexp_replace",
-        &[TXT, TXT, TXT, I4],
-        Type::Text,
-        TextFunc::RegexpReplace,
-    ),
-    t(
-        "regexp_replace",
-        &[TXT, TXT, TXT, I4, I4],
-        Type::Text,
-        TextFunc::RegexpReplace,
-    ),
-    t(
-        "regexp_replace",
-        &[TXT, TXT, TXT, I4, I4, TXT],
-        Type::Text,
-        TextFunc::RegexpReplace,
-    ),
-    t("regexp_match", &[TXT, TXT], TEXTS, TextFunc::RegexpMatch),
-    t(
-        "regexp_match",
-        &[TXT, TXT, TXT],
-        TEXTS,
-        TextFunc::RegexpMatch,
-    ),
-    t("regexp_like", &[TXT, TXT], Type::Bool, TextFunc::RegexpLike),
-    t(
-        "regexp_like",
-        &[TXT, TXT, TXT],
-        Type::Bool,
-        TextFunc::RegexpLike,
-    ),
-    t(
-        "regexp_count",
-        &[TXT, TXT],
-        Type::Int4,
-        TextFunc::RegexpCount,
-    ),
-    t(
-        "regexp_count",
-        &[TXT, TXT, I4],
-        Type::Int4,
-        TextFunc::RegexpCount,
-    ),
-    t(
-        "regexp_count",
-        &[TXT, TXT, I4, TXT],
-        Type::Int4,
-        TextFunc::RegexpCount,
-    ),
-    t(
-        "regexp_split_to_array",
-        &[TXT, TXT],
-        TEXTS,
-        TextFunc::RegexpSplitToArray,
-    ),
-    t(
-        "regexp_split_to_array",
-        &[TXT, TXT, TXT],
-        TEXTS,
-        TextFunc::RegexpSplitToArray,
-    ),
-    t(
-        "string_to_array",
-        &[TXT, TXT],
-        TEXTS,
-        TextFunc::StringToArray,
-    ),
-    t(
-        "string_to_array",
-        &[TXT, TXT, TXT],
-        TEXTS,
-        TextFunc::StringToArray,
-    ),
-    t("like_escape", &[TXT, TXT], Type::Text, TextFunc::LikeEscape),
-    t("to_number", &[TXT, TXT], NUMERIC, TextFunc::ToNumber),
-    f(
-        "array_to_string",
-        &[ARRAY, TXT],
-        Type::Text,
-        Func::ArrayToString(Type::Text),
-    ),
-    f(
-        "array_to_string",
-        &[ARRAY, TXT, TXT],
-        Type::Text,
-        Func::ArrayToString(Type::Text),
-    ),
-    a("array_length", &[ARRAY, I4], INT, ArrayFunc::Length),
-    a("array_lower", &[ARRAY, I4], INT, ArrayFunc::Lower),
-    a("array_upper", &[ARRAY, I4], INT, ArrayFunc::Upper),
-    a("array_ndims", &[ARRAY], INT, ArrayFunc::NDims),
-    a("array_dims", &[ARRAY], Ret::Is(Type::Text), ArrayFunc::Dims),
-    a("cardinality", &[ARRAY], INT, ArrayFunc::Cardinality),
-    a(
-        "array_append",
-        &[ARRAY, ELEM],
-        Ret::Array,
-        ArrayFunc::Append,
-    ),
-    a(
-        "array_prepend",
-        &[ELEM, ARRAY],
-        Ret::Array,
-        ArrayFunc::Prepend,
-    ),
-    a("array_cat", &[ARRAY, ARRAY], Ret::Array, ArrayFunc::Cat),
-    a("array_position", &[ARRAY, ELEM], INT, ArrayFunc::Position),
-    a(
-        "array_position",
-        &[ARRAY, ELEM, I4],
-        INT,
-        ArrayFunc::Position,
-    ),
-    a(
-        "array_remove",
-        &[ARRAY, ELEM],
-        Ret::Array,
-        ArrayFunc::Remove,
-    ),
-    a(
-        "array_replace",
-        &[ARRAY, ELEM, ELEM],
-        Ret::Array,
-        ArrayFunc::Replace,
-    ),
-];
+/// Functions of this family.
+pub(super) static TABLE: &[Function] = table! {
+    "concat": Func::Text(TextFunc::ConcatAll) => (; OUTPUT) TXT;
+    "concat_ws": Func::Text(TextFunc::ConcatWs) => (TXT; OUTPUT) TXT;
+    "length": Func::Text(TextFunc::Length) => (TXT) I4, (CHAR) I4, (BYTEA) I4;
+    "char_length" "character_length": Func::Text(TextFunc::Length) => (TXT) I4, (CHAR) I4;
+    "octet_length": Func::Text(TextFunc::OctetLength) => (TXT) I4, (PADDED) I4, (BYTEA) I4;
+    "bit_length": Func::Text(TextFunc::BitLength) => (TXT) I4, (BYTEA) I4;
+    "lower": Func::Text(TextFunc::Lower) => (TXT) TXT;
+    "upper": Func::Text(TextFunc::Upper) => (TXT) TXT;
+    "initcap": Func::Text(TextFunc::InitCap) => (TXT) TXT;
+    "ltrim": Func::Text(TextFunc::TrimLeft) => (TXT) TXT, (TXT, TXT) TXT, (BYTEA, BYTEA) BYTEA;
+    "rtrim": Func::Text(TextFunc::TrimRight) => (TXT) TXT, (TXT, TXT) TXT, (BYTEA, BYTEA) BYTEA;
+    "btrim": Func::Text(TextFunc::TrimBoth) => (TXT) TXT, (TXT, TXT) TXT, (BYTEA, BYTEA) BYTEA;
+    "substring": Func::Text(TextFunc::Substring) => (TXT, I4) TXT, (TXT, I4, I4) TXT;
+    "substring": Func::Text(TextFunc::SubstringRegex) => (TXT, TXT) TXT;
+    "substring": Func::Text(TextFunc::Substring) => (BYTEA, I4) BYTEA, (BYTEA, I4, I4) BYTEA;
+    "substr": Func::Text(TextFunc::Substring) => (TXT, I4) TXT, (TXT, I4, I4) TXT,
+        (BYTEA, I4) BYTEA, (BYTEA, I4, I4) BYTEA;
+    "overlay": Func::Text(TextFunc::Overlay) => (TXT, TXT, I4) TXT, (TXT, TXT, I4, I4) TXT;
+    "position": Func::Text(TextFunc::Position) => (TXT, TXT) I4, (BYTEA, BYTEA) I4;
+    "strpos": Func::Text(TextFunc::Position) => (TXT, TXT) I4;
+    "left": Func::Text(TextFunc::Left) => (TXT, I4) TXT;
+    "right": Func::Text(TextFunc::Right) => (TXT, I4) TXT;
+    "lpad": Func::Text(TextFunc::PadLeft) => (TXT, I4) TXT, (TXT, I4, TXT) TXT;
+    "rpad": Func::Text(TextFunc::PadRight) => (TXT, I4) TXT, (TXT, I4, TXT) TXT;
+    "repeat": Func::Text(TextFunc::Repeat) => (TXT, I4) TXT;
+    "replace": Func::Text(TextFunc::Replace) => (TXT, TXT, TXT) TXT;
+    "reverse": Func::Text(TextFunc::Reverse) => (TXT) TXT;
+    "split_part": Func::Text(TextFunc::SplitPart) => (TXT, TXT, I4) TXT;
+    "ascii": Func::Text(TextFunc::Ascii) => (TXT) I4;
+    "chr": Func::Text(TextFunc::Chr) => (I4) TXT;
+    "md5": Func::Text(TextFunc::Md5) => (TXT) TXT, (BYTEA) TXT;
+    "translate": Func::Text(TextFunc::Translate) => (TXT, TXT, TXT) TXT;
+    "starts_with": Func::Text(TextFunc::StartsWith) => (TXT, TXT) BOOL;
+    "to_hex": Func::Text(TextFunc::ToHex4) => (I4) TXT;
+    "to_hex": Func::Text(TextFunc::ToHex8) => (I8) TXT;
+    "encode": Func::Text(TextFunc::Encode) => (BYTEA, TXT) TXT;
+    "decode": Func::Text(TextFunc::Decode) => (TXT, TXT) BYTEA;
+    "convert_from": Func::Text(TextFunc::ConvertFrom) => (BYTEA, NAME) TXT;
+    "convert_to": Func::Text(TextFunc::ConvertTo) => (TXT, NAME) BYTEA;
+    "get_byte": Func::Text(TextFunc::GetByte) => (BYTEA, I4) I4;
+    "quote_ident": Func::Text(TextFunc::QuoteIdent) => (TXT) TXT;
+    "quote_literal": Func::Text(TextFunc::QuoteLiteral) => (TXT) TXT, (OUTPUT) TXT;
+    "quote_nullable": Func::Text(TextFunc::QuoteNullable) => (TXT) TXT, (OUTPUT) TXT;
+    "format": Func::Text(TextFunc::Format) => (TXT) TXT, (TXT; OUTPUT) TXT;
+    "regexp_replace": Func::Text(TextFunc::RegexpReplace) => (TXT, TXT, TXT) TXT,
+        (TXT, TXT, TXT, TXT) TXT, (TXT, TXT, TXT, I4) TXT, (TXT, TXT, TXT, I4, I4) TXT,
+        (TXT, TXT, TXT, I4, I4, TXT) TXT;
+    "regexp_match": Func::Text(TextFunc::RegexpMatch) => (TXT, TXT) TEXTS, (TXT, TXT, TXT) TEXTS;
+    "regexp_like": Func::Text(TextFunc::RegexpLike) => (TXT, TXT) BOOL, (TXT, TXT, TXT) BOOL;
+    "regexp_count": Func::Text(TextFunc::RegexpCount) => (TXT, TXT) I4, (TXT, TXT, I4) I4,
+        (TXT, TXT, I4, TXT) I4;
+    "regexp_split_to_array": Func::Text(TextFunc::RegexpSplitToArray) => (TXT, TXT) TEXTS,
+        (TXT, TXT, TXT) TEXTS;
+    "string_to_array": Func::Text(TextFunc::StringToArray) => (TXT, TXT) TEXTS,
+        (TXT, TXT, TXT) TEXTS;
+    "like_escape": Func::Text(TextFunc::LikeEscape) => (TXT, TXT) TXT;
+    "to_number": Func::Text(TextFunc::ToNumber) => (TXT, TXT) NUM;
+    "array_to_string": Func::ArrayToString(Type::Text) => (ARRAY, TXT) TXT, (ARRAY, TXT, TXT) TXT;
+    "array_length": Func::Array(ArrayFunc::Length) => (ARRAY, I4) I4;
+    "array_lower": Func::Array(ArrayFunc::Lower) => (ARRAY, I4) I4;
+    "array_upper": Func::Array(ArrayFunc::Upper) => (ARRAY, I4) I4;
+    "array_ndims": Func::Array(ArrayFunc::NDims) => (ARRAY) I4;
+    "array_dims": Func::Array(ArrayFunc::Dims) => (ARRAY) TXT;
+    "cardinality": Func::Array(ArrayFunc::Cardinality) => (ARRAY) I4;
+    "array_append": Func::Array(ArrayFunc::Append) => (ARRAY, ELEM) ARRAY;
+    "array_prepend": Func::Array(ArrayFunc::Prepend) => (ELEM, ARRAY) ARRAY;
+    "array_cat": Func::Array(ArrayFunc::Cat) => (ARRAY, ARRAY) ARRAY;
+    "array_position": Func::Array(ArrayFunc::Position) => (ARRAY, ELEM) I4, (ARRAY, ELEM, I4) I4;
+    "array_remove": Func::Array(ArrayFunc::Remove) => (ARRAY, ELEM) ARRAY;
+    "array_replace": Func::Array(ArrayFunc::Replace) => (ARRAY, ELEM, ELEM) ARRAY;
+};
