@@ -37,66 +37,39 @@ pub(super) fn database(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
+/// Number and name of each role, and whether the role may do everything. The other one may
+/// nothing by itself, not even log in.
+fn both_roles<'a>(cx: &CatalogCx<'a>) -> [(u32, &'a str, bool); 2] {
+    [
+        (OWNER, cx.user, true),
+        (DATABASE_OWNER, DATABASE_OWNER_NAME, false),
+    ]
+}
+
 pub(super) fn authid(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let yes = || flag(true);
-    out.push([
-        oid(OWNER),
-        text(cx.user),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        int(-1),
-        Datum::Null,
-        Datum::Null,
-    ]);
-    let mut owner = vec![oid(DATABASE_OWNER), text(DATABASE_OWNER_NAME)];
-    // It inherits and may do nothing else by itself, log in neither.
-    owner.extend([false, true, false, false, false, false, false].map(flag));
-    owner.extend([int(-1), Datum::Null, Datum::Null]);
-    out.push(owner);
+    for (number, name, able) in both_roles(cx) {
+        let mut row = vec![oid(number), text(name)];
+        row.extend([able, true, able, able, able, able, able].map(flag));
+        row.extend([int(-1), Datum::Null, Datum::Null]);
+        out.push(row);
+    }
 }
 
 pub(super) fn roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let yes = || flag(true);
-    out.push([
-        text(cx.user),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        int(-1),
-        text("********"),
-        Datum::Null,
-        yes(),
-        Datum::Null,
-        oid(OWNER),
-    ]);
-    let mut owner = vec![text(DATABASE_OWNER_NAME)];
-    owner.extend([false, true, false, false, false, false].map(flag));
-    owner.extend([int(-1), text("********"), Datum::Null]);
-    owner.extend([flag(false), Datum::Null, oid(DATABASE_OWNER)]);
-    out.push(owner);
+    for (number, name, able) in both_roles(cx) {
+        let mut row = vec![text(name)];
+        row.extend([able, true, able, able, able, able].map(flag));
+        row.extend([int(-1), text("********"), Datum::Null]);
+        row.extend([flag(able), Datum::Null, oid(number)]);
+        out.push(row);
+    }
 }
 
 pub(super) fn user(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let yes = || flag(true);
-    out.push([
-        text(cx.user),
-        oid(OWNER),
-        yes(),
-        yes(),
-        yes(),
-        yes(),
-        text("********"),
-        Datum::Null,
-        Datum::Null,
-    ]);
+    let mut row = vec![text(cx.user), oid(OWNER)];
+    row.extend([true; 4].map(flag));
+    row.extend([text("********"), Datum::Null, Datum::Null]);
+    out.push(row);
 }
 
 pub(super) fn tablespace(_: &CatalogCx<'_>, out: &mut RowBatch) {

@@ -121,15 +121,9 @@ pub(super) fn rows(_: &CatalogCx<'_>, out: &mut RowBatch) {
             oid(proc.returns),
             array(proc.args.iter().map(|arg| oid(*arg))),
         ];
-        row.extend([
-            Datum::Null,
-            Datum::Null,
-            Datum::Null,
-            Datum::Null,
-            Datum::Null,
-        ]);
+        row.extend([const { Datum::Null }; 5]);
         row.push(text(proc.name));
-        row.extend([Datum::Null, Datum::Null, Datum::Null, Datum::Null]);
+        row.extend([const { Datum::Null }; 4]);
         out.push(row);
     }
 }

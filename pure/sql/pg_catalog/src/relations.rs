@@ -67,38 +67,27 @@ impl Class<'_> {
 pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in all() {
         let shared = matches!(table.name, "pg_database" | "pg_authid" | "pg_tablespace");
+        let (method, columns) = (
+            if table.kind == 'r' { HEAP } else { 0 },
+            table.columns.len(),
+        );
         Class {
-            oid: table.oid,
-            name: table.name,
             schema: schema_oid(table.schema),
-            method: if table.kind == 'r' { HEAP } else { 0 },
-            kind: table.kind,
-            columns: table.columns.len(),
-            checks: 0,
-            has_index: false,
-            has_triggers: false,
             is_rule: table.kind == 'v',
-            replica_identity: 'n',
             shared,
-            options: Datum::Null,
+            ..plain(table.oid, table.name, method, table.kind, columns)
         }
         .push(out);
     }
     for table in cx.tables() {
+        let columns = visible(table).count();
         Class {
-            oid: table.id.0,
-            name: &table.name,
-            schema: PUBLIC,
-            method: HEAP,
-            kind: 'r',
-            columns: visible(table).count(),
             checks: table.checks.len(),
             has_index: indexes(table).next().is_some(),
             has_triggers: !table.foreign_keys.is_empty() || !table.referenced_by.is_empty(),
-            is_rule: false,
             replica_identity: 'd',
-            shared: false,
             options: options(table),
+            ..plain(table.id.0, &table.name, HEAP, 'r', columns)
         }
         .push(out);
         for (index, _) in indexes(table) {

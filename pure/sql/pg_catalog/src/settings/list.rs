@@ -2,7 +2,9 @@
 //!
 //! Many only exist because clients, dumps and ORMs set them: of those only the default is taken.
 
-use super::{Context, Kind, SERVER_VERSION, Setting, Unit};
+use super::Kind::{self, Alias, Bool, Encoding, Enum, Real, SchemaList, Text, TimeZone};
+use super::Unit::{self, Blocks, KiB, Millis, Seconds};
+use super::{Context, SERVER_VERSION, Setting};
 
 /// Largest value of most integer settings, as in PostgreSQL.
 const INT_MAX: i64 = i32::MAX as i64;
@@ -21,6 +23,12 @@ const ISOLATION_LEVELS: &[&str] = &[
     "read uncommitted",
 ];
 
+/// When PostgreSQL plans a prepared statement anew.
+const PLAN_CACHE_MODES: &[&str] = &["auto", "force_generic_plan", "force_custom_plan"];
+
+/// A switch that cannot be off.
+const ON: &[(&str, &str)] = &[("on", "on"), ("true", "on"), ("yes", "on"), ("1", "on")];
+
 /// Text is UTF-8 everywhere. SQL_ASCII means "do not convert", which comes to the same.
 const ENCODINGS: &[(&str, &str)] = &[
     ("utf8", "UTF8"),
@@ -38,719 +46,219 @@ const DATE_STYLES: &[(&str, &str)] = &[
     ("default", "ISO, MDY"),
 ];
 
-const fn setting(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    context: Context,
-    description: &'static str,
-) -> Setting {
-    Setting {
-        name,
-        kind,
-        default,
-        context,
-        reported: false,
-        is_fixed: false,
-        description,
+/// Why the switches of PostgreSQL's planner are fixed.
+const NO_HINTS: &str = "The planner takes no hints.";
+
+/// A whole number of `unit` from `min` to `max`.
+const fn integer(min: i64, max: i64, unit: Unit) -> Kind {
+    Kind::Integer { min, max, unit }
+}
+
+/// A whole number without unit from `min` to `max`.
+const fn count(min: i64, max: i64) -> Kind {
+    integer(min, max, Unit::None)
+}
+
+impl Setting {
+    /// Only the default is taken, because only that tells the truth; the description says why.
+    const fn fixed(self) -> Setting {
+        Setting {
+            is_fixed: true,
+            ..self
+        }
+    }
+
+    /// The client is told about each change.
+    const fn reported(self) -> Setting {
+        Setting {
+            reported: true,
+            ..self
+        }
     }
 }
 
-/// A setting of which only the default is taken, because only that tells the truth; the description
-/// says why.
-const fn fixed(setting: Setting) -> Setting {
-    Setting {
-        is_fixed: true,
-        ..setting
-    }
-}
-
-/// A switch of PostgreSQL's planner.
-const fn no_hint(name: &'static str, default: &'static str) -> Setting {
-    let description = "The planner takes no hints.";
-    fixed(setting(
-        name,
-        Kind::Bool,
-        default,
-        Context::User,
-        description,
-    ))
-}
-
-/// A setting that the client is told about.
-const fn reported(setting: Setting) -> Setting {
-    Setting {
-        reported: true,
-        ..setting
-    }
+/// A row per setting: name, context, `fixed` or `reported` where it is, kind, default, description.
+macro_rules! settings {
+    ($($name:literal $context:ident $($mark:ident)?, $kind:expr, $default:expr,
+        $description:expr;)*) => {
+        &[$(Setting {
+            name: $name,
+            kind: $kind,
+            default: $default,
+            context: Context::$context,
+            reported: false,
+            is_fixed: false,
+            description: $description,
+        }$(.$mark())?),*]
+    };
 }
 
 /// Every known setting, in order of name without regard to case.
-pub const SETTINGS: &[Setting] = &[
-    reported(setting(
-        "application_name",
-        Kind::Text,
-        "",
-        Context::User,
-        "Sets the application name to be reported in statistics and logs.",
-    )),
-    fixed(setting(
-        "backslash_quote",
-        Kind::Enum(&["safe_encoding", "on", "off"]),
-        "safe_encoding",
-        Context::User,
-        "Backslashes are ordinary characters in string literals.",
-    )),
-    setting(
-        "block_size",
-        Kind::Integer {
-            min: 8192,
-            max: 8192,
-            unit: Unit::None,
-        },
-        "8192",
-        Context::Internal,
-        "Shows the size of a disk block.",
-    ),
-    setting(
-        "bytea_output",
-        Kind::Alias(&[("hex", "hex")]),
-        "hex",
-        Context::User,
-        "Sets the output format for bytea.",
-    ),
-    reported(setting(
-        "client_encoding",
-        Kind::Encoding(ENCODINGS),
-        "UTF8",
-        Context::User,
-        "Sets the client's character set encoding.",
-    )),
-    setting(
-        "client_min_messages",
-        Kind::Enum(LEVELS),
-        "notice",
-        Context::User,
-        "Sets the message levels that are sent to the client.",
-    ),
-    fixed(setting(
-        "cursor_tuple_fraction",
-        Kind::Real { min: 0.0, max: 1.0 },
-        "0.1",
-        Context::User,
-        "Cursors are planned like other queries.",
-    )),
-    setting(
-        "data_checksums",
-        Kind::Bool,
-        "on",
-        Context::Internal,
-        "Shows whether stored data is checksummed.",
-    ),
-    reported(setting(
-        "DateStyle",
-        Kind::Alias(DATE_STYLES),
-        "ISO, MDY",
-        Context::User,
-        "Sets the display format for date and time values.",
-    )),
-    fixed(setting(
-        "deadlock_timeout",
-        Kind::Integer {
-            min: 1,
-            max: INT_MAX,
-            unit: Unit::Millis,
-        },
-        "1s",
-        Context::User,
-        "Deadlocks are prevented, not looked for.",
-    )),
-    fixed(setting(
-        "debug_print_plan",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Plans are not logged: see EXPLAIN.",
-    )),
-    fixed(setting(
-        "default_statistics_target",
-        Kind::Integer {
-            min: 1,
-            max: 10000,
-            unit: Unit::None,
-        },
-        "100",
-        Context::User,
-        "Tables have no statistics of values.",
-    )),
-    fixed(setting(
-        "default_table_access_method",
-        Kind::Text,
-        "heap",
-        Context::User,
-        "Tables are kept in one way.",
-    )),
-    fixed(setting(
-        "default_tablespace",
-        Kind::Text,
-        "",
-        Context::User,
-        "There are no tablespaces.",
-    )),
-    fixed(setting(
-        "default_text_search_config",
-        Kind::Text,
-        "pg_catalog.simple",
-        Context::User,
-        "There is no text search.",
-    )),
-    fixed(setting(
-        "default_transaction_deferrable",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Transactions are not deferrable: READ ONLY ones never fail.",
-    )),
-    setting(
-        "default_transaction_isolation",
-        Kind::Enum(ISOLATION_LEVELS),
-        "serializable",
-        Context::User,
-        "Sets the isolation level of each new transaction.",
-    ),
-    reported(setting(
-        "default_transaction_read_only",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Sets the default read-only status of new transactions.",
-    )),
-    fixed(setting(
-        "effective_cache_size",
-        Kind::Integer {
-            min: 1,
-            max: INT_MAX,
-            unit: Unit::Blocks,
-        },
-        "4GB",
-        Context::User,
-        "All rows are in memory.",
-    )),
-    no_hint("enable_bitmapscan", "off"),
-    no_hint("enable_hashagg", "on"),
-    no_hint("enable_hashjoin", "on"),
-    no_hint("enable_indexonlyscan", "on"),
-    no_hint("enable_indexscan", "on"),
-    no_hint("enable_material", "off"),
-    no_hint("enable_mergejoin", "off"),
-    no_hint("enable_nestloop", "on"),
-    no_hint("enable_seqscan", "on"),
-    no_hint("enable_sort", "on"),
-    setting(
-        "escape_string_warning",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "Moot: backslashes in string literals are never escapes.",
-    ),
-    setting(
-        "extra_float_digits",
-        Kind::Integer {
-            min: 1,
-            max: 3,
-            unit: Unit::None,
-        },
-        "1",
-        Context::User,
-        "Floats are printed with as many digits as tell them apart.",
-    ),
-    setting(
-        "fsync",
-        Kind::Bool,
-        "on",
-        Context::Start,
-        "Forces the journal to disk before a commit is answered.",
-    ),
-    fixed(setting(
-        "geqo",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Orders of joins are not searched genetically.",
-    )),
-    setting(
-        "idle_in_transaction_session_timeout",
-        Kind::Integer {
-            min: 0,
-            max: INT_MAX,
-            unit: Unit::Millis,
-        },
-        "0",
-        Context::User,
-        "Ends a session that idles in a transaction for that long.",
-    ),
-    setting(
-        "idle_session_timeout",
-        Kind::Integer {
-            min: 0,
-            max: INT_MAX,
-            unit: Unit::Millis,
-        },
-        "0",
-        Context::User,
-        "Ends a session that idles outside a transaction for that long.",
-    ),
-    setting(
-        "in_doubt_timeout",
-        Kind::Integer {
-            min: 0,
-            max: INT_MAX,
-            unit: Unit::Millis,
-        },
-        "1s",
-        Context::User,
-        "Ends a statement that waits that long for a transaction in doubt.",
-    ),
-    reported(setting(
-        "in_hot_standby",
-        Kind::Bool,
-        "off",
-        Context::Internal,
-        "Shows whether the server is a read-only copy.",
-    )),
-    reported(setting(
-        "integer_datetimes",
-        Kind::Bool,
-        "on",
-        Context::Internal,
-        "Shows whether timestamps are integers.",
-    )),
-    reported(setting(
-        "IntervalStyle",
-        Kind::Alias(&[("postgres", "postgres")]),
-        "postgres",
-        Context::User,
-        "Sets the display format for interval values.",
-    )),
-    reported(setting(
-        "is_superuser",
-        Kind::Bool,
-        "on",
-        Context::Internal,
-        "Shows whether the user may do everything.",
-    )),
-    fixed(setting(
-        "jit",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Expressions are not compiled.",
-    )),
-    setting(
-        "lc_collate",
-        Kind::Text,
-        "C.UTF-8",
-        Context::Internal,
-        "Shows the order of text.",
-    ),
-    setting(
-        "lc_ctype",
-        Kind::Text,
-        "C.UTF-8",
-        Context::Internal,
-        "Shows the order of text.",
-    ),
-    fixed(setting(
-        "lc_messages",
-        Kind::Text,
-        "C",
-        Context::User,
-        "Messages are in English.",
-    )),
-    fixed(setting(
-        "lc_monetary",
-        Kind::Text,
-        "C",
-        Context::User,
-        "There is one locale.",
-    )),
-    fixed(setting(
-        "lc_numeric",
-        Kind::Text,
-        "C",
-        Context::User,
-        "There is one locale.",
-    )),
-    fixed(setting(
-        "lc_time",
-        Kind::Text,
-        "C",
-        Context::User,
-        "There is one locale.",
-    )),
-    setting(
-        "lock_timeout",
-        Kind::Integer {
-            min: 0,
-            max: INT_MAX,
-            unit: Unit::Millis,
-        },
-        "0",
-        Context::User,
-        "Ends a statement that waits that long for a lock.",
-    ),
-    fixed(setting(
-        "log_min_duration_statement",
-        Kind::Integer {
-            min: -1,
-            max: INT_MAX,
-            unit: Unit::Millis,
-        },
-        "-1",
-        Context::User,
-        "Statements are not logged.",
-    )),
-    fixed(setting(
-        "log_statement",
-        Kind::Enum(&["none", "ddl", "mod", "all"]),
-        "none",
-        Context::User,
-        "Statements are not logged.",
-    )),
-    fixed(setting(
-        "maintenance_work_mem",
-        Kind::Integer {
-            min: 1024,
-            max: INT_MAX,
-            unit: Unit::KiB,
-        },
-        "64MB",
-        Context::User,
-        "Memory is limited by the node, not by session.",
-    )),
-    setting(
-        "max_connections",
-        Kind::Integer {
-            min: 1,
-            max: 262143,
-            unit: Unit::None,
-        },
-        "1000",
-        Context::Start,
-        "Shows the largest number of connections of this node (`connections` in the cluster file).",
-    ),
-    setting(
-        "max_identifier_length",
-        Kind::Integer {
-            min: 63,
-            max: 63,
-            unit: Unit::None,
-        },
-        "63",
-        Context::Internal,
-        "Shows the largest length of an identifier in bytes.",
-    ),
-    setting(
-        "max_index_keys",
-        Kind::Integer {
-            min: 32,
-            max: 32,
-            unit: Unit::None,
-        },
-        "32",
-        Context::Internal,
-        "Shows the largest number of columns of an index.",
-    ),
-    fixed(setting(
-        "max_parallel_workers_per_gather",
-        Kind::Integer {
-            min: 0,
-            max: 1024,
-            unit: Unit::None,
-        },
-        "0",
-        Context::User,
-        "Shards work in parallel without workers of their own.",
-    )),
-    setting(
-        "max_prepared_transactions",
-        Kind::Integer {
-            min: 0,
-            max: 262143,
-            unit: Unit::None,
-        },
-        "0",
-        Context::Start,
-        "Shows that PREPARE TRANSACTION is not supported.",
-    ),
-    fixed(setting(
-        "password_encryption",
-        Kind::Enum(&["md5", "scram-sha-256"]),
-        "scram-sha-256",
-        Context::User,
-        "There are no passwords.",
-    )),
-    fixed(setting(
-        "plan_cache_mode",
-        Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]),
-        "auto",
-        Context::User,
-        "Plans are made once for all parameters.",
-    )),
-    setting(
-        "port",
-        Kind::Integer {
-            min: 1,
-            max: 65535,
-            unit: Unit::None,
-        },
-        "5432",
-        Context::Start,
-        "Shows the port of this server.",
-    ),
-    fixed(setting(
-        "quote_all_identifiers",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Names are quoted where they must be.",
-    )),
-    fixed(setting(
-        "random_page_cost",
-        Kind::Real {
-            min: 0.0,
-            max: 1e308,
-        },
-        "4",
-        Context::User,
-        "The planner counts rows, not pages.",
-    )),
-    setting(
-        "row_security",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "Moot: there are no row policies.",
-    ),
-    setting(
-        "search_path",
-        Kind::SchemaList,
-        "\"$user\", public",
-        Context::User,
-        "Names are looked up in pg_catalog and public: a list without public is refused.",
-    ),
-    fixed(setting(
-        "seq_page_cost",
-        Kind::Real {
-            min: 0.0,
-            max: 1e308,
-        },
-        "1",
-        Context::User,
-        "The planner counts rows, not pages.",
-    )),
-    reported(setting(
-        "server_encoding",
-        Kind::Text,
-        "UTF8",
-        Context::Internal,
-        "Shows the encoding of stored text.",
-    )),
-    reported(setting(
-        "server_version",
-        Kind::Text,
-        SERVER_VERSION,
-        Context::Internal,
-        "Shows the version of the server.",
-    )),
-    setting(
-        "server_version_num",
-        Kind::Integer {
-            min: 150000,
-            max: 150000,
-            unit: Unit::None,
-        },
-        "150000",
-        Context::Internal,
-        "Shows the version of the server as a number.",
-    ),
-    reported(setting(
-        "session_authorization",
-        Kind::Text,
-        "trellis",
-        Context::Internal,
-        "Shows the name of the session's user.",
-    )),
-    fixed(setting(
-        "session_replication_role",
-        Kind::Enum(&["origin", "replica", "local"]),
-        "origin",
-        Context::User,
-        "Constraints hold for every session.",
-    )),
-    setting(
-        "shared_buffers",
-        Kind::Integer {
-            min: 16,
-            max: INT_MAX,
-            unit: Unit::Blocks,
-        },
-        "128MB",
-        Context::Start,
-        "Shows a size that tools expect: all rows are in memory.",
-    ),
-    setting(
-        "ssl",
-        Kind::Bool,
-        "off",
-        Context::Start,
-        "Shows whether encrypted connections are accepted.",
-    ),
-    reported(setting(
-        "standard_conforming_strings",
-        Kind::Alias(&[("on", "on"), ("true", "on"), ("yes", "on"), ("1", "on")]),
-        "on",
-        Context::User,
-        "Backslashes are ordinary characters in string literals.",
-    )),
-    setting(
-        "statement_memory",
-        Kind::Integer {
-            min: 64,
-            max: 64 << 20,
-            unit: Unit::KiB,
-        },
-        "1GB",
-        Context::User,
-        "Memory that a statement may hold for sorting, joining, grouping and long values.",
-    ),
-    setting(
-        "statement_timeout",
-        Kind::Integer {
-            min: 0,
-            max: INT_MAX,
-            unit: Unit::Millis,
-        },
-        "0",
-        Context::User,
-        "Ends a statement that runs for that long.",
-    ),
-    setting(
-        "superuser_reserved_connections",
-        Kind::Integer {
-            min: 0,
-            max: 262143,
-            unit: Unit::None,
-        },
-        "0",
-        Context::Start,
-        "Shows that no connections are kept free.",
-    ),
-    fixed(setting(
-        "synchronize_seqscans",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Scans do not share their work.",
-    )),
-    setting(
-        "synchronous_commit",
-        Kind::Enum(&["on", "off", "local", "remote_write", "remote_apply"]),
-        "on",
-        Context::User,
-        "Sets whether COMMIT waits until the transaction is durable.",
-    ),
-    fixed(setting(
-        "tcp_keepalives_idle",
-        Kind::Integer {
-            min: 0,
-            max: INT_MAX,
-            unit: Unit::Seconds,
-        },
-        "0",
-        Context::User,
-        "The operating system decides.",
-    )),
-    fixed(setting(
-        "temp_buffers",
-        Kind::Integer {
-            min: 100,
-            max: 1073741823,
-            unit: Unit::Blocks,
-        },
-        "8MB",
-        Context::User,
-        "There are no temporary tables.",
-    )),
-    reported(setting(
-        "TimeZone",
-        Kind::TimeZone,
-        "UTC",
-        Context::User,
-        "Sets the time zone for displaying and interpreting timestamps.",
-    )),
-    fixed(setting(
-        "transaction_deferrable",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Transactions are not deferrable: READ ONLY ones never fail.",
-    )),
-    setting(
-        "transaction_isolation",
-        Kind::Enum(ISOLATION_LEVELS),
-        "serializable",
-        Context::User,
-        "Shows the isolation level of the transaction.",
-    ),
-    setting(
-        "transaction_read_only",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "Shows whether the transaction is read-only.",
-    ),
-    fixed(setting(
-        "transform_null_equals",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "A comparison with NULL is NULL.",
-    )),
-    fixed(setting(
-        "vacuum_cost_delay",
-        Kind::Integer {
-            min: 0,
-            max: 100,
-            unit: Unit::None,
-        },
-        "0",
-        Context::User,
-        "There is nothing to vacuum.",
-    )),
-    setting(
-        "wal_level",
-        Kind::Enum(&["minimal", "replica", "logical"]),
-        "replica",
-        Context::Start,
-        "Shows what tools expect: the journal is not PostgreSQL's.",
-    ),
-    fixed(setting(
-        "work_mem",
-        Kind::Integer {
-            min: 64,
-            max: INT_MAX,
-            unit: Unit::KiB,
-        },
-        "4MB",
-        Context::User,
-        "statement_memory limits what a statement holds.",
-    )),
-    fixed(setting(
-        "xmloption",
-        Kind::Enum(&["content", "document"]),
-        "content",
-        Context::User,
-        "There is no type xml.",
-    )),
-];
+pub const SETTINGS: &[Setting] = settings! {
+    "application_name" User reported, Text, "",
+        "Sets the application name to be reported in statistics and logs.";
+    "backslash_quote" User fixed, Enum(&["safe_encoding", "on", "off"]), "safe_encoding",
+        "Backslashes are ordinary characters in string literals.";
+    "block_size" Internal, count(8192, 8192), "8192",
+        "Shows the size of a disk block.";
+    "bytea_output" User, Alias(&[("hex", "hex")]), "hex",
+        "Sets the output format for bytea.";
+    "client_encoding" User reported, Encoding(ENCODINGS), "UTF8",
+        "Sets the client's character set encoding.";
+    "client_min_messages" User, Enum(LEVELS), "notice",
+        "Sets the message levels that are sent to the client.";
+    "cursor_tuple_fraction" User fixed, Real { min: 0.0, max: 1.0 }, "0.1",
+        "Cursors are planned like other queries.";
+    "data_checksums" Internal, Bool, "on",
+        "Shows whether stored data is checksummed.";
+    "DateStyle" User reported, Alias(DATE_STYLES), "ISO, MDY",
+        "Sets the display format for date and time values.";
+    "deadlock_timeout" User fixed, integer(1, INT_MAX, Millis), "1s",
+        "Deadlocks are prevented, not looked for.";
+    "debug_print_plan" User fixed, Bool, "off",
+        "Plans are not logged: see EXPLAIN.";
+    "default_statistics_target" User fixed, count(1, 10000), "100",
+        "Tables have no statistics of values.";
+    "default_table_access_method" User fixed, Text, "heap",
+        "Tables are kept in one way.";
+    "default_tablespace" User fixed, Text, "",
+        "There are no tablespaces.";
+    "default_text_search_config" User fixed, Text, "pg_catalog.simple",
+        "There is no text search.";
+    "default_transaction_deferrable" User fixed, Bool, "off",
+        "Transactions are not deferrable: READ ONLY ones never fail.";
+    "default_transaction_isolation" User, Enum(ISOLATION_LEVELS), "serializable",
+        "Sets the isolation level of each new transaction.";
+    "default_transaction_read_only" User reported, Bool, "off",
+        "Sets the default read-only status of new transactions.";
+    "effective_cache_size" User fixed, integer(1, INT_MAX, Blocks), "4GB",
+        "All rows are in memory.";
+    "enable_bitmapscan" User fixed, Bool, "off", NO_HINTS;
+    "enable_hashagg" User fixed, Bool, "on", NO_HINTS;
+    "enable_hashjoin" User fixed, Bool, "on", NO_HINTS;
+    "enable_indexonlyscan" User fixed, Bool, "on", NO_HINTS;
+    "enable_indexscan" User fixed, Bool, "on", NO_HINTS;
+    "enable_material" User fixed, Bool, "off", NO_HINTS;
+    "enable_mergejoin" User fixed, Bool, "off", NO_HINTS;
+    "enable_nestloop" User fixed, Bool, "on", NO_HINTS;
+    "enable_seqscan" User fixed, Bool, "on", NO_HINTS;
+    "enable_sort" User fixed, Bool, "on", NO_HINTS;
+    "escape_string_warning" User, Bool, "on",
+        "Moot: backslashes in string literals are never escapes.";
+    "extra_float_digits" User, count(1, 3), "1",
+        "Floats are printed with as many digits as tell them apart.";
+    "fsync" Start, Bool, "on",
+        "Forces the journal to disk before a commit is answered.";
+    "geqo" User fixed, Bool, "off",
+        "Orders of joins are not searched genetically.";
+    "idle_in_transaction_session_timeout" User, integer(0, INT_MAX, Millis), "0",
+        "Ends a session that idles in a transaction for that long.";
+    "idle_session_timeout" User, integer(0, INT_MAX, Millis), "0",
+        "Ends a session that idles outside a transaction for that long.";
+    "in_doubt_timeout" User, integer(0, INT_MAX, Millis), "1s",
+        "Ends a statement that waits that long for a transaction in doubt.";
+    "in_hot_standby" Internal reported, Bool, "off",
+        "Shows whether the server is a read-only copy.";
+    "integer_datetimes" Internal reported, Bool, "on",
+        "Shows whether timestamps are integers.";
+    "IntervalStyle" User reported, Alias(&[("postgres", "postgres")]), "postgres",
+        "Sets the display format for interval values.";
+    "is_superuser" Internal reported, Bool, "on",
+        "Shows whether the user may do everything.";
+    "jit" User fixed, Bool, "off",
+        "Expressions are not compiled.";
+    "lc_collate" Internal, Text, "C.UTF-8",
+        "Shows the order of text.";
+    "lc_ctype" Internal, Text, "C.UTF-8",
+        "Shows the order of text.";
+    "lc_messages" User fixed, Text, "C",
+        "Messages are in English.";
+    "lc_monetary" User fixed, Text, "C",
+        "There is one locale.";
+    "lc_numeric" User fixed, Text, "C",
+        "There is one locale.";
+    "lc_time" User fixed, Text, "C",
+        "There is one locale.";
+    "lock_timeout" User, integer(0, INT_MAX, Millis), "0",
+        "Ends a statement that waits that long for a lock.";
+    "log_min_duration_statement" User fixed, integer(-1, INT_MAX, Millis), "-1",
+        "Statements are not logged.";
+    "log_statement" User fixed, Enum(&["none", "ddl", "mod", "all"]), "none",
+        "Statements are not logged.";
+    "maintenance_work_mem" User fixed, integer(1024, INT_MAX, KiB), "64MB",
+        "Memory is limited by the node, not by session.";
+    "max_connections" Start, count(1, 262143), "1000",
+        "Shows the largest number of connections of this node (`connections` in the cluster file).";
+    "max_identifier_length" Internal, count(63, 63), "63",
+        "Shows the largest length of an identifier in bytes.";
+    "max_index_keys" Internal, count(32, 32), "32",
+        "Shows the largest number of columns of an index.";
+    "max_parallel_workers_per_gather" User fixed, count(0, 1024), "0",
+        "Shards work in parallel without workers of their own.";
+    "max_prepared_transactions" Start, count(0, 262143), "0",
+        "Shows that PREPARE TRANSACTION is not supported.";
+    "password_encryption" User fixed, Enum(&["md5", "scram-sha-256"]), "scram-sha-256",
+        "There are no passwords.";
+    "plan_cache_mode" User fixed, Enum(PLAN_CACHE_MODES), "auto",
+        "Plans are made once for all parameters.";
+    "port" Start, count(1, 65535), "5432",
+        "Shows the port of this server.";
+    "quote_all_identifiers" User fixed, Bool, "off",
+        "Names are quoted where they must be.";
+    "random_page_cost" User fixed, Real { min: 0.0, max: 1e308 }, "4",
+        "The planner counts rows, not pages.";
+    "row_security" User, Bool, "on",
+        "Moot: there are no row policies.";
+    "search_path" User, SchemaList, "\"$user\", public",
+        "Names are looked up in pg_catalog and public: a list without public is refused.";
+    "seq_page_cost" User fixed, Real { min: 0.0, max: 1e308 }, "1",
+        "The planner counts rows, not pages.";
+    "server_encoding" Internal reported, Text, "UTF8",
+        "Shows the encoding of stored text.";
+    "server_version" Internal reported, Text, SERVER_VERSION,
+        "Shows the version of the server.";
+    "server_version_num" Internal, count(150000, 150000), "150000",
+        "Shows the version of the server as a number.";
+    "session_authorization" Internal reported, Text, "trellis",
+        "Shows the name of the session's user.";
+    "session_replication_role" User fixed, Enum(&["origin", "replica", "local"]), "origin",
+        "Constraints hold for every session.";
+    "shared_buffers" Start, integer(16, INT_MAX, Blocks), "128MB",
+        "Shows a size that tools expect: all rows are in memory.";
+    "ssl" Start, Bool, "off",
+        "Shows whether encrypted connections are accepted.";
+    "standard_conforming_strings" User reported, Alias(ON), "on",
+        "Backslashes are ordinary characters in string literals.";
+    "statement_memory" User, integer(64, 64 << 20, KiB), "1GB",
+        "Memory that a statement may hold for sorting, joining, grouping and long values.";
+    "statement_timeout" User, integer(0, INT_MAX, Millis), "0",
+        "Ends a statement that runs for that long.";
+    "superuser_reserved_connections" Start, count(0, 262143), "0",
+        "Shows that no connections are kept free.";
+    "synchronize_seqscans" User fixed, Bool, "off",
+        "Scans do not share their work.";
+    "synchronous_commit" User, Enum(&["on", "off", "local", "remote_write", "remote_apply"]), "on",
+        "Sets whether COMMIT waits until the transaction is durable.";
+    "tcp_keepalives_idle" User fixed, integer(0, INT_MAX, Seconds), "0",
+        "The operating system decides.";
+    "temp_buffers" User fixed, integer(100, 1073741823, Blocks), "8MB",
+        "There are no temporary tables.";
+    "TimeZone" User reported, TimeZone, "UTC",
+        "Sets the time zone for displaying and interpreting timestamps.";
+    "transaction_deferrable" User fixed, Bool, "off",
+        "Transactions are not deferrable: READ ONLY ones never fail.";
+    "transaction_isolation" User, Enum(ISOLATION_LEVELS), "serializable",
+        "Shows the isolation level of the transaction.";
+    "transaction_read_only" User, Bool, "off",
+        "Shows whether the transaction is read-only.";
+    "transform_null_equals" User fixed, Bool, "off",
+        "A comparison with NULL is NULL.";
+    "vacuum_cost_delay" User fixed, count(0, 100), "0",
+        "There is nothing to vacuum.";
+    "wal_level" Start, Enum(&["minimal", "replica", "logical"]), "replica",
+        "Shows what tools expect: the journal is not PostgreSQL's.";
+    "work_mem" User fixed, integer(64, INT_MAX, KiB), "4MB",
+        "statement_memory limits what a statement holds.";
+    "xmloption" User fixed, Enum(&["content", "document"]), "content",
+        "There is no type xml.";
+};
