@@ -1,15 +1,18 @@
 //! What SHOW tells of the cluster: its words, how shards answer, and the columns of the answers.
 
-use base::{OutColumn, SqlError, Type};
+use base::Type::{self, Int4, Int8, Text};
+use base::{OutColumn, SqlError};
 use pg_catalog::settings;
 use serde::{Deserialize, Serialize};
+
+const TIMESTAMPTZ: Type = Type::Timestamptz(None);
 
 /// How the parts of the shards become one answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Combine {
     /// All rows, in the order of their columns.
     Sorted,
-    /// All rows as they come: who asks adds them up.
+    /// All rows as they come: the statement that asks adds them up.
     AsTheyCome,
     /// Only the shard of the session is asked: each has a view of its own.
     OwnView,
@@ -26,7 +29,7 @@ pub enum Combine {
 macro_rules! shows {
     ($(
         $(#[$doc:meta])*
-        $show:ident: [$($word:literal),*], $combine:expr, [$($column:expr),* $(,)?];
+        $show:ident: [$($word:literal),*], $combine:expr, [$($column:ident $ty:ident),*];
     )*) => {
         /// What SHOW can list beside settings.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -51,7 +54,7 @@ macro_rules! shows {
 
             /// Names and types of the columns.
             fn names(self) -> &'static [(&'static str, Type)] {
-                match self { $(Show::$show => &[$($column),*],)* }
+                match self { $(Show::$show => &[$((stringify!($column), $ty)),*],)* }
             }
         }
     };
@@ -60,142 +63,69 @@ macro_rules! shows {
 // Those with words in the order of the alphabet. `docs/show.md` describes each.
 shows! {
     /// Counters summed over the cluster: name, value.
-    Counters: ["COUNTERS"], ByName, [
-        ("name", Type::Text),
-        ("value", Type::Int8),
-        ("meaning", Type::Text),
-    ];
+    Counters: ["COUNTERS"], ByName, [name Text, value Int8, meaning Text];
     /// Databases: protocol, execution, tables, sessions, bytes.
     Databases: ["DATABASES"], SumFrom(4), [
-        ("database", Type::Text),
-        ("protocol", Type::Text),
-        ("execution", Type::Text),
-        ("tables", Type::Int8),
-        ("sessions", Type::Int8),
-        ("rows", Type::Int8),
-        ("row_bytes", Type::Int8),
+        database Text, protocol Text, execution Text, tables Int8, sessions Int8, rows Int8,
+        row_bytes Int8
     ];
     /// Rows that have moved most since they left home: where they are, how often.
     Hottest: ["HOTTEST"], Top(20), [
-        ("table", Type::Text),
-        ("index", Type::Text),
-        ("key", Type::Text),
-        ("home", Type::Text),
-        ("owner", Type::Text),
-        ("moves", Type::Int8),
+        table Text, index Text, key Text, home Text, owner Text, moves Int8
     ];
     /// Transactions whose outcome only a node knows that cannot be reached: by shard.
     InDoubt: ["IN", "DOUBT"], Sorted, [
-        ("shard", Type::Text),
-        ("transaction", Type::Text),
-        ("state", Type::Text),
-        ("coordinator", Type::Int4),
-        ("age_ms", Type::Int8),
-        ("rows", Type::Int8),
-        ("waiters", Type::Int8),
+        shard Text, transaction Text, state Text, coordinator Int4, age_ms Int8, rows Int8,
+        waiters Int8
     ];
     /// Per shard: rows, versions, locks, statements; and the memory of its node.
     Memory: ["MEMORY"], Sorted, [
-        ("shard", Type::Text),
-        ("rows", Type::Int8),
-        ("versions", Type::Int8),
-        ("row_bytes", Type::Int8),
-        ("locks", Type::Int8),
-        ("statement_bytes", Type::Int8),
-        ("node_journal_bytes", Type::Int8),
-        ("node_used_bytes", Type::Int8),
-        ("node_writes_until_bytes", Type::Int8),
-        ("node_limit_bytes", Type::Int8),
+        shard Text, rows Int8, versions Int8, row_bytes Int8, locks Int8, statement_bytes Int8,
+        node_journal_bytes Int8, node_used_bytes Int8, node_writes_until_bytes Int8,
+        node_limit_bytes Int8
     ];
     /// Nodes with address, incarnation, state.
-    Nodes: ["NODES"], OwnView, [
-        ("node", Type::Int4),
-        ("address", Type::Text),
-        ("incarnation", Type::Int8),
-        ("state", Type::Text),
-        ("shards", Type::Int4),
-    ];
+    Nodes: ["NODES"], OwnView, [node Int4, address Text, incarnation Int8, state Text, shards Int4];
     /// Per shard: rows away from home, rows of other homes here, moves by kind.
     Ownership: ["OWNERSHIP"], Sorted, [
-        ("shard", Type::Text),
-        ("rows_away", Type::Int8),
-        ("rows_here", Type::Int8),
-        ("backup_rows", Type::Int8),
-        ("owner_table_bytes", Type::Int8),
-        ("moved_in_total", Type::Int8),
-        ("moved_out_total", Type::Int8),
-        ("moved_in_per_second", Type::Int8),
-        ("moved_out_per_second", Type::Int8),
-        // By who has the row that this shard wants: another, where this one is its home; its
-        // home; a third.
-        ("in_back_home", Type::Int8),
-        ("in_from_home", Type::Int8),
-        ("in_from_third", Type::Int8),
-        ("refused_total", Type::Int8),
+        shard Text, rows_away Int8, rows_here Int8, backup_rows Int8, owner_table_bytes Int8,
+        moved_in_total Int8, moved_out_total Int8, moved_in_per_second Int8,
+        moved_out_per_second Int8,
+        // Moves to this shard by the shard that had the row: any, of a row at home here; the home
+        // of the row; a third.
+        in_back_home Int8, in_from_home Int8, in_from_third Int8, refused_total Int8
     ];
     /// Per table: rows, bytes and slots by shard.
     Placement: ["PLACEMENT"], Sorted, [
-        ("table", Type::Text),
-        ("index", Type::Text),
-        ("shard", Type::Text),
-        ("slots", Type::Int8),
-        ("rows", Type::Int8),
-        ("row_bytes", Type::Int8),
+        table Text, index Text, shard Text, slots Int8, rows Int8, row_bytes Int8
     ];
-    /// Sessions: who they are, what they do and for how long.
+    /// Sessions: their clients, what they do and for how long.
     Sessions: ["SESSIONS"], Sorted, [
-        ("pid", Type::Int4),
-        ("node", Type::Int4),
-        ("client", Type::Text),
-        ("application_name", Type::Text),
-        ("user", Type::Text),
-        ("database", Type::Text),
-        ("protocol", Type::Text),
-        ("isolation", Type::Text),
-        ("state", Type::Text),
-        ("transaction_ms", Type::Int8),
-        ("statement_ms", Type::Int8),
-        ("statement", Type::Text),
+        pid Int4, node Int4, client Text, application_name Text, user Text, database Text,
+        protocol Text, isolation Text, state Text, transaction_ms Int8, statement_ms Int8,
+        statement Text
     ];
     /// Per shard and stage: queue length, service time, instructions.
     Stages: ["STAGES"], Sorted, [
-        ("shard", Type::Text),
-        ("stage", Type::Text),
-        ("items_total", Type::Int8),
-        ("items_per_step_max", Type::Int8),
-        ("calls_total", Type::Int8),
-        ("call_ns_mean", Type::Int8),
+        shard Text, stage Text, items_total Int8, items_per_step_max Int8, calls_total Int8,
+        call_ns_mean Int8
     ];
     /// Tables of the session's database: columns, indexes, partition columns, rows, bytes.
     Tables: ["TABLES"], SumFrom(4), [
-        ("table", Type::Text),
-        ("columns", Type::Int8),
-        ("indexes", Type::Int8),
-        ("partition_by", Type::Text),
-        ("rows", Type::Int8),
-        ("row_bytes", Type::Int8),
+        table Text, columns Int8, indexes Int8, partition_by Text, rows Int8, row_bytes Int8
     ];
     /// Sessions with points in time; for pg_stat_activity.
     Activity: [], Sorted, [
-        ("pid", Type::Int4),
-        ("user", Type::Text),
-        ("database", Type::Text),
-        ("application_name", Type::Text),
-        ("client_addr", Type::Text),
-        ("client_port", Type::Int4),
-        ("backend_start", Type::Timestamptz(None)),
-        ("xact_start", Type::Timestamptz(None)),
-        ("query_start", Type::Timestamptz(None)),
-        ("state_change", Type::Timestamptz(None)),
-        ("state", Type::Text),
-        ("statement", Type::Text),
+        pid Int4, user Text, database Text, application_name Text, client_addr Text,
+        client_port Int4, backend_start TIMESTAMPTZ, xact_start TIMESTAMPTZ,
+        query_start TIMESTAMPTZ, state_change TIMESTAMPTZ, state Text, statement Text
     ];
     /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
     /// functions.
-    Sizes: [], AsTheyCome, [("index", Type::Int8), ("bytes", Type::Int8)];
+    Sizes: [], AsTheyCome, [index Int8, bytes Int8];
     /// Rows of the tables of the session's database, about: number of the table, rows. Each shard
     /// adds a row of NULLs, to show that it has answered.
-    Rows: [], AsTheyCome, [("table", Type::Int8), ("rows", Type::Int8)];
+    Rows: [], AsTheyCome, [table Int8, rows Int8];
 }
 
 impl Show {
@@ -217,7 +147,7 @@ impl Show {
     }
 }
 
-/// For those who ask for something else.
+/// The hint of the error for any other word behind SHOW.
 pub fn show_hint() -> String {
     let topics: Vec<String> = Show::topics().map(|show| show.words().join(" ")).collect();
     let topics = topics.join(", ");
