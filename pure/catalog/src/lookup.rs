@@ -4,7 +4,7 @@ use crate::desc::*;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{DatabaseId, IndexId, LookupMap, TableId, Type};
+use base::{IndexId, Type};
 
 /// Name of the hidden column that numbers the rows of a table without a primary key. No SQL
 /// identifier of a user ends up there by accident: it needs quotes.
@@ -16,61 +16,10 @@ impl Catalog {
         self.databases.get(name)
     }
 
-    /// The database with number `id`.
-    pub fn database_by_id(&self, id: DatabaseId) -> Option<&Arc<Database>> {
-        self.databases.values().find(|database| database.id == id)
-    }
-
-    /// The table with number `id`, and its database. Linear in the number of tables.
-    pub fn table_by_id(&self, id: TableId) -> Option<(&Arc<Database>, &Arc<Table>)> {
-        self.tables().find(|(_, table)| table.id == id)
-    }
-
-    /// The table that has the key space `id` as primary or secondary index, and its database.
-    /// Linear in the number of indexes: for errors and `SHOW`; hot paths use
-    /// [`Catalog::index_versions`].
-    pub fn table_by_index(&self, id: IndexId) -> Option<(&Arc<Database>, &Arc<Table>)> {
-        self.tables()
-            .find(|(_, table)| table.index_by_id(id).is_some())
-    }
-
-    /// The sequence whose counter lies in the key space `id`, and its database.
-    pub fn sequence_by_index(&self, id: IndexId) -> Option<(&Arc<Database>, &Sequence)> {
-        self.databases.values().find_map(|database| {
-            let found = database
-                .sequences
-                .values()
-                .find(|sequence| sequence.id == id)?;
-            Some((database, found))
-        })
-    }
-
     /// Every table with its database.
     pub fn tables(&self) -> impl Iterator<Item = (&Arc<Database>, &Arc<Table>)> {
         let databases = self.databases.values();
         databases.flat_map(|database| database.tables.values().map(move |table| (database, table)))
-    }
-
-    /// For every key space of a table, sequence or reservation the catalog version at which it last
-    /// changed. Made once per catalog version.
-    pub fn index_versions(&self) -> LookupMap<IndexId, u64> {
-        let mut versions = LookupMap::default();
-        for (_, table) in self.tables() {
-            for index in table.indexes() {
-                versions.insert(index.id, table.changed);
-            }
-        }
-        let sequences = self
-            .databases
-            .values()
-            .flat_map(|database| database.sequences.values());
-        for id in sequences
-            .map(|sequence| sequence.id)
-            .chain(self.reserved.iter().copied())
-        {
-            versions.insert(id, 0);
-        }
-        versions
     }
 }
 

@@ -429,11 +429,6 @@ impl Session {
         self.has_long
     }
 
-    /// Name of the database; empty before startup.
-    pub fn database_name(&self) -> &str {
-        &self.database
-    }
-
     /// When a client that says nothing has been silent for too long. As in PostgreSQL only a
     /// session that is ready for a query is idle: not one in the middle of a pipeline.
     fn idle_deadline(&self) -> Option<Time> {

@@ -26,7 +26,7 @@ fn serial_columns_bring_their_sequences() {
     assert_eq!(t.column("b").unwrap().1.default, None);
     let database = catalog.database(DB).unwrap();
     let id = database.sequence("t_b_seq").unwrap().id;
-    assert_eq!(catalog.sequence_by_index(id).unwrap().1.name, "t_b_seq");
+    assert!(database.key_spaces().contains(&id));
     let gone = |name: &str| Command::DropSequence {
         database: DB.into(),
         names: vec![name.into()],

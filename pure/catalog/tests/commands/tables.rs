@@ -61,13 +61,12 @@ fn tables_get_numbers_names_and_slots() {
         stored,
         [vec![1, 0], vec![2, 1, 0], vec![2, 1, 0], vec![0, 1]]
     );
-    let versions = catalog.index_versions();
     for index in t.indexes() {
-        assert_eq!(catalog.table_by_index(index.id).unwrap().1.name, "t");
-        assert_eq!(versions.get(&index.id), Some(&t.changed));
+        assert_eq!(t.index_by_id(index.id), Some(index));
     }
-    assert_eq!(catalog.table_by_id(t.id).unwrap().1.name, "t");
-    assert!(catalog.table_by_index(IndexId(1)).is_none());
+    let names: Vec<&str> = catalog.tables().map(|(_, table)| &*table.name).collect();
+    assert_eq!(names, ["t"]);
+    assert!(t.index_by_id(IndexId(1)).is_none());
 }
 
 #[test]

@@ -137,14 +137,6 @@ impl Expr {
     pub fn literal(text: &str) -> Expr {
         Expr::Const(Datum::Text(text.into()), Type::Unknown)
     }
-
-    /// The value, if the expression is a constant.
-    pub fn as_const(&self) -> Option<&Datum> {
-        match self {
-            Expr::Const(datum, _) => Some(datum),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

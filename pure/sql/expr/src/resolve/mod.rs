@@ -88,12 +88,6 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
     }
 }
 
-/// Whether some scalar function has this name.
-pub fn is_function(name: &str) -> bool {
-    matches!(name, "coalesce" | "greatest" | "least" | "nullif")
-        || !table::functions(name).is_empty()
-}
-
 /// Types as they are listed in messages.
 fn type_list(types: &[Type]) -> String {
     types
