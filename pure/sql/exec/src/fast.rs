@@ -7,7 +7,7 @@ use base::{Datum, RowBatch, Slot, Tag};
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::Poll;
-use expr::{Env, Expr, NoColumns, NoSession, eval, walk};
+use expr::{Env, Expr, NoColumns, eval, walk};
 use plan::step::{Action, PointPlan, Run, Step, StepOp};
 use plan::{Plan, PlanKind};
 use std::rc::Rc;
@@ -114,11 +114,7 @@ pub fn home_slot(plan: &Plan, params: &[Datum]) -> Option<Slot> {
     let PlanKind::Run(run) = &plan.kind else {
         return None;
     };
-    let env = Env {
-        params,
-        subqueries: &[],
-        session: &NoSession::ROWS,
-    };
+    let env = Env::of_program(params);
     run_slot(run, &env)
 }
 

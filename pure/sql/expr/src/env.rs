@@ -218,12 +218,20 @@ pub struct Env<'a> {
 }
 
 impl Env<'static> {
-    /// No parameters, no subqueries, no session: for programs that travelled.
-    pub const NONE: Env<'static> = Env {
-        params: &[],
-        subqueries: &[],
-        session: &NoSession::ROWS,
-    };
+    /// As [`Env::of_program`], without parameters.
+    pub const NONE: Env<'static> = Env::of_program(&[]);
+}
+
+impl<'a> Env<'a> {
+    /// Parameters, no subqueries, no session: for programs that run where the rows are.
+    #[inline]
+    pub const fn of_program(params: &'a [Datum]) -> Env<'a> {
+        Env {
+            params,
+            subqueries: &[],
+            session: &NoSession::ROWS,
+        }
+    }
 }
 
 /// Both ends of a client's connection.

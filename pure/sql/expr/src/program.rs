@@ -10,7 +10,7 @@ mod top;
 
 use crate::aggregate::{AggFunc, AggState};
 use crate::rows::{GroupKey, failing_row, group_bytes};
-use crate::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool, list};
+use crate::{Columns as RowColumns, EncodedRow, Env, Expr, NoColumns, eval, eval_bool, list};
 use base::codec::{self, CodecError};
 use base::limits::PROGRAM_BYTES_MAX;
 use base::row::RowRef;
@@ -342,11 +342,7 @@ impl Bound {
     fn new(body: Arc<Body>, params: Box<[Datum]>, facts: Facts) -> Bound {
         let adds = match &*body {
             Body::Modify(modify) => modify.changes.as_deref().and_then(|changes| {
-                let env = Env {
-                    params: &params,
-                    subqueries: &[],
-                    session: &NoSession::ROWS,
-                };
+                let env = Env::of_program(&params);
                 // The ordinary way raises the error of an operand.
                 formula(changes, &env).ok().flatten()
             }),
@@ -369,11 +365,7 @@ impl Bound {
     }
 
     fn env(&self) -> Env<'_> {
-        Env {
-            params: &self.params,
-            subqueries: &[],
-            session: &NoSession::ROWS,
-        }
+        Env::of_program(&self.params)
     }
 }
 
@@ -569,6 +561,12 @@ impl RowProgram for Bound {
     }
 }
 
+/// The number that a row count stands for; NULL is no limit.
+fn wanted_rows(count: &Expr, params: &[Datum]) -> Result<usize, SqlError> {
+    let count = eval(count, &NoColumns, &Env::of_program(params))?.as_int();
+    Ok(count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(0)))
+}
+
 fn corrupt(error: CodecError) -> SqlError {
     SqlError::new(SqlState::DATA_CORRUPTED, format!("malformed row: {error}"))
 }
@@ -642,11 +640,7 @@ impl RowTask for AggregateTask {
         else {
             unreachable!("made for this body");
         };
-        let env = Env {
-            params: &self.params,
-            subqueries: &[],
-            session: &NoSession::ROWS,
-        };
+        let env = Env::of_program(&self.params);
         let row = EncodedRow(RowRef::new(row));
         if !passes(filter, &row, &env)? {
             return Ok(());

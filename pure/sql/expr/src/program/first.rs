@@ -4,9 +4,9 @@
 //! enough rows are known, a slot is left at the first key that lies behind all of them: what is
 //! read does not grow with the table.
 
-use super::{Body, passes, project};
+use super::{Body, passes, project, wanted_rows};
 use crate::rows::{datums_heap_bytes, heap_bytes};
-use crate::{EncodedRow, Env, NoColumns, NoSession, eval};
+use crate::{EncodedRow, Env};
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError};
 use core::cmp::Ordering;
@@ -71,15 +71,7 @@ impl FirstTask {
         let Body::First { count, .. } = &*body else {
             unreachable!("made for this body")
         };
-        let env = Env {
-            params: &params,
-            subqueries: &[],
-            session: &NoSession::ROWS,
-        };
-        let count = eval(count, &NoColumns, &env).map(|count| {
-            let count = count.as_int();
-            count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(0))
-        });
+        let count = wanted_rows(count, &params);
         FirstTask {
             body,
             params,
@@ -105,11 +97,7 @@ impl RowTask for FirstTask {
         else {
             unreachable!("made for this body");
         };
-        let env = Env {
-            params: &self.params,
-            subqueries: &[],
-            session: &NoSession::ROWS,
-        };
+        let env = Env::of_program(&self.params);
         let row = EncodedRow(RowRef::new(row));
         if !passes(filter, &row, &env)? {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The best rows in an order that is not that of their keys: all rows are looked at.
 
-use super::{Body, passes, project};
+use super::{Body, passes, project, wanted_rows};
 use crate::rows::{datums_heap_bytes, heap_bytes};
-use crate::{EncodedRow, Env, NoSession, eval};
+use crate::{EncodedRow, Env};
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError};
 use std::sync::Arc;
@@ -48,15 +48,7 @@ impl TopTask {
         let Body::Top { count, .. } = &*self.body else {
             unreachable!("made for this body")
         };
-        let env = Env {
-            params: &self.params,
-            subqueries: &[],
-            session: &NoSession::ROWS,
-        };
-        let count = eval(count, &crate::NoColumns, &env)?;
-        Ok(count
-            .as_int()
-            .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0)))
+        wanted_rows(count, &self.params)
     }
 }
 
@@ -71,11 +63,7 @@ impl RowTask for TopTask {
         };
         let mut out = RowBatch::new(self.width);
         {
-            let env = Env {
-                params: &self.params,
-                subqueries: &[],
-                session: &NoSession::ROWS,
-            };
+            let env = Env::of_program(&self.params);
             let row = EncodedRow(RowRef::new(row));
             if !passes(filter, &row, &env)? {
                 return Ok(());
