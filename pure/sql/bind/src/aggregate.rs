@@ -388,10 +388,11 @@ impl<'g> Grouping<'g> {
     ) -> Result<(), SqlError> {
         let known = calls.to_vec();
         for (call, _) in calls.iter_mut().zip(read).filter(|(_, read)| **read) {
-            for expr in call.kind.left_mut() {
+            let (left, binds) = call.kind.outer_mut();
+            for expr in left {
                 self.rewrite_at(expr, forms, &known, Place::Clause)?;
             }
-            for (_, expr) in call.kind.binds_mut().into_iter().flatten() {
+            for (_, expr) in binds {
                 self.rewrite_at(expr, forms, &known, Place::Subquery)?;
             }
         }
@@ -419,8 +420,7 @@ pub(super) fn retain_read(calls: Vec<Call<Rel>>, exprs: &mut [&mut Expr]) -> Vec
     let pairs = calls.into_iter().zip(read);
     let mut kept: Vec<Call<Rel>> = pairs.filter_map(|(c, read)| read.then_some(c)).collect();
     for call in &mut kept {
-        let exprs = call.kind.outer_exprs_mut().into_iter();
-        exprs.for_each(&mut renumber);
+        call.kind.outer_exprs_mut().for_each(&mut renumber);
     }
     kept
 }
@@ -442,7 +442,7 @@ pub(super) fn read_calls<'e>(
     exprs.for_each(|expr| note(expr, &mut read));
     for (number, call) in calls.iter().enumerate().rev() {
         if read[number] {
-            let exprs = call.kind.outer_exprs().into_iter();
+            let exprs = call.kind.outer_exprs();
             exprs.for_each(|expr| note(expr, &mut read));
         }
     }

@@ -1,7 +1,7 @@
 //! Subqueries in expressions.
 
 use super::expr::operator_name;
-use super::rel::{Binds, Call, CallKind, InitValue, Quantifier, Rel};
+use super::rel::{Binds, Call, CallKind, InitValue, Quantifier, QueryUse, Rel};
 use super::{Binder, BoundQuery, unsupported};
 use base::{SqlError, SqlState, Type};
 use core::cmp::Ordering;
@@ -67,7 +67,8 @@ impl Binder<'_> {
         let ty = Self::one_column(&query)?;
         self.subquery_name.clone_from(&query.columns[0].name);
         Ok(self.call(
-            CallKind::Scalar {
+            CallKind::Query {
+                usage: QueryUse::Scalar,
                 query: query.rel,
                 binds,
             },
@@ -83,7 +84,8 @@ impl Binder<'_> {
             return Err(unsupported(&format!("an array of {}", element.name())));
         };
         Ok(self.call(
-            CallKind::Array {
+            CallKind::Query {
+                usage: QueryUse::Array,
                 query: query.rel,
                 binds,
             },
@@ -95,7 +97,8 @@ impl Binder<'_> {
     pub(super) fn exists(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
         let (query, binds, on) = self.subquery(query)?;
         Ok(self.call(
-            CallKind::Exists {
+            CallKind::Query {
+                usage: QueryUse::Exists,
                 query: query.rel,
                 binds,
             },
@@ -153,8 +156,8 @@ impl Binder<'_> {
             query.rel.projected(values)
         };
         Ok(self.call(
-            CallKind::In {
-                left: keys,
+            CallKind::Query {
+                usage: QueryUse::In(keys),
                 query: rel,
                 binds,
             },
@@ -190,27 +193,16 @@ impl Binder<'_> {
             }
             _ => self.compared_rows(pairs, op)?,
         };
-        let kind = CallKind::Quantified {
+        let usage = QueryUse::Quantified {
             left: values,
             condition,
             quantifier,
+        };
+        let kind = CallKind::Query {
+            usage,
             query: query.rel,
             binds,
         };
         Ok(self.call(kind, Type::Bool, on))
-    }
-}
-
-/// Whether a call runs a query of its own.
-pub fn is_subquery(kind: &CallKind<Rel>) -> bool {
-    match kind {
-        CallKind::Scalar { .. }
-        | CallKind::Exists { .. }
-        | CallKind::In { .. }
-        | CallKind::Quantified { .. }
-        | CallKind::Array { .. } => true,
-        CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) | CallKind::Signal(..) => {
-            false
-        }
     }
 }

@@ -1,8 +1,7 @@
 //! ON CONFLICT: which index decides, and what happens with a row that is there.
 
-use super::calls::is_subquery;
 use super::dml::BoundAssignment;
-use super::rel::InitValue;
+use super::rel::run_query;
 use super::scope::{object_name, table_scope};
 use super::{Binder, unsupported};
 use base::{SqlError, SqlState};
@@ -159,16 +158,7 @@ impl Binder<'_> {
         self.level().aggregates_in = before;
         self.set_scope(outer);
         let mut bound = bound?;
-        let started = started.iter().filter_map(|init| match &init.value {
-            InitValue::Call(call) => Some(&call.kind),
-            InitValue::Expr(_) => None,
-        });
-        if inner
-            .iter()
-            .map(|call| &call.kind)
-            .chain(started)
-            .any(is_subquery)
-        {
+        if run_query(&inner, &started) {
             let message = "cannot use subquery in index predicate";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }

@@ -1,7 +1,7 @@
 //! The form of expressions that hold subqueries: two that were bound separately, with numbers and
 //! slots of their own, have the same form if they are the same expression.
 
-use super::rel::{Binds, Call, Init, InitValue, Rel};
+use super::rel::{Bind, Call, Init, InitValue, Rel};
 use expr::{Expr, walk};
 use std::collections::BTreeMap;
 
@@ -77,13 +77,13 @@ impl<'f> Forms<'f> {
         }
         let mut names: BTreeMap<u32, u32> = BTreeMap::new();
         let mut inits = Vec::new();
-        let mut name = |binds: &mut Binds| {
+        let mut name = |binds: &mut [Bind]| {
             for (slot, _) in binds {
                 let next = OWN + 1 + names.len() as u32;
                 *slot = *names.entry(*slot).or_insert(next);
             }
         };
-        call.kind.binds_mut().into_iter().for_each(&mut name);
+        name(call.kind.outer_mut().1);
         if let Some(query) = call.kind.query_mut() {
             query.each_binds_mut(&mut name);
             query.each_expr_mut(&mut |expr| {

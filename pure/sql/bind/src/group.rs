@@ -76,7 +76,7 @@ impl Binder<'_> {
         for (exprs, calls) in parts.clauses() {
             exprs.into_iter().for_each(|expr| grouping.place(expr));
             for call in calls {
-                let exprs = call.kind.outer_exprs_mut().into_iter();
+                let exprs = call.kind.outer_exprs_mut();
                 exprs.for_each(|expr| grouping.place(expr));
             }
         }
@@ -109,12 +109,10 @@ impl Binder<'_> {
             self.level().calls = inner;
             let key = self.group_key(ast, targets, calls);
             let inner = self.take_calls();
-            let mut inside = inner[count..]
-                .iter()
-                .flat_map(|call| call.kind.outer_exprs());
             let aggregate = |node: &Expr| matches!(node, Expr::Outer(AGGREGATE, _, _));
             let reads = |expr: &Expr| walk::any(expr, &aggregate);
-            let aggregates = inside.any(reads);
+            let inside = |call: &Call<Rel>| call.kind.outer_exprs().any(reads);
+            let aggregates = inner[count..].iter().any(inside);
             self.level().inner_calls = inner;
             self.level().calls = outer_calls;
             self.level().aggregates_in = ELSEWHERE;

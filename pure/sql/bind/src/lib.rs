@@ -25,7 +25,6 @@ mod select;
 mod target;
 pub mod types;
 
-pub use calls::is_subquery;
 pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;

@@ -93,8 +93,11 @@ pub enum Rel {
     Union { inputs: Vec<Rel> },
 }
 
+/// A parameter slot and the value that it is set to from a row.
+pub type Bind = (u32, Expr);
+
 /// Parameter slots that are set from a row before a dependent relation runs.
-pub type Binds = Vec<(u32, Expr)>;
+pub type Binds = Vec<Bind>;
 
 /// Functions that give rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,180 +166,120 @@ pub enum Quantifier {
     One,
 }
 
+/// What a call makes of the rows of its query.
+#[derive(Clone, Debug)]
+pub enum QueryUse {
+    /// The one column of the one row; NULL without a row.
+    Scalar,
+    /// Whether there is a row.
+    Exists,
+    /// Whether these values are among the rows (three-valued).
+    In(Vec<Expr>),
+    /// `left op ANY|ALL (query)`, `(a, b) op (query)`.
+    Quantified {
+        /// The compared values.
+        left: Vec<Expr>,
+        /// Over the columns of left, then those of the query.
+        condition: Expr,
+        /// Of which rows the condition must be true.
+        quantifier: Quantifier,
+    },
+    /// All values of the one column as an array.
+    Array,
+}
+
 /// Kinds of calls.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum CallKind<R> {
-    /// The one column of the one row; NULL without a row.
-    Scalar { query: R, binds: Binds },
-    /// Whether there is a row.
-    Exists { query: R, binds: Binds },
-    /// Whether the left values are among the rows (three-valued).
-    In {
-        left: Vec<Expr>,
+    /// Runs a query; `binds` are slots that it reads.
+    Query {
+        usage: QueryUse,
         query: R,
         binds: Binds,
     },
-    /// `left op ANY|ALL (query)`, `(a, b) op (query)`; the condition is over the columns of left,
-    /// then those of the query.
-    Quantified {
-        left: Vec<Expr>,
-        condition: Expr,
-        quantifier: Quantifier,
-        query: R,
-        binds: Binds,
-    },
-    /// All values of the one column as an array.
-    Array { query: R, binds: Binds },
     /// Draws from a sequence.
     Nextval(Arc<Sequence>),
     /// What the session drew last.
     Currval(Arc<Sequence>),
-    /// Waits so many seconds.
+    /// Waits this many seconds.
     Sleep(Expr),
     /// Cancels or ends the session with this number.
     Signal(Expr, Signal),
 }
 
 impl<R> CallKind<R> {
+    /// The values that are compared with those of the query, or are arguments; the slots that are
+    /// set from the outer row.
+    fn outer(&self) -> (&[Expr], &[Bind]) {
+        match self {
+            CallKind::Query { usage, binds, .. } => match usage {
+                QueryUse::In(left) | QueryUse::Quantified { left, .. } => (left, binds),
+                QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&[], binds),
+            },
+            CallKind::Sleep(arg) | CallKind::Signal(arg, _) => (core::slice::from_ref(arg), &[]),
+            CallKind::Nextval(_) | CallKind::Currval(_) => (&[], &[]),
+        }
+    }
+
+    /// The values that are compared with those of the query, or are arguments; the slots that are
+    /// set from the outer row.
+    pub fn outer_mut(&mut self) -> (&mut [Expr], &mut [Bind]) {
+        match self {
+            CallKind::Query { usage, binds, .. } => match usage {
+                QueryUse::In(left) | QueryUse::Quantified { left, .. } => (left, binds),
+                QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&mut [], binds),
+            },
+            CallKind::Sleep(arg) | CallKind::Signal(arg, _) => {
+                (core::slice::from_mut(arg), &mut [])
+            }
+            CallKind::Nextval(_) | CallKind::Currval(_) => (&mut [], &mut []),
+        }
+    }
+
     /// The expressions over the outer row.
-    pub fn outer_exprs_mut(&mut self) -> Vec<&mut Expr> {
-        let (lefts, binds): (Vec<&mut Expr>, Option<&mut Binds>) = match self {
-            CallKind::Scalar { binds, .. }
-            | CallKind::Exists { binds, .. }
-            | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
-            CallKind::In { left, binds, .. } | CallKind::Quantified { left, binds, .. } => {
-                (left.iter_mut().collect(), Some(binds))
-            }
-            CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
-            CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
-        };
-        let mut all = lefts;
-        if let Some(binds) = binds {
-            all.extend(binds.iter_mut().map(|(_, expr)| expr));
-        }
-        all
+    pub fn outer_exprs(&self) -> impl Iterator<Item = &Expr> {
+        let (left, binds) = self.outer();
+        left.iter().chain(binds.iter().map(|(_, expr)| expr))
     }
 
-    /// As [`CallKind::outer_exprs_mut`], to look at.
-    pub fn outer_exprs(&self) -> Vec<&Expr> {
-        let (mut all, binds): (Vec<&Expr>, Option<&Binds>) = match self {
-            CallKind::Scalar { binds, .. }
-            | CallKind::Exists { binds, .. }
-            | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
-            CallKind::In { left, binds, .. } | CallKind::Quantified { left, binds, .. } => {
-                (left.iter().collect(), Some(binds))
-            }
-            CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
-            CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
-        };
-        all.extend(binds.into_iter().flatten().map(|(_, expr)| expr));
-        all
+    /// As [`CallKind::outer_exprs`], to change.
+    pub fn outer_exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let (left, binds) = self.outer_mut();
+        left.iter_mut()
+            .chain(binds.iter_mut().map(|(_, expr)| expr))
     }
 
-    /// Whether it runs a query that reads the outer row.
+    /// Whether the call runs a query that reads the outer row.
     pub fn binds_row(&self) -> bool {
-        match self {
-            CallKind::Scalar { binds, .. }
-            | CallKind::Exists { binds, .. }
-            | CallKind::Array { binds, .. }
-            | CallKind::In { binds, .. }
-            | CallKind::Quantified { binds, .. } => !binds.is_empty(),
-            CallKind::Sleep(_)
-            | CallKind::Signal(..)
-            | CallKind::Nextval(_)
-            | CallKind::Currval(_) => false,
-        }
-    }
-
-    /// The values that are compared with those of the query, or are arguments.
-    pub fn left_mut(&mut self) -> &mut [Expr] {
-        match self {
-            CallKind::In { left, .. } | CallKind::Quantified { left, .. } => left,
-            CallKind::Sleep(left) | CallKind::Signal(left, _) => core::slice::from_mut(left),
-            CallKind::Scalar { .. }
-            | CallKind::Exists { .. }
-            | CallKind::Array { .. }
-            | CallKind::Nextval(_)
-            | CallKind::Currval(_) => &mut [],
-        }
-    }
-
-    /// The slots that are set from the outer row.
-    pub fn binds_mut(&mut self) -> Option<&mut Binds> {
-        match self {
-            CallKind::Scalar { binds, .. }
-            | CallKind::Exists { binds, .. }
-            | CallKind::Array { binds, .. }
-            | CallKind::In { binds, .. }
-            | CallKind::Quantified { binds, .. } => Some(binds),
-            CallKind::Nextval(_)
-            | CallKind::Currval(_)
-            | CallKind::Sleep(_)
-            | CallKind::Signal(..) => None,
-        }
+        !self.outer().1.is_empty()
     }
 
     /// The query, if there is one.
-    pub fn query_mut(&mut self) -> Option<&mut R> {
+    pub fn query(&self) -> Option<&R> {
         match self {
-            CallKind::Scalar { query, .. }
-            | CallKind::Exists { query, .. }
-            | CallKind::Array { query, .. }
-            | CallKind::In { query, .. }
-            | CallKind::Quantified { query, .. } => Some(query),
-            CallKind::Nextval(_)
-            | CallKind::Currval(_)
-            | CallKind::Sleep(_)
-            | CallKind::Signal(..) => None,
+            CallKind::Query { query, .. } => Some(query),
+            _ => None,
         }
     }
 
-    /// The query and the slots that it reads, if there is one.
-    pub fn query(&self) -> Option<(&R, &Binds)> {
+    /// As [`CallKind::query`], to change.
+    pub fn query_mut(&mut self) -> Option<&mut R> {
         match self {
-            CallKind::Scalar { query, binds }
-            | CallKind::Exists { query, binds }
-            | CallKind::In { query, binds, .. }
-            | CallKind::Quantified { query, binds, .. }
-            | CallKind::Array { query, binds } => Some((query, binds)),
-            CallKind::Nextval(_)
-            | CallKind::Currval(_)
-            | CallKind::Sleep(_)
-            | CallKind::Signal(..) => None,
+            CallKind::Query { query, .. } => Some(query),
+            _ => None,
         }
     }
 
     /// The same call with its query in another form.
     pub fn try_map<S, E>(self, plan: &mut dyn FnMut(R) -> Result<S, E>) -> Result<CallKind<S>, E> {
         Ok(match self {
-            CallKind::Scalar { query, binds } => CallKind::Scalar {
-                query: plan(query)?,
-                binds,
-            },
-            CallKind::Exists { query, binds } => CallKind::Exists {
-                query: plan(query)?,
-                binds,
-            },
-            CallKind::In { left, query, binds } => CallKind::In {
-                left,
-                query: plan(query)?,
-                binds,
-            },
-            CallKind::Quantified {
-                left,
-                condition,
-                quantifier,
+            CallKind::Query {
+                usage,
                 query,
                 binds,
-            } => CallKind::Quantified {
-                left,
-                condition,
-                quantifier,
-                query: plan(query)?,
-                binds,
-            },
-            CallKind::Array { query, binds } => CallKind::Array {
+            } => CallKind::Query {
+                usage,
                 query: plan(query)?,
                 binds,
             },
@@ -346,6 +289,16 @@ impl<R> CallKind<R> {
             CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
         })
     }
+}
+
+/// Whether calls of a statement, made for its rows or at its start, run a query.
+pub fn run_query(calls: &[Call<Rel>], inits: &[Init<Rel>]) -> bool {
+    let started = inits.iter().filter_map(|init| match &init.value {
+        InitValue::Call(call) => Some(call),
+        InitValue::Expr(_) => None,
+    });
+    let mut all = calls.iter().chain(started);
+    all.any(|call| call.kind.query().is_some())
 }
 
 /// A parameter slot that is filled when the statement starts.
@@ -368,8 +321,7 @@ pub enum InitValue<R> {
 impl Call<Rel> {
     /// Every expression of the call and of its query.
     fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        let outer = self.kind.outer_exprs_mut().into_iter();
-        outer.for_each(&mut *visit);
+        self.kind.outer_exprs_mut().for_each(&mut *visit);
         if let Some(query) = self.kind.query_mut() {
             query.each_expr_mut(visit);
         }
@@ -424,7 +376,7 @@ impl Rel {
         } else {
             let width = self.width();
             for call in &mut calls {
-                let exprs = call.kind.outer_exprs_mut().into_iter();
+                let exprs = call.kind.outer_exprs_mut();
                 exprs.for_each(|expr| super::place_calls(expr, width));
             }
             Rel::Apply {
@@ -556,10 +508,10 @@ impl Rel {
     }
 
     /// Every list of slots that a relation or call in it sets.
-    pub fn each_binds_mut(&mut self, visit: &mut dyn FnMut(&mut Binds)) {
-        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Binds)| {
+    pub fn each_binds_mut(&mut self, visit: &mut dyn FnMut(&mut [Bind])) {
+        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut [Bind])| {
             for call in calls {
-                call.kind.binds_mut().into_iter().for_each(&mut *visit);
+                visit(call.kind.outer_mut().1);
                 if let Some(query) = call.kind.query_mut() {
                     query.each_binds_mut(visit);
                 }

@@ -4,7 +4,7 @@ use super::long::Long;
 use super::source::{RowList, append_rows, open};
 use super::{Charge, Cx, Local, Slots};
 use base::{Datum, SqlError, SqlState};
-use bind::rel::{Binds, Call, CallKind, Quantifier, Signal};
+use bind::rel::{Binds, Call, CallKind, Quantifier, QueryUse, Signal};
 use catalog::Sequence;
 use core::future::poll_fn;
 use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, heap_bytes};
@@ -103,7 +103,7 @@ pub(super) async fn cached_value<'a>(
     if !call.repeats || !call.kind.binds_row() {
         return computed(cx, call, row, env, slots, cache).await;
     }
-    let read = call.kind.outer_exprs().into_iter();
+    let read = call.kind.outer_exprs();
     let read = read.map(|expr| eval(expr, row, env));
     let key = base::row::to_vec(&read.collect::<Result<Vec<Datum>, _>>()?);
     if let InCache::Memo(memo) = cache
@@ -163,64 +163,65 @@ async fn computed<'a>(
     slots: &Slots,
     cache: &mut InCache<'a>,
 ) -> Result<Datum, OpError> {
-    match &call.kind {
-        CallKind::Scalar { query, binds } => {
-            let slots = bound(cx, binds, row, slots)?;
+    let (usage, query, binds) = match &call.kind {
+        CallKind::Query {
+            usage,
+            query,
+            binds,
+        } => (usage, query, binds),
+        CallKind::Nextval(sequence) => return Ok(Datum::Int(nextval(cx, sequence).await?)),
+        CallKind::Currval(sequence) => return Ok(currval(cx, sequence)?),
+        CallKind::Sleep(seconds) => {
+            let seconds = eval(seconds, row, env)?.as_float().unwrap_or(0.0);
+            sleep(cx, seconds).await;
+            return Ok(Datum::Text("".into()));
+        }
+        CallKind::Signal(pid, signal) => {
+            return signalled(cx, eval(pid, row, &cx.env(slots))?, *signal).await;
+        }
+    };
+    let bound = || bound(cx, binds, row, slots);
+    match usage {
+        QueryUse::Scalar => {
             let mut charge = Charge::new(cx.port);
-            let rows = limited(cx, query, &slots, 2, &mut charge).await?;
+            let rows = limited(cx, query, &bound()?, 2, &mut charge).await?;
             only_one(&rows)?;
             Ok(rows.iter().flatten().next().cloned().unwrap_or(Datum::Null))
         }
-        CallKind::Exists { query, binds } => {
-            let slots = bound(cx, binds, row, slots)?;
-            let row = open(cx, query, &slots).next().await?;
+        QueryUse::Exists => {
+            let row = open(cx, query, &bound()?).next().await?;
             Ok(Datum::Bool(row.is_some()))
         }
-        CallKind::Array { query, binds } => {
-            let slots = bound(cx, binds, row, slots)?;
+        QueryUse::Array => {
             let mut charge = Charge::new(cx.port);
-            let mut rows = limited(cx, query, &slots, usize::MAX, &mut charge).await?;
+            let mut rows = limited(cx, query, &bound()?, usize::MAX, &mut charge).await?;
             charge.room(rows.len() * size_of::<Datum>())?;
             let items = rows.iter_mut().flat_map(core::mem::take);
             Ok(Datum::Array(items.collect()))
         }
-        CallKind::In { left, query, binds } => {
+        QueryUse::In(left) => {
             let left = values(left, row, env)?;
             if !(matches!(cache, InCache::Set(_)) && binds.is_empty()) {
-                let slots = bound(cx, binds, row, slots)?;
-                *cache = InCache::Set(InSet::read(cx, query, &slots).await?);
+                *cache = InCache::Set(InSet::read(cx, query, &bound()?).await?);
             }
             let InCache::Set(set) = cache else {
                 unreachable!("it was just read");
             };
             Ok(set.contains(cx, left).await)
         }
-        CallKind::Quantified {
+        QueryUse::Quantified {
             left,
             condition,
             quantifier,
-            query,
-            binds,
         } => {
             let compared = (values(left, row, env)?, condition, *quantifier);
             if !(matches!(cache, InCache::Rows { .. }) && binds.is_empty()) {
-                let inner = bound(cx, binds, row, slots)?;
-                *cache = rows_of_query(cx, query, &inner, *quantifier).await?;
+                *cache = rows_of_query(cx, query, &bound()?, *quantifier).await?;
             }
             let InCache::Rows { rows, .. } = cache else {
                 unreachable!("they were just read");
             };
             Ok(quantified(cx, rows, compared, env).await?)
-        }
-        CallKind::Nextval(sequence) => Ok(Datum::Int(nextval(cx, sequence).await?)),
-        CallKind::Currval(sequence) => Ok(currval(cx, sequence)?),
-        CallKind::Sleep(seconds) => {
-            let seconds = eval(seconds, row, env)?.as_float().unwrap_or(0.0);
-            sleep(cx, seconds).await;
-            Ok(Datum::Text("".into()))
-        }
-        CallKind::Signal(pid, signal) => {
-            signalled(cx, eval(pid, row, &cx.env(slots))?, *signal).await
         }
     }
 }

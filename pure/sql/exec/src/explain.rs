@@ -8,7 +8,7 @@ use super::{Cx, StepStats, statement};
 use base::{Datum, RowBatch, TableId, Tag, Type};
 use bind::PlanCx;
 use bind::rel::Signal;
-use bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
+use bind::rel::{Call, CallKind, InitValue, JoinKind, QueryUse, SortKey};
 use core::fmt::Write;
 use expr::program::Body;
 use expr::{Expr, zoned};
@@ -229,7 +229,7 @@ impl Lines<'_> {
         }
         for init in &run.inits {
             if let InitValue::Call(call) = &init.value
-                && let Some((query, _)) = call.kind.query()
+                && let Some(query) = call.kind.query()
             {
                 self.line(1, &format!("Once, as ${}", init.slot + 1));
                 self.step(query, 2);
@@ -379,11 +379,13 @@ impl Lines<'_> {
 
     fn call(&mut self, call: &Call<Step>, depth: usize) {
         let name = match &call.kind {
-            CallKind::Scalar { .. } => "Scalar Subquery",
-            CallKind::Exists { .. } => "Exists",
-            CallKind::In { .. } => "In",
-            CallKind::Quantified { .. } => "Any or All",
-            CallKind::Array { .. } => "Array",
+            CallKind::Query { usage, .. } => match usage {
+                QueryUse::Scalar => "Scalar Subquery",
+                QueryUse::Exists => "Exists",
+                QueryUse::In(_) => "In",
+                QueryUse::Quantified { .. } => "Any or All",
+                QueryUse::Array => "Array",
+            },
             CallKind::Nextval(_) => "Next Sequence Value",
             CallKind::Currval(_) => "Current Sequence Value",
             CallKind::Sleep(_) => "Sleep",
@@ -391,7 +393,7 @@ impl Lines<'_> {
             CallKind::Signal(_, Signal::Terminate) => "End Session",
         };
         self.line(depth, name);
-        if let Some((query, _)) = call.kind.query() {
+        if let Some(query) = call.kind.query() {
             self.step(query, depth + 1);
         }
     }

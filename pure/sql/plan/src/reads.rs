@@ -50,11 +50,7 @@ impl Survey {
 
     fn call(&mut self, call: &Call<Step>) {
         match &call.kind {
-            CallKind::Scalar { query, .. }
-            | CallKind::Exists { query, .. }
-            | CallKind::In { query, .. }
-            | CallKind::Quantified { query, .. }
-            | CallKind::Array { query, .. } => self.step(query),
+            CallKind::Query { query, .. } => self.step(query),
             CallKind::Nextval(_) | CallKind::Signal(..) => self.acts = true,
             CallKind::Currval(_) | CallKind::Sleep(_) => {}
         }

@@ -2,8 +2,7 @@
 
 use base::{SqlError, SqlState, Type};
 use bind::Binder;
-use bind::is_subquery;
-use bind::rel::InitValue;
+use bind::rel::run_query;
 use bind::scope::Scope;
 use catalog::Column;
 use expr::{Expr, walk};
@@ -39,16 +38,7 @@ pub(super) fn default_text(
     let moment = matches!(&assigned, Expr::Cast { arg, .. } if literal(arg));
     let calls = binder.take_calls();
     let inits = core::mem::take(&mut binder.inits);
-    let started = inits.iter().filter_map(|init| match &init.value {
-        InitValue::Call(call) => Some(&call.kind),
-        InitValue::Expr(_) => None,
-    });
-    if calls
-        .iter()
-        .map(|call| &call.kind)
-        .chain(started)
-        .any(is_subquery)
-    {
+    if run_query(&calls, &inits) {
         let message = "cannot use subquery in DEFAULT expression";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }

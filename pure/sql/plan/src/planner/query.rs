@@ -7,7 +7,7 @@ use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::step::{Scan, Step, StepOp};
 use base::{SqlError, Type};
-use bind::rel::{Call, CallKind, Rel, SortKey, TableFunction};
+use bind::rel::{Call, CallKind, QueryUse, Rel, SortKey, TableFunction};
 use catalog::Table;
 use expr::program::{Body, ProgramPlan, TopKey};
 use expr::{Expr, Func, Volatility, fold, list, walk};
@@ -648,7 +648,13 @@ impl Planner<'_, '_> {
     }
 
     pub(super) fn call(&mut self, call: Call<Rel>) -> Result<Call<Step>, SqlError> {
-        let exists = matches!(call.kind, CallKind::Exists { .. });
+        let exists = matches!(
+            call.kind,
+            CallKind::Query {
+                usage: QueryUse::Exists,
+                ..
+            }
+        );
         let kind = call.kind.try_map(&mut |query: Rel| {
             if exists {
                 let wish = Wish {
@@ -681,7 +687,7 @@ fn semi_joins(
     let mut uses: Vec<u32> = conditions.iter().flat_map(walk::columns).collect();
     uses.extend(need);
     for call in calls.iter().flatten() {
-        let exprs = call.kind.outer_exprs().into_iter();
+        let exprs = call.kind.outer_exprs();
         uses.extend(exprs.flat_map(walk::columns));
     }
     let mut rest = Vec::new();
@@ -701,8 +707,8 @@ fn semi_joins(
         let call = number.and_then(|number| calls[number as usize].as_ref());
         // What reads another call's value, or is read by one, is computed beside it.
         let alone = |call: &&Call<Rel>| {
-            let exprs = call.kind.outer_exprs();
-            exprs.iter().all(|expr| only_below(expr, width))
+            let mut exprs = call.kind.outer_exprs();
+            exprs.all(|expr| only_below(expr, width))
         };
         let call = call.filter(alone);
         let joined = call.and_then(|call| super::semi::semi_join(call, anti));

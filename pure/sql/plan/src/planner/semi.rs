@@ -1,7 +1,7 @@
 //! EXISTS and IN as semi joins.
 
 use super::access;
-use bind::rel::{Binds, Call, CallKind, JoinKind, Rel};
+use bind::rel::{Binds, Call, CallKind, JoinKind, QueryUse, Rel};
 use expr::{Compare, Expr, Func, walk};
 
 /// EXISTS or IN as a semi join (NOT: anti join), if its dependence on the outer row is only in
@@ -10,7 +10,11 @@ use expr::{Compare, Expr, Func, walk};
 pub(super) fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, Vec<Expr>)> {
     let kind = if anti { JoinKind::Anti } else { JoinKind::Semi };
     match &call.kind {
-        CallKind::Exists { query, binds } => {
+        CallKind::Query {
+            usage: QueryUse::Exists,
+            query,
+            binds,
+        } => {
             let outer = binds
                 .iter()
                 .map(|(_, expr)| expr.clone())
@@ -29,9 +33,11 @@ pub(super) fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, 
             parts_of(input, conditions, binds, &outer, kind)
         }
         // NOT IN is not an anti join: a NULL on either side makes it unknown.
-        CallKind::In { left, query, binds } if !anti && binds.is_empty() => {
-            Some((kind, query.clone(), in_conditions(left)))
-        }
+        CallKind::Query {
+            usage: QueryUse::In(left),
+            query,
+            binds,
+        } if !anti && binds.is_empty() => Some((kind, query.clone(), in_conditions(left))),
         _ => None,
     }
 }

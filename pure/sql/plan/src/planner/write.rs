@@ -267,7 +267,7 @@ fn reads(rel: &Rel, table: &Table) -> bool {
             reads(input, table)
                 || calls
                     .iter()
-                    .any(|call| call.kind.query().is_some_and(|(q, _)| reads(q, table)))
+                    .any(|call| call.kind.query().is_some_and(|q| reads(q, table)))
         }
         Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
             reads(left, table) || reads(right, table)
