@@ -3,7 +3,7 @@
 use super::long::{Long, Shrink};
 use super::ordered::{OrderedRows, own_orders};
 use super::source::{Rows, Source, open};
-use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots};
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::Aggregate;
 use expr::aggregate::AggState;
@@ -190,7 +190,9 @@ impl<'a> AggregateRows<'a> {
         let size = size.min(self.charge.bytes as usize);
         self.charge.sub(size);
     }
+}
 
+impl Rows for AggregateRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if self.input.is_some() {
             self.groups = self.collect().await?;
@@ -316,10 +318,4 @@ fn is_large(batch: &RowBatch) -> bool {
 /// Whether a state must keep the values that it has seen.
 fn keeps_distinct(aggregate: &Aggregate) -> bool {
     aggregate.distinct && !aggregate.func.ignores_repetition()
-}
-
-impl Rows for AggregateRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
-    }
 }

@@ -1,7 +1,7 @@
 //! The step that keeps the rows that pass a condition.
 
 use super::source::{Rows, Source};
-use super::{Cx, Local, Slots};
+use super::{Cx, Slots};
 use base::{Datum, RowBatch, SqlError};
 use expr::{Expr, NoColumns, eval_bool, list, walk};
 use std::borrow::Cow;
@@ -45,6 +45,21 @@ impl<'a> FilterRows<'a> {
         Ok(eval_bool(&self.filter, &row, &env)? == Some(true))
     }
 
+    /// As [`retain`] for a condition of which a batch is more work than one turn.
+    async fn retain_in_turns(&self, batch: RowBatch) -> Result<RowBatch, OpError> {
+        let mut kept = RowBatch::new(batch.width as usize);
+        for row in batch.iter() {
+            if self.passes(row)? {
+                kept.datums.extend_from_slice(row);
+                kept.rows += 1;
+            }
+            self.cx.breathe(self.units as usize).await;
+        }
+        Ok(kept)
+    }
+}
+
+impl Rows for FilterRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if self.gate {
             let open = eval_bool(&self.filter, &NoColumns, &self.cx.env(&self.slots))?;
@@ -65,25 +80,6 @@ impl<'a> FilterRows<'a> {
             }
         }
         Ok(None)
-    }
-
-    /// As [`retain`] for a condition of which a batch is more work than one turn.
-    async fn retain_in_turns(&self, batch: RowBatch) -> Result<RowBatch, OpError> {
-        let mut kept = RowBatch::new(batch.width as usize);
-        for row in batch.iter() {
-            if self.passes(row)? {
-                kept.datums.extend_from_slice(row);
-                kept.rows += 1;
-            }
-            self.cx.breathe(self.units as usize).await;
-        }
-        Ok(kept)
-    }
-}
-
-impl Rows for FilterRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }
 

@@ -4,7 +4,7 @@ use super::calls::bound;
 use super::long::Long;
 use super::scan::lookups;
 use super::source::{RowList, Rows, Source, collect, open};
-use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots, WINDOW};
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::{Binds, JoinKind};
 use expr::rows::{GroupKey, datums_heap_bytes, entry_bytes, heap_bytes};
@@ -217,7 +217,9 @@ impl<'a> LookupRows<'a> {
         }
         Ok(())
     }
+}
 
+impl Rows for LookupRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         loop {
             self.join_window().await?;
@@ -252,12 +254,6 @@ impl<'a> LookupRows<'a> {
                 _charge: charge,
             });
         }
-    }
-}
-
-impl Rows for LookupRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }
 
@@ -403,55 +399,6 @@ impl<'a> HashRows<'a> {
         Ok((!key.iter().any(Datum::is_null)).then_some(GroupKey(key)))
     }
 
-    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
-        if self.built.is_none() {
-            // Without left rows only a full join needs the right ones.
-            match self.left.next().await? {
-                Some(batch) => self.rest = Some((batch, Place::default())),
-                None if self.joiner.kind != JoinKind::Full => return Ok(None),
-                None => {}
-            }
-            self.built = Some(self.build().await?);
-        }
-        while !self.ended {
-            let (batch, mut place) = match self.rest.take() {
-                Some(rest) => rest,
-                None => match self.left.next().await? {
-                    Some(batch) => (batch, Place::default()),
-                    None => {
-                        self.ended = true;
-                        break;
-                    }
-                },
-            };
-            while place.row < batch.rows as usize
-                && !self.joiner.is_full()
-                && place.work < BATCH_ROWS
-            {
-                self.probe(batch.row(place.row), &mut place)?;
-            }
-            let work = core::mem::take(&mut place.work);
-            if place.row < batch.rows as usize {
-                self.rest = Some((batch, place));
-            }
-            self.cx.breathe(work).await;
-            if self.joiner.is_full() {
-                return Ok(Some(self.joiner.take()));
-            }
-            if self.rest.is_none() && self.joiner.out.rows > 0 {
-                return Ok(Some(self.joiner.take()));
-            }
-        }
-        if self.joiner.out.rows > 0 {
-            return Ok(Some(self.joiner.take()));
-        }
-        if self.joiner.kind == JoinKind::Full {
-            self.unmatched().await;
-        }
-        let batch = self.joiner.take();
-        Ok((batch.rows > 0).then_some(batch))
-    }
-
     /// Gives the next right rows of a full join that have no partner.
     async fn unmatched(&mut self) {
         let built = self.built.as_ref().expect("built above");
@@ -502,8 +449,53 @@ impl<'a> HashRows<'a> {
 }
 
 impl Rows for HashRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
+        if self.built.is_none() {
+            // Without left rows only a full join needs the right ones.
+            match self.left.next().await? {
+                Some(batch) => self.rest = Some((batch, Place::default())),
+                None if self.joiner.kind != JoinKind::Full => return Ok(None),
+                None => {}
+            }
+            self.built = Some(self.build().await?);
+        }
+        while !self.ended {
+            let (batch, mut place) = match self.rest.take() {
+                Some(rest) => rest,
+                None => match self.left.next().await? {
+                    Some(batch) => (batch, Place::default()),
+                    None => {
+                        self.ended = true;
+                        break;
+                    }
+                },
+            };
+            while place.row < batch.rows as usize
+                && !self.joiner.is_full()
+                && place.work < BATCH_ROWS
+            {
+                self.probe(batch.row(place.row), &mut place)?;
+            }
+            let work = core::mem::take(&mut place.work);
+            if place.row < batch.rows as usize {
+                self.rest = Some((batch, place));
+            }
+            self.cx.breathe(work).await;
+            if self.joiner.is_full() {
+                return Ok(Some(self.joiner.take()));
+            }
+            if self.rest.is_none() && self.joiner.out.rows > 0 {
+                return Ok(Some(self.joiner.take()));
+            }
+        }
+        if self.joiner.out.rows > 0 {
+            return Ok(Some(self.joiner.take()));
+        }
+        if self.joiner.kind == JoinKind::Full {
+            self.unmatched().await;
+        }
+        let batch = self.joiner.take();
+        Ok((batch.rows > 0).then_some(batch))
     }
 }
 
@@ -549,7 +541,9 @@ impl<'a> LateralRows<'a> {
             found: None,
         }
     }
+}
 
+impl Rows for LateralRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         loop {
             let (batch, mut place) = match self.rest.take() {
@@ -585,11 +579,5 @@ impl<'a> LateralRows<'a> {
                 return Ok(Some(self.joiner.take()));
             }
         }
-    }
-}
-
-impl Rows for LateralRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }

@@ -3,7 +3,7 @@
 use super::merged::Merged;
 use super::request::{Target, get, scans, start_scan, targets};
 use super::source::Rows;
-use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots, WINDOW};
 use crate::port::{OpAnswer, OpFuture};
 use base::key::{Key, encode_datum, slot_of};
 use base::{Datum, RowBatch, ShardId, SqlError};
@@ -215,7 +215,9 @@ impl<'a> ScanRows<'a> {
         let points = Points::new(read, program, VecDeque::new(), limit);
         Ok(State::Entries { entries, points })
     }
+}
 
+impl Rows for ScanRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if matches!(self.state, State::New) {
             self.state = self.start()?;
@@ -254,12 +256,6 @@ impl<'a> ScanRows<'a> {
             cx.breathe(batch.rows as usize).await;
         }
         Ok(batch)
-    }
-}
-
-impl Rows for ScanRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::long::{Long, Shrink};
 use super::source::{Rows, Source, open};
-use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots};
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::SortKey;
 use core::cmp::Ordering;
@@ -243,7 +243,9 @@ impl<'a> SortRows<'a> {
         self.sink(0);
         Some(bytes)
     }
+}
 
+impl Rows for SortRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if let Some(input) = self.input.take() {
             self.collect(input).await?;
@@ -259,11 +261,5 @@ impl<'a> SortRows<'a> {
         }
         self.cx.breathe(out.rows as usize).await;
         Ok((out.rows > 0).then_some(out))
-    }
-}
-
-impl Rows for SortRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }

@@ -24,11 +24,22 @@ const LONG_BYTES: usize = 64 << 10;
 
 /// Gives batches of rows until it answers `None`. A batch may be small, but not empty.
 pub(super) trait Rows {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError>;
+}
+
+/// [`Rows`] of any kind.
+pub(super) trait AnyRows {
     fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>>;
 }
 
+impl<R: Rows> AnyRows for R {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
+        Box::pin(self.pull())
+    }
+}
+
 /// A source that is under way.
-pub(super) type Source<'a> = Box<dyn Rows + 'a>;
+pub(super) type Source<'a> = Box<dyn AnyRows + 'a>;
 
 /// Starts a step with these values of the parameter slots.
 pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
@@ -151,18 +162,16 @@ struct Measured<'a> {
 }
 
 impl Rows for Measured<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(async {
-            let start = self.cx.port.stopwatch_ns();
-            let batch = self.inner.next().await?;
-            if let Some(stats) = &self.cx.stats {
-                let mut stats = stats.borrow_mut();
-                let stats = &mut stats[self.step as usize];
-                stats.rows += batch.as_ref().map_or(0, |batch| u64::from(batch.rows));
-                stats.nanos += self.cx.port.stopwatch_ns().saturating_sub(start);
-            }
-            Ok(batch)
-        })
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
+        let start = self.cx.port.stopwatch_ns();
+        let batch = self.inner.next().await?;
+        if let Some(stats) = &self.cx.stats {
+            let mut stats = stats.borrow_mut();
+            let stats = &mut stats[self.step as usize];
+            stats.rows += batch.as_ref().map_or(0, |batch| u64::from(batch.rows));
+            stats.nanos += self.cx.port.stopwatch_ns().saturating_sub(start);
+        }
+        Ok(batch)
     }
 }
 
@@ -170,9 +179,8 @@ impl Rows for Measured<'_> {
 struct Fixed(Option<RowBatch>);
 
 impl Rows for Fixed {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        let batch = self.0.take().filter(|batch| batch.rows > 0);
-        Box::pin(core::future::ready(Ok(batch)))
+    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
+        Ok(self.0.take().filter(|batch| batch.rows > 0))
     }
 }
 
@@ -184,7 +192,7 @@ struct ValuesRows<'a> {
     slots: Slots,
 }
 
-impl ValuesRows<'_> {
+impl Rows for ValuesRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let Some(first) = self.rows.get(self.at) else {
             return Ok(None);
@@ -242,18 +250,12 @@ fn add_calls(value: &Expr, calls: &[Call<Step>], found: &mut Vec<u32>) {
     });
 }
 
-impl Rows for ValuesRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
-    }
-}
-
 struct VirtualRows<'a> {
     cx: &'a Cx<'a>,
     table: Option<&'a VirtualTable>,
 }
 
-impl VirtualRows<'_> {
+impl Rows for VirtualRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let Some(table) = self.table.take() else {
             return Ok(None);
@@ -269,12 +271,6 @@ impl VirtualRows<'_> {
             .with_catalog(sessions.as_ref(), |cx| table.rows(cx));
         self.cx.breathe(batch.rows as usize).await;
         Ok((batch.rows > 0).then_some(batch))
-    }
-}
-
-impl Rows for VirtualRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }
 
@@ -344,7 +340,9 @@ impl FunctionRows<'_> {
             }
         })
     }
+}
 
+impl Rows for FunctionRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let mut state = match self.state.take() {
             Some(state) => state,
@@ -408,12 +406,6 @@ impl FunctionRows<'_> {
     }
 }
 
-impl Rows for FunctionRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
-    }
-}
-
 struct ProjectRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
@@ -425,7 +417,7 @@ struct ProjectRows<'a> {
     rest: Option<(RowBatch, usize)>,
 }
 
-impl ProjectRows<'_> {
+impl Rows for ProjectRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let (batch, mut at) = match self.rest.take() {
             Some(rest) => rest,
@@ -471,12 +463,6 @@ impl ProjectRows<'_> {
     }
 }
 
-impl Rows for ProjectRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
-    }
-}
-
 struct ApplyRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
@@ -493,7 +479,7 @@ struct ApplyRows<'a> {
 /// a limit above may want no more: each row can cost a query, or draw from a sequence.
 const GIVEN_PART: usize = 16;
 
-impl ApplyRows<'_> {
+impl Rows for ApplyRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let (batch, mut at) = match self.rest.take() {
             Some(rest) => rest,
@@ -528,12 +514,6 @@ impl ApplyRows<'_> {
     }
 }
 
-impl Rows for ApplyRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
-    }
-}
-
 struct DistinctRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
@@ -542,7 +522,7 @@ struct DistinctRows<'a> {
     charge: Charge<'a>,
 }
 
-impl DistinctRows<'_> {
+impl Rows for DistinctRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         while let Some(mut batch) = self.input.next().await? {
             let (keys, seen, charge) = (self.keys, &mut self.seen, &mut self.charge);
@@ -561,12 +541,6 @@ impl DistinctRows<'_> {
             }
         }
         Ok(None)
-    }
-}
-
-impl Rows for DistinctRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }
 
@@ -596,7 +570,9 @@ impl LimitRows<'_> {
                 .map_err(|_| SqlError::new(state, format!("{clause} must not be negative"))),
         }
     }
+}
 
+impl Rows for LimitRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         let (mut skip, mut left) = match self.window {
             Some(window) => window,
@@ -631,12 +607,6 @@ impl LimitRows<'_> {
     }
 }
 
-impl Rows for LimitRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
-    }
-}
-
 struct UnionRows<'a> {
     cx: &'a Cx<'a>,
     inputs: std::slice::Iter<'a, Step>,
@@ -644,7 +614,7 @@ struct UnionRows<'a> {
     slots: Slots,
 }
 
-impl UnionRows<'_> {
+impl Rows for UnionRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         loop {
             if let Some(current) = &mut self.current
@@ -660,12 +630,6 @@ impl UnionRows<'_> {
                 }
             }
         }
-    }
-}
-
-impl Rows for UnionRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, OpError>> {
-        Box::pin(self.pull())
     }
 }
 
