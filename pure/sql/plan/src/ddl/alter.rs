@@ -1,8 +1,6 @@
 //! ALTER TABLE: what can be added to a table that exists.
 
-use super::table::{
-    check_immediate, check_nulls, check_text, foreign_key, foreign_of, key_columns,
-};
+use super::table::{Constraint, Foreign, check_text, constraint_of, foreign_key, key_columns};
 use super::{build_index, index, names, own_name, simple};
 use crate::plan::{DdlPlan, Fill};
 use base::{SqlError, SqlState};
@@ -10,9 +8,7 @@ use bind::scope::ident;
 use bind::{Binder, unsupported};
 use catalog::{Check, Command, Index, Table, Validity};
 use parse::{AlterStatement, Marks};
-use sqlparser::ast::{
-    self, AlterTableOperation, DropBehavior, Ident, KeyOrIndexDisplay, TableConstraint,
-};
+use sqlparser::ast::{self, AlterTableOperation, DropBehavior, TableConstraint};
 use std::sync::Arc;
 
 const TAG: &str = "ALTER TABLE";
@@ -163,13 +159,12 @@ fn validity_of(marks: &Marks) -> Validity {
 
 fn add_foreign(
     table: &Arc<Table>,
-    constraint: &TableConstraint,
+    written: &Foreign,
     marks: &Marks,
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let (database, validity) = (binder.cx.database.clone(), validity_of(marks));
-    let written = foreign_of(constraint, marks, binder)?;
-    let mut key = foreign_key(table, &written, binder)?;
+    let mut key = foreign_key(table, written, binder)?;
     key.validity = validity;
     if key.name.is_empty() {
         key.name = names::constraint_name(table, &written.columns, "fkey");
@@ -185,17 +180,14 @@ fn add_foreign(
 
 fn add_check(
     table: &Arc<Table>,
-    name: Option<&Ident>,
+    name: Option<String>,
     expr: &ast::Expr,
     marks: &Marks,
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let (database, validity) = (binder.cx.database.clone(), validity_of(marks));
     let expression = check_text(table, expr, binder)?;
-    let name = match name {
-        Some(name) => ident(name),
-        None => table.check_name(&expression),
-    };
+    let name = name.unwrap_or_else(|| table.check_name(&expression));
     let check = Check {
         name: name.clone(),
         expression,
@@ -216,62 +208,23 @@ fn add(
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let database = binder.cx.database.clone();
-    match constraint {
-        TableConstraint::PrimaryKey {
-            name,
-            index_name,
-            index_type,
-            columns,
-            index_options,
-            characteristics,
-        } => {
-            binder.no(index_name.is_some() || index_type.is_some(), "KEY")?;
-            binder.no(!index_options.is_empty(), "USING")?;
-            check_immediate(characteristics, binder)?;
-            let columns: Vec<String> = columns.iter().map(ident).collect();
-            primary_key(table, name.as_ref().map(ident), &columns, binder)
-        }
-        TableConstraint::Unique {
-            name,
-            index_name,
-            index_type_display,
-            index_type,
-            columns,
-            index_options,
-            characteristics,
-            nulls_distinct,
-        } => {
-            let plain = *index_type_display == KeyOrIndexDisplay::None;
-            binder.no(index_name.is_some() || !plain, "UNIQUE")?;
-            binder.no(index_type.is_some() || !index_options.is_empty(), "USING")?;
-            check_immediate(characteristics, binder)?;
-            check_nulls(nulls_distinct)?;
-            let columns: Vec<String> = columns.iter().map(ident).collect();
+    match constraint_of(constraint, marks, binder)? {
+        Constraint::Primary(name, columns) => primary_key(table, name, &columns, binder),
+        Constraint::Unique(name, columns) => {
             let keys = key_columns(table, &columns)?;
             let name = match name {
-                Some(name) => ident(name),
+                Some(name) => name,
                 None => names::free_name(&database, &table.name, &columns, "key"),
             };
             let index = index(name, keys, true, true);
             Ok(build_index(TAG, &database.name, &table.name, index, false))
         }
-        TableConstraint::ForeignKey {
-            name: _,
-            columns: _,
-            foreign_table: _,
-            referred_columns: _,
-            on_delete: _,
-            on_update: _,
-            characteristics: _,
-        } => add_foreign(table, constraint, marks, binder),
-        TableConstraint::Check { name, expr } => {
-            add_check(table, name.as_ref(), expr, marks, binder)
-        }
-        other => Err(unsupported(&format!("the constraint {other}"))),
+        Constraint::Foreign(written) => add_foreign(table, &written, marks, binder),
+        Constraint::Check(name, expr) => add_check(table, name, &expr, marks, binder),
     }
 }
 
-/// A change while which nobody writes the table.
+/// A change of a table that has no writers meanwhile.
 fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan {
     let freeze = |frozen| Command::Freeze {
         database: database.to_string(),

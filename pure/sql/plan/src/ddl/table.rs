@@ -326,7 +326,7 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
 }
 
 /// Deferred checking would need work at commit.
-pub(super) fn check_immediate(
+fn check_immediate(
     characteristics: &Option<ConstraintCharacteristics>,
     binder: &Binder<'_>,
 ) -> Result<(), SqlError> {
@@ -347,7 +347,7 @@ pub(super) fn check_immediate(
 }
 
 /// NULLs differ from each other in every unique index.
-pub(super) fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
+fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
     match nulls {
         NullsDistinctOption::None | NullsDistinctOption::Distinct => Ok(()),
         NullsDistinctOption::NotDistinct => Err(unsupported("NULLS NOT DISTINCT")),
@@ -531,15 +531,23 @@ fn set_primary(
     Ok(())
 }
 
-fn add_constraint(
-    definition: &mut Definition,
+/// A table constraint as written: its name, if it has one, and its parts.
+pub(super) enum Constraint {
+    Primary(Option<String>, Vec<String>),
+    Unique(Option<String>, Vec<String>),
+    Foreign(Foreign),
+    Check(Option<String>, Box<ast::Expr>),
+}
+
+/// Reads a table constraint.
+pub(super) fn constraint_of(
     constraint: &TableConstraint,
     marks: &Marks,
     binder: &Binder<'_>,
-) -> Result<(), SqlError> {
-    let named = |name: &Option<ast::Ident>| name.as_ref().map_or_else(String::new, ident);
+) -> Result<Constraint, SqlError> {
+    let named = |name: &Option<ast::Ident>| name.as_ref().map(ident);
     let idents = |names: &[ast::Ident]| names.iter().map(ident).collect::<Vec<_>>();
-    match constraint {
+    Ok(match constraint {
         TableConstraint::PrimaryKey {
             name,
             index_name,
@@ -551,7 +559,7 @@ fn add_constraint(
             binder.no(index_name.is_some() || index_type.is_some(), "KEY")?;
             binder.no(!index_options.is_empty(), "USING")?;
             check_immediate(characteristics, binder)?;
-            set_primary(definition, named(name), idents(columns))
+            Constraint::Primary(named(name), idents(columns))
         }
         TableConstraint::Unique {
             name,
@@ -568,59 +576,51 @@ fn add_constraint(
             binder.no(index_type.is_some() || !index_options.is_empty(), "USING")?;
             check_immediate(characteristics, binder)?;
             check_nulls(nulls_distinct)?;
-            definition.uniques.push((named(name), idents(columns)));
-            Ok(())
+            Constraint::Unique(named(name), idents(columns))
         }
         TableConstraint::ForeignKey {
-            name: _,
-            columns: _,
-            foreign_table: _,
-            referred_columns: _,
-            on_delete: _,
-            on_update: _,
-            characteristics: _,
+            name,
+            columns,
+            foreign_table,
+            referred_columns,
+            on_delete,
+            on_update,
+            characteristics,
         } => {
-            definition
-                .foreign
-                .push(foreign_of(constraint, marks, binder)?);
-            Ok(())
+            check_immediate(characteristics, binder)?;
+            Constraint::Foreign(Foreign {
+                name: named(name).unwrap_or_default(),
+                columns: idents(columns),
+                parent: foreign_table.clone(),
+                parent_columns: idents(referred_columns),
+                on_delete: *on_delete,
+                on_update: *on_update,
+                match_full: marks.is_full(foreign_table),
+            })
         }
-        TableConstraint::Check { name, expr } => {
-            definition.checks.push((named(name), (**expr).clone()));
-            Ok(())
-        }
-        other => Err(unsupported(&format!("the constraint {other}"))),
-    }
+        TableConstraint::Check { name, expr } => Constraint::Check(named(name), expr.clone()),
+        other => return Err(unsupported(&format!("the constraint {other}"))),
+    })
 }
 
-/// A table constraint FOREIGN KEY as written.
-pub(super) fn foreign_of(
+fn add_constraint(
+    definition: &mut Definition,
     constraint: &TableConstraint,
     marks: &Marks,
     binder: &Binder<'_>,
-) -> Result<Foreign, SqlError> {
-    let TableConstraint::ForeignKey {
-        name,
-        columns,
-        foreign_table,
-        referred_columns,
-        on_delete,
-        on_update,
-        characteristics,
-    } = constraint
-    else {
-        unreachable!("the caller has looked at the kind");
-    };
-    check_immediate(characteristics, binder)?;
-    Ok(Foreign {
-        name: name.as_ref().map_or_else(String::new, ident),
-        columns: columns.iter().map(ident).collect(),
-        parent: foreign_table.clone(),
-        parent_columns: referred_columns.iter().map(ident).collect(),
-        on_delete: *on_delete,
-        on_update: *on_update,
-        match_full: marks.is_full(foreign_table),
-    })
+) -> Result<(), SqlError> {
+    match constraint_of(constraint, marks, binder)? {
+        Constraint::Primary(name, columns) => {
+            set_primary(definition, name.unwrap_or_default(), columns)?;
+        }
+        Constraint::Unique(name, columns) => {
+            let unique = (name.unwrap_or_default(), columns);
+            definition.uniques.push(unique);
+        }
+        Constraint::Foreign(key) => definition.foreign.push(key),
+        Constraint::Check(name, expr) => definition.checks.push((name.unwrap_or_default(), *expr)),
+    }
+    Ok(())
 }
 
 fn action(action: Option<ReferentialAction>) -> Result<Action, SqlError> {
