@@ -79,7 +79,7 @@ impl Column<'_> {
     }
 }
 
-/// Bytes that each end takes in a row with `total` bytes of data.
+/// Bytes of each end offset of a row with `total` bytes of data.
 #[inline]
 fn offset_width(total: usize) -> usize {
     match total {

@@ -29,9 +29,8 @@ pub fn connections_default() -> u32 {
 /// Low bits of a backend number, which come from the connection; those of the shard lie above.
 const CONN_BITS: u32 = 21;
 
-/// The backend number of a session: who has it finds the session's shard in the whole cluster.
-/// Connections repeat after two million on one shard, so it names the session of that number
-/// which lives.
+/// The backend number of a session: leads to the session's shard in the whole cluster.
+/// Connections repeat after two million on one shard, so the number names the session that lives.
 pub fn pid_of(shard: ShardId, conn: ConnId) -> i32 {
     (i32::from(shard.0 as i16) << CONN_BITS) | (conn.0 & ((1 << CONN_BITS) - 1)) as i32
 }

@@ -100,8 +100,8 @@ impl Session {
         self.copy_data(cx, Err(error));
     }
 
-    /// The client says something else in the middle of its data: as in PostgreSQL nobody can tell
-    /// what the messages behind it are meant for.
+    /// The client says something else in the middle of its data: as in PostgreSQL the meaning of
+    /// the messages behind it is unknown.
     fn unexpected(&mut self, cx: &mut SessionCx<'_>, tag: u8) {
         let text = format!("unexpected message type 0x{tag:02X} during COPY from stdin");
         self.say(

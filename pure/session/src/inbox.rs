@@ -33,7 +33,7 @@ impl Inbox {
         self.messages.len()
     }
 
-    /// About so much memory.
+    /// Memory that the inbox takes, about.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use txn::{OpError, Outcome};
 use wire::Tag;
 
-/// Names a transaction of a session inside a node: who asks, and which of its transactions.
+/// Names a transaction inside a node: the session that asks, and which of its transactions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TxnHandle {
     /// The session's shard.

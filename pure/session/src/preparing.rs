@@ -2,10 +2,10 @@
 //!
 //! Both take a text, a catalog and numbers of rows, and give a statement and a plan: nothing of the
 //! shard is touched. A statement of a million words takes seconds, in which a shard that did it
-//! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when
-//! the host brings its result. What is left of a long statement goes the same way: to free a
-//! million words takes some 50 ms. Texts below [`parse::LONG_BYTES`] are not worth the way; they
-//! are kept in the cache of plans.
+//! itself would serve no other client. So the session gives the statement away as a
+//! [`Preparation`] and goes on when the host brings the result. What is left of a long statement
+//! goes the same way: to free a million words takes some 50 ms. Texts below
+//! [`parse::LONG_BYTES`] are not worth the way; they are kept in the cache of plans.
 
 use crate::barrier::{Barrier, behind};
 use crate::conn::ConnId;
@@ -143,8 +143,8 @@ impl PreparationResult {
 }
 
 impl Preparation {
-    /// Does the work, on any thread: up to some seconds for a text of 8 MiB. `None`: nobody waits
-    /// for a result; if its statement was cancelled before, nothing is done.
+    /// Does the work, on any thread: up to some seconds for a text of 8 MiB. `None`: no session
+    /// waits for the result; if the statement was cancelled before, nothing is done.
     pub fn run(self) -> Option<PreparationResult> {
         let is_wanted = self.wanted.strong_count() > 0;
         let made = match self.work {

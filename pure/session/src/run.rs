@@ -288,7 +288,7 @@ impl Session {
         let database = cx.catalog.databases.get(&*self.database);
         let moves = database.is_some_and(|database| database.protocol.moves_rows());
         if moves {
-            // Rows come to the node of the client. On it, all who want them meet at one shard.
+            // Rows come to the node of the client, where all that want them meet at one shard.
             ShardId::new(cx.here.node(), home.index())
         } else if home.node() == cx.here.node() {
             home

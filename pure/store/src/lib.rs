@@ -17,8 +17,8 @@
 //! * the counters equal a recount.
 //!
 //! It knows bytes, not schemas, except that a [`Formula`] reads and writes columns of a row. It is
-//! not a transaction manager: who may read or write what is decided above, and a write that
-//! contradicts the store (an insert of a present key) is a bug and stops the process.
+//! not a transaction manager: which transaction may read or write a row is decided above, and a
+//! write that contradicts the store (an insert of a present key) is a bug and stops the process.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

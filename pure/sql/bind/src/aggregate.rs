@@ -378,8 +378,8 @@ impl<'g> Grouping<'g> {
         }
     }
 
-    /// Rewrites the expressions over the outer row that calls hold. Calls that `read` says nobody
-    /// needs stay as they are, over the ungrouped row: they must go.
+    /// Rewrites the expressions over the outer row that calls hold. Calls that are not marked in
+    /// `read` stay over the ungrouped row: the caller must drop them.
     pub(super) fn rewrite_calls(
         &mut self,
         calls: &mut [Call<Rel>],

@@ -245,7 +245,7 @@ impl State {
         }
     }
 
-    /// Takes values that were kept until all are there into the result, so many at most; how many.
+    /// Takes at most `most` of the values that were kept into the result. Gives their number.
     fn fold(&mut self, aggregate: &Aggregate, most: usize) -> Result<usize, SqlError> {
         match self {
             State::Plain(state) => state.fold(most),

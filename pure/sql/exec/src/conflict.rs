@@ -72,8 +72,8 @@ async fn existing(
 
 /// Inserts a row, or does what the statement says if it exists. Gives the row that was written.
 ///
-/// The entries that may conflict are locked exclusively before anything is written, so nobody can
-/// insert them in between.
+/// The entries that may conflict are locked exclusively before anything is written, so that no
+/// other transaction inserts them in between.
 pub(super) async fn insert(
     cx: &Cx<'_>,
     writers: &[Writer],

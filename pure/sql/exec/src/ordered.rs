@@ -145,8 +145,8 @@ impl OrderedRows {
         row
     }
 
-    /// Takes rows into the result, when all of them are there: so many at most, so that others
-    /// have their turn. How many.
+    /// Takes at most `most` rows into the result, when all of them are there. Gives their number.
+    /// The limit lets other work of the shard have its turn.
     ///
     /// # Errors
     /// As [`AggState::update`].
@@ -181,7 +181,7 @@ impl OrderedRows {
         Ok(done)
     }
 
-    /// Forgets rows, so many at most: they are of no use any more.
+    /// Forgets at most `most` rows, which are of no use any more.
     pub(super) fn forget(&mut self, most: usize) {
         for _ in 0..most {
             if self.open.pop().is_none() {

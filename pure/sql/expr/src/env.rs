@@ -137,7 +137,7 @@ pub trait SessionFacts {
     /// # Errors
     /// What the function raises, for example 42P01 for the input of `regclass`.
     fn catalog_function(&self, name: &str, args: &[Datum]) -> Result<Datum, SqlError>;
-    /// Whether a value of so many bytes may be made now.
+    /// Whether a value of `bytes` bytes may be made now.
     ///
     /// # Errors
     /// 53200 if the statement would exceed its memory; 54000 where no statement is asked and the

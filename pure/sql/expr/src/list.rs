@@ -201,7 +201,7 @@ pub fn nodes(expr: &Expr) -> u64 {
     count
 }
 
-/// Units of work of a row for which so many nodes are evaluated, the row itself included.
+/// Units of work of a row for which `nodes` nodes are evaluated, the row itself included.
 pub fn units_of_row(nodes: u64) -> u32 {
     u32::try_from(1 + nodes / NODES_PER_UNIT).unwrap_or(u32::MAX)
 }

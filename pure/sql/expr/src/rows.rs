@@ -64,7 +64,7 @@ pub fn compare_rows(
     Ordering::Equal
 }
 
-/// What an allocation of so many bytes takes from memory: with its header, in steps of 16 bytes.
+/// Bytes of memory that an allocation of `bytes` bytes takes: with its header, in steps of 16.
 pub const fn heap_bytes(bytes: usize) -> usize {
     match bytes {
         0 => 0,

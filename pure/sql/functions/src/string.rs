@@ -21,7 +21,7 @@ pub fn output(from: Type, value: &Datum) -> String {
     text::to_string(from, value)
 }
 
-/// "requested length too large", 54000, for a value of so many bytes.
+/// "requested length too large", 54000, for a value of `bytes` bytes.
 pub fn too_large(bytes: usize) -> SqlError {
     let detail =
         format!("A value has at most {RESULT_BYTES_MAX} bytes, and {bytes} were asked for.");

@@ -303,7 +303,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A quoted identifier behind a prefix of so many bytes (`U&`).
+    /// A quoted identifier behind `prefix` bytes (`U&`).
     fn quoted_name(&mut self, prefix: usize) -> Result<Token, SqlError> {
         let start = self.at;
         self.skip(prefix + 1);
@@ -334,8 +334,7 @@ impl<'a> Lexer<'a> {
         }))
     }
 
-    /// A string literal behind a prefix of so many bytes, with all literals that follow on
-    /// further lines.
+    /// A string literal behind `prefix` bytes, with all literals that follow on further lines.
     fn string(&mut self, prefix: usize, kind: Kind) -> Result<Token, SqlError> {
         let start = self.at;
         self.skip(prefix);

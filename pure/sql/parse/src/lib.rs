@@ -51,7 +51,7 @@ use words::Words;
 pub const NESTING_MAX: usize = 1000;
 /// Deepest recursion over expressions and queries while they are bound.
 pub const DEPTH_MAX: u32 = if cfg!(debug_assertions) { 200 } else { 1100 };
-/// Operators other than AND and OR in a row, outside of parentheses and commas (54001 beyond):
+/// Consecutive operators other than AND and OR, outside of parentheses and commas (54001 beyond):
 /// they make a tree that is deep on one side.
 const OPERATORS_MAX: usize = 3000;
 /// Stack that the library needs for one more parenthesis. Its functions for queries are large.
@@ -76,7 +76,7 @@ struct Parsed {
     parameters: u32,
 }
 
-/// Kinds of statements by who parsed them.
+/// Kinds of statements by the parser that reads them.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub enum Kind {

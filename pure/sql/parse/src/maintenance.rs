@@ -1,6 +1,6 @@
 //! VACUUM, ANALYZE and CHECKPOINT. There is nothing to do for them: old versions of rows go as soon
-//! as nobody can read them, shards count their rows, and nodes write checkpoints by themselves.
-//! What they name must exist all the same.
+//! as no transaction can read them, shards count their rows, and nodes write checkpoints by
+//! themselves. The tables that the statements name must exist all the same.
 
 use super::commands::split_commas;
 use super::comment::name;

@@ -15,7 +15,7 @@ pub fn grown<T>(run: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(RESERVE_BYTES, PIECE_BYTES, run)
 }
 
-/// Runs `run` with at least so much stack, besides the reserve.
+/// Runs `run` with at least `bytes` of stack, besides the reserve.
 pub fn with<T>(bytes: usize, run: impl FnOnce() -> T) -> T {
     let bytes = bytes + RESERVE_BYTES;
     stacker::maybe_grow(bytes, bytes + PIECE_BYTES, run)

@@ -15,7 +15,7 @@ pub fn memory_bytes(text: &str) -> u64 {
     words(text) as u64 * WORD_BYTES
 }
 
-/// 54001: a text of so many words that its shard would do nothing else for seconds.
+/// 54001: a text whose words would keep the shard busy for seconds.
 pub(super) fn check(text: &str) -> Result<(), SqlError> {
     // No word is shorter than a byte.
     if text.len() <= STATEMENT_WORDS_MAX {

@@ -265,7 +265,7 @@ pub fn is_size(name: &str) -> bool {
     )
 }
 
-/// Bytes of a relation or database; NULL while nobody has counted them.
+/// Bytes of a relation or database; NULL until the shards have counted them.
 fn size(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
     let sum = |ids: &mut dyn Iterator<Item = u32>| {
         let mut known = None;

@@ -53,7 +53,7 @@ const PG_CATALOG: u32 = 11;
 const PUBLIC: u32 = 2200;
 /// Oid of schema `information_schema`.
 const INFORMATION_SCHEMA: u32 = 13_207;
-/// Oid of the one role there is: whoever is connected.
+/// Oid of the role that every client has, whatever its user name.
 const OWNER: u32 = 10;
 /// The role that owns the schema `public`: the owner of the database, as in PostgreSQL 15.
 const DATABASE_OWNER: u32 = 6171;

@@ -150,7 +150,7 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
-/// Statistics per table: who wants counts asks `SHOW PLACEMENT`; here only the names are known.
+/// Statistics per table: only the names are known here. `SHOW PLACEMENT` counts rows.
 pub(super) fn table_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         let mut row = vec![oid(table.id.0), text("public"), text(table.name.as_str())];

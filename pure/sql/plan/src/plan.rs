@@ -58,7 +58,7 @@ pub enum Reads {
     Ranges,
 }
 
-/// Kinds of statements by who runs them.
+/// Kinds of statements by the part of the server that runs them.
 pub enum PlanKind {
     /// Run by `exec` inside a transaction: SELECT, INSERT, UPDATE, DELETE, VALUES,
     /// EXPLAIN, SHOW of server facts, TRUNCATE, COPY.

@@ -134,7 +134,7 @@ pub enum StepOp {
         input: Box<Step>,
         keys: Vec<u32>,
     },
-    /// `limit`: only so many first rows are wanted.
+    /// `limit`: number of first rows that are wanted.
     Sort {
         input: Box<Step>,
         keys: Vec<SortKey>,

@@ -263,8 +263,9 @@ impl AggState {
         self.seen.as_ref().map_or(0, BTreeSet::len)
     }
 
-    /// Takes values of `DISTINCT` into the result, when all of them have come: so many at most, so
-    /// that others have their turn. How many; [`AggState::finish`] takes those that are left.
+    /// Takes at most `most` values of `DISTINCT` into the result, when all of them have come. Gives
+    /// their number; [`AggState::finish`] takes those that are left. The limit lets other work of
+    /// the shard have its turn.
     ///
     /// # Errors
     /// As [`AggState::finish`].
@@ -278,7 +279,7 @@ impl AggState {
         Ok(most)
     }
 
-    /// Forgets values of `DISTINCT`, so many at most: the state is of no use any more.
+    /// Forgets at most `most` values of `DISTINCT` of a state that is of no use any more.
     pub fn forget(&mut self, most: usize) {
         if let Some(seen) = &mut self.seen {
             (0..most.min(seen.len())).for_each(|_| drop(seen.pop_last()));

@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use txn::RowTask;
 
-/// Above so many rows slots are visited to their ends: the state would grow too large to be
+/// Wanted rows above which slots are visited to their ends: the state would grow too large to be
 /// answered at once.
 pub const FIRST_ROWS_MAX: usize = 1_000;
 

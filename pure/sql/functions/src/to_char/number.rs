@@ -40,8 +40,8 @@ fn letters(value: f64, sure: usize, pattern: &mut Pattern) -> Digits {
     }
 }
 
-/// Digits of a float, rounded as the C library prints it; the sign stays at 0. Of those behind the
-/// point only so many are left in the pattern as are sure beside those before it.
+/// Digits of a float, rounded as the C library prints the float; the sign stays at 0. `sure`:
+/// digits that the type keeps. Digits behind the point that go beyond these leave the pattern.
 fn float_digits(value: f64, sure: usize, pattern: &mut Pattern) -> Digits {
     let shifted = match sure == f32::DIGITS as usize {
         true => f64::from(value as f32 * 10f32.powi(pattern.shift as i32)),
@@ -241,7 +241,7 @@ fn exact_exponent(value: Decimal, fraction: usize) -> (bool, String, i32) {
     (value.is_negative(), digits, power)
 }
 
-/// No float has more digits than so many; formatting takes no more than 65,534.
+/// Digits that no float exceeds; formatting takes no more than 65,534.
 const FLOAT_DIGITS_MAX: usize = 1_100;
 
 /// The same of a float, rounded as the C library prints it.

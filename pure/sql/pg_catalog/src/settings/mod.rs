@@ -1,4 +1,4 @@
-//! Session settings: what exists, what a value may be, who may change it and who is told.
+//! Session settings: names, values, and whether sessions may change them and clients are told.
 //!
 //! A setting's value is the text that SHOW prints. [`validate`] turns what the user wrote into that
 //! text or refuses it. The table is in `list`; names with a dot are the user's own and accepted
@@ -25,7 +25,7 @@ pub struct Setting {
     pub kind: Kind,
     /// Value of a new session, in the form that [`validate`] gives.
     pub default: &'static str,
-    /// Who may change it, and when.
+    /// When it may be changed.
     pub context: Context,
     /// Whether the client is told of its value at start and at each change (ParameterStatus).
     pub reported: bool,
@@ -71,14 +71,14 @@ pub enum Kind {
     TimeZone,
 }
 
-/// Who may change a setting, and when.
+/// When a setting may be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
-    /// Nobody: it tells what the server is.
+    /// Never: the setting tells what the server is.
     Internal,
     /// Only at server start.
     Start,
-    /// Any session for itself.
+    /// At any time, by a session for itself.
     User,
 }
 

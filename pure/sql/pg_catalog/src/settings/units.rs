@@ -41,7 +41,7 @@ const SIZE_HINT: &str = "Valid units for this parameter are \"B\", \"kB\", \"MB\
      \"TB\".";
 
 impl Unit {
-    /// Its spellings, the size of one, and what to tell who misspells them.
+    /// Spellings of the unit, the size of one, and the hint for any other spelling.
     fn scale(self) -> (&'static [Spelling], i64, &'static str) {
         match self {
             Unit::None => (&[], 1, ""),

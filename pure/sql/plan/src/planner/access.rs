@@ -51,7 +51,7 @@ pub(super) struct Wanted<'w> {
 }
 
 impl Wanted<'_> {
-    /// No order of a table of so many rows.
+    /// No order of a table of `rows` rows.
     pub(super) fn any(rows: f64) -> Wanted<'static> {
         Wanted {
             order: &[],

@@ -8,8 +8,8 @@ use expr::{Compare, Expr, Func};
 
 /// Rows of a table of which nothing is known.
 pub(super) const UNKNOWN_ROWS: f64 = 1e6;
-/// A table is planned for as if it had so many rows at least: it may have grown since they were
-/// counted, and where it has not, any plan is quick.
+/// Rows for which a smaller table is planned: the table may have grown since its rows were counted,
+/// and where it has not, any plan is quick.
 pub(super) const PLANNED_ROWS_MIN: f64 = 1_000.0;
 /// The same for the choice of an index, which does not matter in a small table.
 pub(super) const CHOSEN_ROWS_MIN: f64 = 100_000.0;
@@ -60,7 +60,7 @@ fn turned(share: f64, negated: bool) -> f64 {
 }
 
 /// Share of the rows for which all conditions are true. Conditions that stand together often say
-/// the same, so many of them are no narrower than one equality, unless one of them is.
+/// the same, so that several are no narrower than one equality, unless one of them is.
 pub(super) fn share_of_all<'e>(conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
     let shares = conditions.into_iter().map(share);
     let (product, least) = shares.fold((1.0f64, 1.0f64), |(product, least), share| {
@@ -69,7 +69,7 @@ pub(super) fn share_of_all<'e>(conditions: impl IntoIterator<Item = &'e Expr>) -
     product.max(least.min(1.0 / DISTINCT))
 }
 
-/// Different combinations of `columns` values in so many rows.
+/// Different combinations of `columns` values in `rows` rows.
 pub(super) fn groups(rows: f64, columns: usize) -> f64 {
     DISTINCT.powi(columns.min(100) as i32).min(rows).max(1.0)
 }

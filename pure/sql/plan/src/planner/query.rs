@@ -23,7 +23,7 @@ pub(super) type Need = BTreeSet<u32>;
 pub(super) struct Wish {
     /// An order of the relation's columns.
     pub(super) order: Vec<SortKey>,
-    /// At most so many rows (in that order, if there is one).
+    /// Rows that are wanted at most (in that order, if there is one).
     pub(super) limit: Option<Expr>,
 }
 
@@ -592,8 +592,8 @@ impl Planner<'_, '_> {
         let (input, calls, rest) = semi_joins(input.filtered(below), calls, above, need);
         let mut wanted = need.clone();
         wanted.extend(columns_of(&rest));
-        // Calls that nobody reads need not be made, unless they have effects. A call may read the
-        // ones before it.
+        // A call whose value is not read need not be made, unless it has an effect. A call may
+        // read the ones before it.
         let mut kept: Vec<(u32, Call<Rel>)> = Vec::new();
         for (i, call) in calls.into_iter().enumerate().rev() {
             let (column, Some(call)) = (width + i as u32, call) else {
