@@ -14,6 +14,11 @@ fn public() -> Datum {
     text("public")
 }
 
+/// Catalog, schema and name of something in schema `public`.
+fn in_public(cx: &CatalogCx<'_>, name: &str) -> [Datum; 3] {
+    [here(cx), public(), text(name)]
+}
+
 pub(super) fn catalog_name(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     out.push([here(cx)]);
 }
@@ -189,19 +194,15 @@ pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         } else {
             Datum::Null
         };
-        out.push([
-            here(cx),
-            public(),
-            text(name),
-            here(cx),
-            public(),
-            text(table.name.as_str()),
+        let mut row = [in_public(cx, name), in_public(cx, &table.name)].concat();
+        row.extend([
             text(kind),
             yes_no(false),
             yes_no(false),
             yes_no(true),
             nulls,
         ]);
+        out.push(row);
     };
     for table in cx.tables() {
         for constraint in of_table(table) {
@@ -244,17 +245,14 @@ pub(super) fn key_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                     }),
                     _ => None,
                 };
-                out.push([
-                    here(cx),
-                    public(),
-                    text(constraint.name()),
-                    here(cx),
-                    public(),
-                    text(table.name.as_str()),
+                let mut row =
+                    [in_public(cx, constraint.name()), in_public(cx, &table.name)].concat();
+                row.extend([
                     text(table.columns[at as usize].name.as_str()),
                     int(position + 1),
                     pointed.map_or(Datum::Null, |position| int(position + 1)),
                 ]);
+                out.push(row);
             }
         }
     }
@@ -304,15 +302,10 @@ pub(super) fn constraint_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 continue;
             };
             for at in columns {
-                out.push([
-                    here(cx),
-                    public(),
-                    text(of.name.as_str()),
-                    text(of.columns[at as usize].name.as_str()),
-                    here(cx),
-                    public(),
-                    text(constraint.name()),
-                ]);
+                let mut row = in_public(cx, &of.name).to_vec();
+                row.push(text(of.columns[at as usize].name.as_str()));
+                row.extend(in_public(cx, constraint.name()));
+                out.push(row);
             }
         }
     }
@@ -322,15 +315,7 @@ pub(super) fn constraint_table_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for constraint in of_table(table) {
             if let Some((of, _)) = used(cx, table, constraint) {
-                let name = text(constraint.name());
-                out.push([
-                    here(cx),
-                    public(),
-                    text(of.name.as_str()),
-                    here(cx),
-                    public(),
-                    name,
-                ]);
+                out.push([in_public(cx, &of.name), in_public(cx, constraint.name())].concat());
             }
         }
     }
