@@ -214,8 +214,7 @@ fn offers(behind: &[&str], whole: &[&str], word: &str, names: &Names) -> Vec<Str
         found.extend(CLAUSES.iter().map(|clause| (*clause).to_string()));
         return found;
     }
-    let functions = names.functions.iter().filter(|name| !is_internal(name));
-    found.extend(functions.map(|name| format!("{name}(")));
+    found.extend(names.functions.iter().map(|name| format!("{name}(")));
     found.extend(CLAUSES.iter().map(|clause| (*clause).to_string()));
     let single = |word: &&String| !CLAUSES.contains(&word.as_str());
     let mut keywords: Vec<String> = names
@@ -227,73 +226,6 @@ fn offers(behind: &[&str], whole: &[&str], word: &str, names: &Names) -> Vec<Str
     found.extend(keywords);
     found
 }
-
-/// Functions that the catalog needs and nobody calls.
-fn is_internal(name: &str) -> bool {
-    [
-        "in",
-        "out",
-        "recv",
-        "send",
-        "_in",
-        "_out",
-        "_recv",
-        "_send",
-        "typmodin",
-        "typmodout",
-    ]
-    .iter()
-    .any(|end| {
-        let base = name.strip_suffix(end);
-        base.is_some_and(|base| {
-            let base = base.trim_end_matches('_');
-            TYPES.contains(&base) || base.starts_with("reg")
-        })
-    })
-}
-
-/// Stems of the names of such functions.
-const TYPES: [&str; 39] = [
-    "any",
-    "anyarray",
-    "anyelement",
-    "array",
-    "bool",
-    "bpchar",
-    "bytea",
-    "char",
-    "cid",
-    "cstring",
-    "date",
-    "float4",
-    "float8",
-    "int2",
-    "int2vector",
-    "int4",
-    "int8",
-    "interval",
-    "json",
-    "jsonb",
-    "name",
-    "numeric",
-    "oid",
-    "oidvector",
-    "record",
-    "text",
-    "time",
-    "timestamp",
-    "timestamptz",
-    "timetz",
-    "unknown",
-    "uuid",
-    "varbit",
-    "varchar",
-    "void",
-    "xid",
-    "bit",
-    "inet",
-    "money",
-];
 
 /// Whether a relation stands behind these words.
 fn expects_relation(upper: &[&str]) -> bool {
@@ -457,7 +389,7 @@ mod tests {
         Names {
             relations: owned(&["customer", "Odd one", "orders", "pg_class"]),
             columns: columns.iter().map(column).collect(),
-            functions: owned(&["count", "concat", "int4in", "min"]),
+            functions: owned(&["count", "concat", "min"]),
             settings: owned(&["lock_timeout", "TimeZone"]),
             databases: owned(&["postgres", "shop"]),
             keywords: owned(&["select", "from", "like", "limit"]),

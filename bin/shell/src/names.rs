@@ -15,6 +15,11 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Names of one kind; nobody reads a longer list.
 const COUNT_MAX: usize = 20_000;
 
+/// Names of functions, but for those that read and write the values of a type: nobody calls them.
+const FUNCTIONS: &str = "SELECT DISTINCT proname FROM pg_proc p \
+    WHERE NOT EXISTS (SELECT 1 FROM pg_type t WHERE p.oid IN (t.typinput, t.typoutput, \
+    t.typreceive, t.typsend, t.typmodin, t.typmodout))";
+
 /// Where names come from.
 #[derive(Default)]
 pub(crate) struct Source {
@@ -58,7 +63,7 @@ fn ask(connection: &mut Connection) -> Option<Names> {
          SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
          WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v') \
          ORDER BY c.oid DESC LIMIT {COUNT_MAX}; \
-         SELECT DISTINCT proname FROM pg_proc ORDER BY 1; \
+         {FUNCTIONS} ORDER BY 1; \
          SELECT name FROM pg_settings ORDER BY 1; \
          SELECT datname FROM pg_database ORDER BY 1; \
          SELECT word FROM pg_get_keywords() ORDER BY 1"
@@ -96,4 +101,33 @@ fn pairs(rows: Rows) -> Vec<(String, String)> {
         Some((cells.next()??, cells.next()??))
     };
     rows.rows.into_iter().filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catalog::ProtocolKind;
+    use one_shard::World;
+
+    #[test]
+    fn functions_of_types_are_not_offered() {
+        let mut world = World::new(ProtocolKind::TwoPhase);
+        world.connect(1);
+        let mut count = |name: &str| {
+            let count = format!("SELECT count(*) FROM ({FUNCTIONS}) f WHERE proname = '{name}'");
+            format!("{:?}", world.must(1, &count).last)
+        };
+        for name in ["count", "min", "bool_and", "date_trunc"] {
+            assert_eq!(count(name), "Int(1)", "{name}");
+        }
+        for name in [
+            "int4in",
+            "boolout",
+            "date_recv",
+            "xidsend",
+            "bpchartypmodin",
+        ] {
+            assert_eq!(count(name), "Int(0)", "{name}");
+        }
+    }
 }
