@@ -351,14 +351,8 @@ impl<P: Subject> World<P> {
 
     /// Submits to the home of the row; the answer, now or later, is in [`World::answers`].
     pub fn submit(&mut self, txn: TxnId, op: Op, last: bool) -> OpId {
-        let to = match &op {
-            Op::Get { key, .. }
-            | Op::Modify { key, .. }
-            | Op::Insert { key, .. }
-            | Op::Formula { key, .. }
-            | Op::Write { key, .. } => self.home(key),
-            Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => panic!("it is submitted to a shard"),
-        };
+        let key = op.key().expect("other operations are submitted to a shard");
+        let to = self.home(key);
         self.submit_to(txn, to, op, last)
     }
 
