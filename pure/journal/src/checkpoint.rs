@@ -30,7 +30,7 @@ pub const CHECKPOINT_HEADER_BYTES: usize = 56;
 const MAGIC: [u8; 8] = *b"TRLSCKP\n";
 /// A block of rows is closed when it has this many bytes.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Larger blocks are refused: a wrong length must not make the reader hoard bytes. Above the
+/// Larger blocks are refused, so that a wrong length does not make the reader keep bytes. Above the
 /// largest prepared transaction.
 const BLOCK_BYTES_MAX: usize = 256 << 20;
 const BLOCK_FRAME_BYTES: usize = 9;
@@ -40,9 +40,9 @@ const ROWS: u8 = 1;
 const PREPARED: u8 = 2;
 const OWED: u8 = 3;
 const FOOTER: u8 = 4;
-/// Counted among the blocks only, so that files without it look as they always did.
+/// A kind of block that is not counted in the footer: files without it are as in older releases.
 const OWNERSHIP: u8 = 5;
-/// As [`OWNERSHIP`], one transaction each; they stand behind it.
+/// As [`OWNERSHIP`], one block for each transaction, behind that one.
 const SHIPPED: u8 = 6;
 
 /// The first bytes of a checkpoint file.
@@ -60,7 +60,7 @@ pub struct CheckpointHeader {
     pub clock_floor: Ts,
 }
 
-/// A promise of one shard.
+/// A promise of one shard: a prepared write set without an outcome.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Prepared {
     /// The transaction.
@@ -71,11 +71,11 @@ pub struct Prepared {
     pub shard: ShardId,
     /// No commit timestamp below this is acceptable.
     pub prepare_ts: Ts,
-    /// Whom to ask.
+    /// Shard that knows the outcome.
     pub coordinator: ShardId,
     /// All writing participants.
     pub participants: Vec<ShardId>,
-    /// What it would write.
+    /// Writes of the participant.
     pub writes: Writes,
 }
 
@@ -86,12 +86,12 @@ impl Prepared {
     }
 }
 
-/// A decision to commit that participants must still be told.
+/// A decision to commit of which participants must still be told.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Owed {
     /// The transaction.
     pub txn: TxnId,
-    /// Version of its writes.
+    /// Commit timestamp of its writes.
     pub commit_ts: Ts,
     /// Prepared participants.
     pub participants: Vec<ShardId>,
@@ -102,8 +102,8 @@ pub struct Owed {
 pub struct CheckpointTables {
     /// Promises without an outcome.
     pub prepared: Vec<Prepared>,
-    /// Those with many writes, slice by slice: what is promised, without writes, and some of the
-    /// writes. A reader puts them together again.
+    /// Promises with many writes, slice by slice: each slice is the promise without writes, and
+    /// some of its writes. A reader joins them.
     pub sliced: Vec<(Prepared, Arc<Writes>)>,
     /// Decisions without all acknowledgements.
     pub owed: Vec<Owed>,
@@ -112,7 +112,7 @@ pub struct CheckpointTables {
 }
 
 impl CheckpointTables {
-    /// The same with every promise in one piece.
+    /// The tables with every promise in one piece.
     #[must_use]
     pub fn joined(mut self) -> CheckpointTables {
         for (promise, writes) in core::mem::take(&mut self.sliced) {
@@ -124,7 +124,7 @@ impl CheckpointTables {
         self
     }
 
-    /// Takes a promise, or the next slice of the last one.
+    /// Adds a promise, or the next slice of the last one.
     fn take_slice(&mut self, slice: Prepared) {
         match self.prepared.last_mut() {
             Some(last) if (last.txn, last.shard) == (slice.txn, slice.shard) => {
@@ -155,7 +155,7 @@ pub fn is_checkpoint_name(name: &str) -> bool {
     name.starts_with("checkpoint-") && name.ends_with(".ckp")
 }
 
-/// Encodes a checkpoint piece by piece; the caller takes the bytes out of `out` whenever it likes.
+/// Encodes a checkpoint piece by piece. The caller may take bytes out of `out` at any time.
 #[derive(Debug, Default)]
 pub struct CheckpointWriter {
     block: Vec<u8>,
@@ -201,7 +201,7 @@ impl CheckpointWriter {
         }
     }
 
-    /// Adds a slice of a promise, behind all rows. Those of one promise follow each other, in the
+    /// Adds a slice of a promise, behind all rows. Slices of one promise follow each other, in the
     /// order of their keys.
     pub fn slice(&mut self, promise: &Prepared, writes: &Writes, out: &mut Vec<u8>) {
         if !self.block.is_empty() {
@@ -216,8 +216,8 @@ impl CheckpointWriter {
         self.close(PREPARED, out);
     }
 
-    /// Adds some of the rows that are away from the shard of their slot, behind all rows; what else
-    /// there is to ownership comes at the end. An [`Ownership::append`] of all is what is read.
+    /// Adds some of the rows that are away from the shard of their slot, behind all rows; the rest
+    /// of the ownership comes at the end. A reader gets the [`Ownership::append`] of all pieces.
     pub fn away(&mut self, piece: &Ownership, out: &mut Vec<u8>) {
         if !self.block.is_empty() {
             self.close(ROWS, out);
@@ -285,8 +285,8 @@ fn block_crc(kind: u8, len: [u8; 4], payload: &[u8]) -> u32 {
     crc.finish()
 }
 
-/// Decodes a checkpoint piece by piece. Rows are given out before the footer is seen, so they
-/// count only once [`CheckpointReader::finish`] has succeeded.
+/// Decodes a checkpoint piece by piece. Rows are given out before the footer is read, so they count
+/// only once [`CheckpointReader::finish`] has succeeded.
 #[derive(Debug)]
 pub struct CheckpointReader {
     file: String,
@@ -300,7 +300,7 @@ pub struct CheckpointReader {
 }
 
 impl CheckpointReader {
-    /// A reader of `file` (a name for error messages).
+    /// A reader of the file named `file` (for error messages).
     pub fn new(file: &str) -> CheckpointReader {
         CheckpointReader {
             file: file.into(),
@@ -336,7 +336,7 @@ impl CheckpointReader {
         Ok(())
     }
 
-    /// Ends the file. Errors: it is not complete, or its footer does not match.
+    /// Ends the file. Errors: the file is not complete, or its footer does not match.
     pub fn finish(self) -> Result<(CheckpointHeader, CheckpointTables), JournalError> {
         let whole = self.ended && self.pending.is_empty();
         match self.header {
@@ -476,7 +476,7 @@ fn decode_row<'a>(fields: &mut Parser<'a>) -> Result<CheckpointRow<'a>, Fault> {
 }
 
 impl CheckpointHeader {
-    /// Whether this file is the one that a manifest of `cluster` on `node` means.
+    /// Whether this file is the one that a manifest of `cluster` on `node` names.
     pub fn belongs_to(&self, cluster: u64, node: NodeId) -> bool {
         self.cluster == cluster && self.shard.node() == node
     }

@@ -1,5 +1,5 @@
-//! Entry points for fuzzing: any bytes go in, nothing may panic, and what is accepted must survive
-//! another trip.
+//! Entry points for fuzzing: any bytes are taken without a panic, and an accepted value must be the
+//! same after another round trip.
 
 use crate::checkpoint::CheckpointReader;
 use crate::manifest::{MANIFEST_NAME, Manifest};

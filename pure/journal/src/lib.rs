@@ -1,5 +1,5 @@
-//! What a node writes to disk and how it makes sense of it again: journal records, checkpoint
-//! files, and the decisions of recovery.
+//! What a node writes to disk and reads again: journal records, checkpoint files, and the decisions
+//! of recovery.
 //!
 //! ```text
 //! journal segment   header | record | record | ...          one endless journal per node
@@ -7,9 +7,9 @@
 //! manifest          header | which checkpoint is current, catalog, clock bound
 //! ```
 //!
-//! The formats are written down in `docs/formats.md`. This crate turns values into bytes and bytes
-//! into values or errors that name file and offset; it does no I/O and keeps no files open. The
-//! host writes, syncs, names directories and hands over what it read. `postcard` encodes what is
+//! `docs/formats.md` describes the formats. This crate turns values into bytes, and bytes into
+//! values or errors that name file and offset. It does no I/O and keeps no files open: the host
+//! writes, syncs, names directories and hands over what it has read. `postcard` encodes what is
 //! small or rare through `base::codec`; rows of checkpoints have a layout of their own.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

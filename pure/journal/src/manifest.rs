@@ -22,7 +22,7 @@ const HEADER_BYTES: usize = 20;
 pub struct Manifest {
     /// Cluster that the node belongs to.
     pub cluster: u64,
-    /// The node.
+    /// Number of the node.
     pub node: NodeId,
     /// Number of the current checkpoint; 0: none yet.
     pub number: u64,
@@ -32,7 +32,7 @@ pub struct Manifest {
     /// The journal is read from here: at or below every start, and at or below the oldest chunk of
     /// a transaction that was unfinished at its shard's start.
     pub journal_from: Position,
-    /// Starts of the node when the manifest was written.
+    /// Number of starts of the node when the manifest was written.
     pub incarnation: u32,
     /// Clock bound when the manifest was written.
     pub clock_bound: Ts,

@@ -1,88 +1,88 @@
-//! Who owns rows that may live away from the shard of their slot: what records and checkpoints say
-//! of it (rules L2, L4 and L12 of docs/rules/leap.md).
+//! Ownership of rows that may be away from the shard of their slot: what records and checkpoints
+//! keep of it (rules L2, L4 and L12 of docs/rules/leap.md).
 
 use alloc::vec::Vec;
 use base::{Key, ShardId, Ts, TxnId};
 use serde::{Deserialize, Serialize};
 use store::Formula;
 
-/// Number of a grant of ownership, drawn by the home of the row. Grows with every grant of a home,
-/// also over its restarts, because its life comes first.
+/// Number of a grant of ownership, drawn by the home of the row. It grows with every grant of a
+/// home, also over restarts, because the incarnation comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub struct Otag {
-    /// Incarnation of the home's node; 0: never granted, the row is at home since the beginning.
+    /// Incarnation of the home's node; 0: never granted, the row has always been at home.
     pub incarnation: u32,
-    /// Counts the grants of this life, from 1.
+    /// Number of the grant in that incarnation, from 1.
     pub grant: u64,
 }
 
 /// How a shard holds a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Holding {
-    /// It is the owner.
+    /// The shard is the owner.
     Owned,
-    /// It was the owner and has given the row to this shard; it keeps a backup.
+    /// The shard was the owner, has given the row to this shard, and keeps a backup.
     Released(ShardId),
 }
 
 /// A row that a shard owns under a grant, or has released under one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Held {
-    /// The row, present or absent.
+    /// Key of the row, present or absent.
     pub key: Key,
-    /// The grant by which it came or goes.
+    /// The grant by which the row came or left.
     pub otag: Otag,
-    /// Which of both.
+    /// Owned or released.
     pub holding: Holding,
 }
 
 /// A row that is away from its home.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Away {
-    /// The row.
+    /// Key of the row.
     pub key: Key,
-    /// Who owns it.
+    /// Owner of the row.
     pub owner: ShardId,
-    /// The grant by which it got there.
+    /// The grant by which the row got there.
     pub otag: Otag,
 }
 
-/// A formula that its transaction has pending at the owner of a row.
+/// A formula of a transaction that is pending at the owner of its row.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Shipment {
-    /// Who owns the row until the formula is applied.
+    /// Owner of the row until the formula is applied.
     pub owner: ShardId,
-    /// The row.
+    /// Key of the row.
     pub key: Key,
-    /// What is added to it.
+    /// The formula itself.
     pub formula: Formula,
 }
 
-/// A committed transaction with formulas that not every owner is known to have applied durably.
+/// A committed transaction with formulas that some owner may not have applied durably.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Shipped {
     /// The transaction.
     pub txn: TxnId,
-    /// Version that they make.
+    /// Commit timestamp of the formulas.
     pub commit_ts: Ts,
-    /// The formulas.
+    /// The formulas, each with the owner of its row.
     pub formulas: Vec<Shipment>,
 }
 
 /// What a checkpoint of a shard keeps about ownership.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Ownership {
-    /// Rows that it owns or has released, those of its own slots included as long as the transfer
-    /// is not complete.
+    /// Rows that the shard owns or has released. Rows of its own slots are included until their
+    /// transfer is complete.
     pub held: Vec<Held>,
-    /// The owner table: rows of its slots that are elsewhere, in the order of their keys.
+    /// The owner table: rows of the shard's slots that are elsewhere, in the order of their keys.
     pub away: Vec<Away>,
     /// Grants that were not complete, and older ones under which a row may be claimed; in order.
     pub open: Vec<Otag>,
-    /// The next grant would have got this number: everything older that is not listed is over.
+    /// Number of the next grant: all older ones that `open` does not list are over.
     pub next: Otag,
-    /// Formulas of its transactions that are owed to owners. They have blocks of their own in a
-    /// checkpoint file.
+    /// Formulas of the shard's transactions that are owed to owners. They have their own blocks in
+    /// a checkpoint file.
     #[serde(skip)]
     pub shipped: Vec<Shipped>,
 }
@@ -93,12 +93,12 @@ impl Ownership {
         *self == Ownership::default()
     }
 
-    /// How many rows it tells of.
+    /// Number of rows in the tables.
     pub fn rows(&self) -> usize {
         self.held.len() + self.away.len()
     }
 
-    /// Puts the next piece of a checkpoint behind what has been read of it.
+    /// Adds the next piece of a checkpoint behind those read before.
     pub fn append(&mut self, piece: Ownership) {
         let Ownership {
             held,
@@ -118,8 +118,8 @@ impl Ownership {
         self.shipped.extend(shipped);
     }
 
-    /// Whether a claim under `otag` to own or back up `key` may still mean something to this home.
-    /// False: a later grant was complete when the checkpoint began.
+    /// Whether a claim to own or back up `key` under `otag` counts at this home. `false`: a later
+    /// grant was complete when the checkpoint began.
     pub fn admits(&self, key: &Key, otag: Otag) -> bool {
         otag >= self.next
             || self.open.binary_search(&otag).is_ok()

@@ -7,7 +7,7 @@ use alloc::string::String;
 use base::crc::{Crc32c, RANGE_STEP, Ranges};
 use base::{NodeId, Position};
 
-/// One record and where it ends.
+/// One record and its position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
     /// End of the record: the journal must be durable to here for the record to survive.
@@ -16,7 +16,7 @@ pub struct Entry {
     pub record: Record,
 }
 
-/// Where a journal ends.
+/// The end of a journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tail {
     /// Position behind the last valid record: the next one is appended here.
@@ -25,18 +25,18 @@ pub struct Tail {
     pub torn: Option<Torn>,
 }
 
-/// Bytes at the end of a segment that are no whole record and are followed by none: a write that
-/// a crash interrupted, so no client was told of it.
+/// Bytes at the end of a segment that are no whole record, with no record behind them: a write that
+/// a crash interrupted. No client was told of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
-    /// The segment.
+    /// Name of the segment.
     pub file: String,
-    /// The file is truncated to this length. 0: not even the header is whole; remove the file.
+    /// Length to which the file is truncated; 0: the header is not whole, so the file is removed.
     pub offset: u64,
-    /// Number of bytes cut.
+    /// Number of bytes that are cut.
     pub bytes: u64,
-    /// Those of them up to the last that is not 0; what follows is room that was kept ahead. 0: no
-    /// write was interrupted.
+    /// Number of those bytes up to the last that is not 0; the rest is room kept ahead. 0: no write
+    /// was interrupted.
     pub written: u64,
     /// Position at which the journal ends.
     pub end: Position,
@@ -66,7 +66,7 @@ impl Reader {
     /// segment follows.
     ///
     /// A broken record is cut as a torn tail if it stands in the last segment and no valid record
-    /// follows it; otherwise it is an error, as is a fault that `f` reports.
+    /// follows. Otherwise it is an error, and so is a fault that `f` reports.
     pub fn segment(
         &mut self,
         name: &str,
@@ -130,7 +130,7 @@ impl Reader {
         }
     }
 
-    /// Where the journal ends, after its last segment; position 0 if there was none.
+    /// The end of the journal, after its last segment; position 0: there was no segment.
     pub fn finish(self) -> Tail {
         Tail {
             end: self.end.unwrap_or_default(),
@@ -159,8 +159,8 @@ fn torn(name: &str, offset: usize, bytes: &[u8], end: Position) -> Torn {
     }
 }
 
-/// Whether a valid record begins anywhere behind the first byte of `bytes`, and the bytes that were
-/// read to find out: a fixed multiple of their number, whatever they are.
+/// Whether a valid record begins behind the first byte of `bytes`, and how many bytes the search
+/// has read: at most a fixed multiple of their number, whatever they are.
 fn valid_record_follows(bytes: &[u8]) -> (bool, usize) {
     let ranges = Ranges::new(bytes);
     let mut work = 2 * bytes.len();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     /// A flipped byte at the front of a large segment: the search for a record behind it reads each
-    /// byte a bounded number of times, even if a record seems to begin at every one.
+    /// byte a bounded number of times, even if a record seems to begin at every byte.
     #[test]
     fn the_search_behind_a_broken_record_is_linear() {
         let mut prng = base::Prng::new(5);

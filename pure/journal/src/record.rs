@@ -17,13 +17,13 @@ pub type WritesRef<'a> = &'a [(Key, Write)];
 /// Writes of one transaction per shard.
 pub type ShardWrites = Vec<(ShardId, Writes)>;
 
-/// Largest payload of one record. Larger transactions put [`Record::Chunk`]s first. Large enough
-/// for the largest row, small enough that a wrong length is noticed before much is read.
+/// Bytes of the largest payload of one record. Larger transactions put [`Record::Chunk`]s first.
+/// Enough for the largest row, and small enough that a wrong length is noticed before much is read.
 pub const RECORD_BYTES_MAX: usize = 20 << 20;
-/// Writes of a transaction above this total (see `Write::size_bytes`, plus keys) should go into
-/// chunks of about this size: one record must not hold up the group commit of all shards.
+/// Bytes of writes (`Write::size_bytes`, plus keys) above which a transaction should use chunks of
+/// about this size: one record must not hold up the group commit of all shards.
 pub const CHUNK_BYTES: usize = 1 << 20;
-/// Bytes before each payload: length and checksum.
+/// Bytes before each payload: length and checksum, 4 each.
 pub const FRAME_BYTES: usize = 8;
 
 /// One journal record. The position of a record is that of its END: an effect that waits for it
@@ -32,11 +32,11 @@ pub const FRAME_BYTES: usize = 8;
 /// Presumed abort: there is no record for an abort without a prepared participant.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Record {
-    /// The node started. First record of every life.
+    /// The node has started. First record of every life.
     NodeStart {
-        /// Starts of this node so far, from 1.
+        /// Number of starts of this node so far, from 1.
         incarnation: u32,
-        /// No clock of this node passes this bound before a larger one is durable.
+        /// A clock of this node passes this bound only after a larger one is durable.
         clock_bound: Ts,
         /// View of the membership.
         view: u64,
@@ -50,26 +50,26 @@ pub enum Record {
     Commit {
         /// The transaction.
         txn: TxnId,
-        /// Version of everything it wrote.
+        /// Commit timestamp of its writes.
         commit_ts: Ts,
         /// Its writes, without those in chunks.
         writes: ShardWrites,
-        /// Numbers of its [`Record::Chunk`]s per shard that has any; they stand before.
+        /// Number of its [`Record::Chunk`]s for each shard that has any; they stand before.
         chunks: Vec<(ShardId, u32)>,
     },
-    /// Part of the writes of a transaction; counts only with the later record that names it.
+    /// Some writes of a transaction; they count only with the later record that names the chunk.
     Chunk {
         /// The transaction.
         txn: TxnId,
-        /// Shard that holds these keys.
+        /// Shard of these keys.
         shard: ShardId,
-        /// Counts the chunks of the transaction on this shard, from 0. Another attempt counts from
-        /// 0 again; its chunks replace those of the attempt before.
+        /// Number of the chunk in the transaction on this shard, from 0. Another attempt begins at
+        /// 0 again, and its chunks replace those of the attempt before.
         seq: u32,
         /// The writes.
         writes: Writes,
     },
-    /// A participant promises to commit if told so.
+    /// A participant promises to commit if the coordinator decides so.
     Prepare {
         /// The transaction.
         txn: TxnId,
@@ -79,7 +79,7 @@ pub enum Record {
         shard: ShardId,
         /// No commit timestamp below this is acceptable to the participant.
         prepare_ts: Ts,
-        /// Whom to ask for the outcome.
+        /// Shard that knows the outcome.
         coordinator: ShardId,
         /// All writing participants.
         participants: Vec<ShardId>,
@@ -88,26 +88,26 @@ pub enum Record {
         /// Number of its chunks on this shard.
         chunks: u32,
     },
-    /// The coordinator decided to commit a transaction with prepared participants.
+    /// The coordinator has decided to commit a transaction with prepared participants.
     Decision {
         /// The transaction.
         txn: TxnId,
-        /// Version of everything it wrote.
+        /// Commit timestamp of its writes.
         commit_ts: Ts,
-        /// Prepared participants, to be told until they acknowledge.
+        /// Prepared participants, which are told until they acknowledge.
         participants: Vec<ShardId>,
-        /// Writes of shards of this node that did not prepare but commit by this record.
+        /// Writes of shards of this node that have no prepare record and commit by this one.
         writes: ShardWrites,
-        /// Numbers of chunks that belong to `writes`, per shard that has any.
+        /// Number of chunks that belong to `writes`, for each shard that has any.
         chunks: Vec<(ShardId, u32)>,
     },
-    /// A prepared participant learned the outcome (`None`: abort). Its writes count from here.
+    /// A prepared participant was told the outcome (`None`: abort). Its writes count from here on.
     Resolved {
         /// The transaction.
         txn: TxnId,
         /// The participant.
         shard: ShardId,
-        /// Version of its writes.
+        /// Commit timestamp of its writes; `None`: abort.
         commit_ts: Option<Ts>,
     },
     /// Every participant of a [`Record::Decision`] has acknowledged: the coordinator forgets it.
@@ -115,7 +115,7 @@ pub enum Record {
         /// The transaction.
         txn: TxnId,
     },
-    /// A new version of the catalog, whole: a node that was away may miss versions.
+    /// A new version of the catalog, whole, because a node that was away may miss versions.
     Catalog {
         /// Its version.
         version: u64,
@@ -123,56 +123,56 @@ pub enum Record {
         #[serde(with = "store::bytes")]
         catalog: Vec<u8>,
     },
-    /// A checkpoint of this shard began; its file names the end of this record as its start.
+    /// A checkpoint of this shard began. Its file has the end of this record as its start.
     CheckpointStart {
         /// Number of the checkpoint.
         number: u64,
         /// The shard.
         shard: ShardId,
     },
-    /// The shard has become the owner of a row, which may live elsewhere by its slot.
+    /// The shard has become the owner of a row, which may belong to another shard by its slot.
     Acquired {
         /// The new owner.
         shard: ShardId,
-        /// The row, present or absent.
+        /// Key of the row, present or absent.
         key: Key,
         /// The grant that made it the owner.
         otag: Otag,
-        /// Who had it before.
+        /// The owner before.
         from: ShardId,
-        /// Drawn when it arrived: above all versions that any owner wrote before.
+        /// Timestamp drawn at the arrival: above all versions that earlier owners wrote.
         at: Ts,
-        /// Its newest version; `None`: it is absent.
+        /// Newest version of the row; `None`: the row is absent.
         #[serde(with = "crate::ownership::version")]
         version: Option<(Ts, Vec<u8>)>,
     },
-    /// The shard has given a row away; it keeps it as a backup until the new owner has it durably.
+    /// The shard has given a row away, and keeps a backup until the new owner has the row durably.
     Released {
         /// The owner until now.
         shard: ShardId,
-        /// The row.
+        /// Key of the row.
         key: Key,
-        /// The grant under which it goes.
+        /// The grant under which the row leaves.
         otag: Otag,
         /// The new owner.
         to: ShardId,
     },
-    /// Formulas that a transaction has pending on other shards; counts only with the
-    /// [`Record::Commit`] that stands behind it. From there on they are owed.
+    /// Formulas of a transaction that are pending on other shards. They count only with the
+    /// [`Record::Commit`] behind them, and are owed from there on.
     Shipped {
-        /// The shard that commits it.
+        /// The shard that commits the transaction.
         shard: ShardId,
         /// The transaction.
         txn: TxnId,
         /// The formulas, each with the owner of its row.
         formulas: Vec<Shipment>,
     },
-    /// Every owner has applied what was shipped to it, durably: the coordinator forgets it.
+    /// Every owner has durably applied the formulas of the transaction: the coordinator forgets it.
     Delivered {
         /// The transaction.
         txn: TxnId,
     },
-    /// What this node has promised and accepted about the catalog that follows a closed one.
+    /// A vote of this node on the catalog that follows a closed one.
     Vote(Vote),
 }
 
@@ -339,8 +339,8 @@ enum RecordRef<'a> {
 }
 
 impl Record {
-    /// Appends the payload of this record to `out`. The hot path uses [`encode_commit`] and its
-    /// like, which do not need the writes in a record of their own.
+    /// Appends the payload of this record to `out`. The hot path uses [`encode_commit`] and the
+    /// like, which need no record of their own.
     pub fn encode(&self, out: &mut Vec<u8>) {
         codec::encode(self, out);
     }
@@ -351,8 +351,8 @@ impl Record {
     }
 }
 
-/// Appends `payload` to `out` as it stands in a segment: length, checksum over length and payload,
-/// payload. Panics above [`RECORD_BYTES_MAX`] or if it is empty.
+/// Appends `payload` to `out` in its frame: length, checksum over length and payload, payload.
+/// Panics if the payload is longer than [`RECORD_BYTES_MAX`] or empty.
 pub fn frame(payload: &[u8], out: &mut Vec<u8>) {
     assert!(
         !payload.is_empty() && payload.len() <= RECORD_BYTES_MAX,

@@ -1,14 +1,14 @@
 //! Recovery: what the records after the checkpoints mean.
 //!
-//! Feed every record from [`ReplayStart`]'s oldest position on, in order, to [`Replay::on_record`];
-//! committed writes come out at once, in an order in which they can be applied (with
+//! Every record from [`ReplayStart`]'s oldest position on goes, in order, to [`Replay::on_record`].
+//! Committed writes come out at once, in an order in which they can be applied (with
 //! `store::Store::redo`). Then [`Replay::finish`] judges what is left by the table in
 //! [`crate::verdict`].
 //!
-//! Each shard has its own start position, because checkpoints of shards begin at different times:
-//! a record at or below the start of its shard is in that checkpoint already and is passed over.
-//! Chunks are kept regardless, since the record that needs them may come after the start; so the
-//! journal is truncated no further than the oldest chunk of an unfinished transaction.
+//! Each shard has its own start position, because checkpoints of shards begin at different times: a
+//! record at or below its shard's start is in the checkpoint already and is passed over. Chunks are
+//! kept in any case, because the record that names them may come after the start. So the journal is
+//! truncated no further than the oldest chunk of an unfinished transaction.
 
 use crate::checkpoint::{CheckpointTables, Owed, Prepared};
 use crate::fault::Fault;
@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use store::Write;
 
-/// What the manifest and the checkpoint files say, as the starting point.
+/// What the manifest and the checkpoint files say: the starting point of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayStart {
     /// The node that recovers.
@@ -42,35 +42,35 @@ pub struct ReplayStart {
 pub struct Redo {
     /// Shard that holds the keys.
     pub shard: ShardId,
-    /// Version of the writes.
+    /// Commit timestamp of the writes.
     pub commit_ts: Ts,
     /// The writes.
     pub writes: Writes,
 }
 
-/// What a node knows after recovery, beyond the rows.
+/// What a node knows after recovery, besides its rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recovery {
     /// Incarnation of the last life; the new one takes the next number.
     pub incarnation: u32,
-    /// Clocks start above this.
+    /// Clocks start above this timestamp.
     pub clock_floor: Ts,
     /// Largest view seen.
     pub view: u64,
-    /// The newest encoded catalog with its version, or nothing if the manifest's is the newest.
+    /// The newest encoded catalog with its version; empty if the manifest has the newest.
     pub catalog: Vec<(u64, Vec<u8>)>,
     /// The newest vote, if no newer catalog has come after it.
     pub vote: Option<Vote>,
     /// Committed writes, to be applied in this order (only from [`recover`]).
     pub redo: Vec<Redo>,
-    /// Promises whose outcome the coordinator elsewhere knows: lock their keys and ask.
+    /// Promises whose outcome another node knows: the shard locks their keys and asks.
     pub held: Vec<Prepared>,
-    /// Decisions that not every participant has acknowledged: tell them again.
+    /// Decisions that some participant has not acknowledged: the shard tells them again.
     pub owed: Vec<Owed>,
-    /// What each shard knows about ownership: the tables of its checkpoint, with `held` as of the
-    /// end of the journal.
+    /// What each shard knows of ownership: the tables of its checkpoint, with `held` as of the end
+    /// of the journal.
     pub ownership: Vec<(ShardId, Ownership)>,
-    /// Outcomes that follow from this journal: append them right after `NodeStart`.
+    /// Records of outcomes that follow from this journal, to be appended right after `NodeStart`.
     pub settled: Vec<Record>,
 }
 
@@ -85,13 +85,13 @@ pub struct Replay {
     owed: BTreeMap<TxnId, Owed>,
     ended: BTreeSet<TxnId>,
     decided: BTreeMap<TxnId, Ts>,
-    /// Transactions of which a shard of this node had promised, and heard that they aborted.
+    /// Transactions that a shard of this node had promised, and whose abort it was told.
     aborted: BTreeSet<TxnId>,
     held: BTreeMap<(ShardId, Key), (Otag, Holding)>,
     ownership: BTreeMap<ShardId, Ownership>,
-    /// Formulas whose commit has not come yet.
+    /// Formulas whose commit was not read yet.
     shipping: BTreeMap<TxnId, (ShardId, Vec<Shipment>)>,
-    /// Those whose owners have not all said that they are done.
+    /// Formulas of committed transactions whose owners have not all acknowledged.
     shipped: BTreeMap<TxnId, (ShardId, Shipped)>,
     recovery: Recovery,
 }
@@ -138,9 +138,9 @@ impl Replay {
         self.starts.get(&shard).is_none_or(|start| end > *start)
     }
 
-    /// Takes the next record; calls `redo` with writes that are committed by it.
+    /// Takes the next record. Calls `redo` with the writes that are committed by the record.
     ///
-    /// Errors: the journal contradicts itself (the table's corrupt rows); the node must not start.
+    /// Errors: the journal contradicts itself (the table's corrupt rows): do not start the node.
     pub fn on_record(&mut self, entry: Entry, redo: &mut dyn FnMut(Redo)) -> Result<(), Fault> {
         let Entry { end, record } = entry;
         match record {
@@ -215,14 +215,14 @@ impl Replay {
         }
     }
 
-    /// Votes on what follows an older catalog are void.
+    /// Votes on the successor of an older catalog are void.
     fn on_vote(&mut self, vote: Vote) {
         if vote.base >= self.last_catalog {
             self.recovery.vote = Some(vote);
         }
     }
 
-    /// A row has gone.
+    /// A row has left a shard.
     fn on_released(&mut self, end: Position, released: Record) {
         let Record::Released {
             shard,
@@ -239,7 +239,7 @@ impl Replay {
         }
     }
 
-    /// Formulas count from the commit on.
+    /// The transaction of formulas has committed, so they count.
     fn on_shipment(&mut self, end: Position, txn: TxnId, commit_ts: Ts) {
         if let Some((shard, formulas)) = self.shipping.remove(&txn)
             && self.is_news(shard, end)
@@ -290,7 +290,7 @@ impl Replay {
         Ok(())
     }
 
-    /// A row has come.
+    /// A row has come to a shard.
     fn on_acquired(&mut self, end: Position, acquired: Record, redo: &mut dyn FnMut(Redo)) {
         let Record::Acquired {
             shard,
@@ -309,7 +309,7 @@ impl Replay {
         }
         self.held
             .insert((shard, key.clone()), (otag, Holding::Owned));
-        // An absent row may be there from the time when the shard owned it before.
+        // An absent row may still be in the store from an earlier time of ownership.
         let (commit_ts, write) = match version {
             Some((commit_ts, row)) => (commit_ts, Write::Put(row)),
             None => (at, Write::Delete),
@@ -367,8 +367,8 @@ impl Replay {
         self.recovery.clock_floor = self.recovery.clock_floor.max(ts);
     }
 
-    /// The writes with their chunks; `None` if a chunk is missing. Chunks with larger numbers are
-    /// left over from an attempt that was given up.
+    /// The writes with their chunks; `None`: a chunk is missing. Chunks with larger numbers are of
+    /// an attempt that was given up.
     fn assemble(
         &mut self,
         txn: TxnId,
@@ -411,7 +411,7 @@ impl Replay {
             if judge(Evidence::OneRecord { whole }) != Verdict::Redo {
                 return Err(Fault::MissingChunk { txn });
             }
-            // One after the other, so that their memory goes while that of the rows comes.
+            // One after the other, so that memory of chunks is freed while that of rows is taken.
             let chunks = (0..count).filter_map(|seq| rest.remove(&seq));
             let pieces = core::iter::once(writes).chain(chunks);
             for writes in pieces.filter(|writes| !writes.is_empty()) {
@@ -468,7 +468,7 @@ impl Replay {
                 Ok(())
             }
             (Verdict::Nothing, Some(_), None) => {
-                // A decision to commit that comes behind it contradicts it all the same.
+                // A decision to commit that comes later contradicts the abort all the same.
                 self.aborted.insert(txn);
                 Ok(())
             }
@@ -478,7 +478,7 @@ impl Replay {
         }
     }
 
-    /// Judges what the journal left open. Calls `redo` with promises whose commit follows from it.
+    /// Judges what the journal left open. Calls `redo` with promises that are thereby committed.
     pub fn finish(mut self, redo: &mut dyn FnMut(Redo)) -> Recovery {
         for ((txn, shard), prepared) in core::mem::take(&mut self.prepared) {
             let settled = |commit_ts| Record::Resolved {

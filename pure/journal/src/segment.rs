@@ -1,6 +1,6 @@
 //! Segment files: their names and headers.
 //!
-//! A segment holds the bytes of the journal from its start position on, behind its header. The
+//! A segment has, behind its header, the bytes of the journal from its start position on. The
 //! position of a byte in the file is `start + (offset - SEGMENT_HEADER_BYTES)`.
 
 use crate::fault::Fault;
@@ -11,13 +11,13 @@ use alloc::vec::Vec;
 use base::crc::crc32c;
 use base::{NodeId, Position};
 
-/// Version of all formats of this crate. A change of any of them, [`crate::Record`] and the types
-/// inside it included, makes a new version.
+/// Version of all formats of this crate. A change of any of them, also of [`crate::Record`] and the
+/// types inside it, makes a new version.
 pub const FORMAT_VERSION: u32 = 5;
 /// Bytes before the first record.
 pub const SEGMENT_HEADER_BYTES: usize = 40;
-/// The host begins a new segment when one has reached this size: small enough that truncation
-/// after a checkpoint frees space soon, large enough that files stay few.
+/// Bytes at which the host begins a new segment: few enough that truncation after a checkpoint
+/// frees space soon, and many enough that files stay few.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 
 const MAGIC: [u8; 8] = *b"TRLSJRN\n";
@@ -77,7 +77,7 @@ pub fn segment_name(start: Position) -> String {
     format!("journal-{:016x}.seg", start.0)
 }
 
-/// The start position in a segment's file name; `None` if it is no such name.
+/// The start position in a segment's file name; `None`: the name is not of a segment.
 pub fn parse_segment_name(name: &str) -> Option<Position> {
     let digits = name.strip_prefix("journal-")?.strip_suffix(".seg")?;
     let lower_hex = digits

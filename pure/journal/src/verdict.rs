@@ -5,27 +5,27 @@
 pub enum Evidence {
     /// A record that decides and carries the writes itself: a commit, or the writes of a decision.
     OneRecord {
-        /// All chunks that it names are there.
+        /// Whether all chunks that the record names are there.
         whole: bool,
     },
     /// One shard of this node as participant.
     Participant {
-        /// It has promised.
+        /// Whether the participant has promised.
         prepared: bool,
-        /// All chunks of the promise are there.
+        /// Whether all chunks of the promise are there.
         whole: bool,
-        /// What it heard of the outcome.
+        /// Outcome that the participant has recorded.
         heard: Heard,
-        /// The decision to commit is in this journal.
+        /// Whether the decision to commit is in this journal.
         decided: bool,
-        /// The coordinator is a shard of this node, so its decision would be in this journal.
+        /// Whether the coordinator is on this node, so that its decision would be in this journal.
         coordinator_here: bool,
     },
     /// One shard of this node as coordinator.
     Coordinator {
-        /// It has decided to commit with prepared participants.
+        /// Whether the coordinator has decided to commit with prepared participants.
         decided: bool,
-        /// All participants have acknowledged.
+        /// Whether all participants have acknowledged.
         ended: bool,
     },
 }
@@ -46,7 +46,7 @@ pub enum Verdict {
     Redo,
     /// Apply the writes at the timestamp of the decision, and record that the participant knows.
     RedoDecided,
-    /// Nothing was promised, or it is over.
+    /// No promise was made, or the transaction is over: do nothing.
     Nothing,
     /// Drop the writes and record the abort: the coordinator died before it decided.
     PresumeAbort,
@@ -64,8 +64,8 @@ pub enum Verdict {
 
 /// The decision table: what to do with each combination of evidence.
 ///
-/// Presumed abort: no evidence of a decision means abort, but only at the place where the decision
-/// would be. A participant whose coordinator is elsewhere never guesses (rule C6).
+/// Presumed abort: no evidence of a decision means abort, but only where the decision would be. A
+/// participant whose coordinator is on another node never guesses (rule C6).
 pub fn judge(evidence: Evidence) -> Verdict {
     use Evidence::{Coordinator, OneRecord, Participant};
     use Heard::{Abort, Commit, Nothing};

@@ -307,7 +307,7 @@ fn chunks_join_their_record() {
         writes: writes(n),
     };
     let records = [
-        // Left over from an attempt that was given up.
+        // Of an attempt that was given up.
         chunk(one, HERE, 0, 90),
         chunk(one, HERE, 1, 91),
         chunk(one, HERE, 2, 92),
@@ -385,7 +385,7 @@ fn records_before_a_shards_start_are_in_its_checkpoint() {
         redo(HERE, 50, 4),
     ];
     assert_eq!(recovery.redo, expected);
-    // The decision was ended, or is in the checkpoint's table, or it would be told again.
+    // The decision was ended or is in the checkpoint's table; else it would be told again.
     assert_eq!(recovery.owed, []);
     assert_eq!((recovery.incarnation, recovery.clock_floor), (4, Ts(1000)));
 }
@@ -446,7 +446,7 @@ fn a_vote_holds_until_a_newer_catalog() {
     let last = |records: &[Record]| run(records).unwrap().vote;
     let first = [catalog(1), voted(1, 1)];
     assert_eq!(last(&first), Some(vote(1, 1)));
-    // The newest counts, and one that a checkpoint has journaled again.
+    // The newest vote counts, also one that a checkpoint has journaled again.
     let again = [catalog(1), voted(1, 1), voted(1, 7), voted(1, 7)];
     assert_eq!(last(&again), Some(vote(1, 7)));
     assert_eq!(last(&[catalog(1), voted(1, 7), catalog(2)]), None);
@@ -455,7 +455,7 @@ fn a_vote_holds_until_a_newer_catalog() {
     assert_eq!(last(&next), Some(vote(2, 1)));
 }
 
-/// Cutting a journal after any record gives what was committed by then, and nothing else.
+/// Cutting a journal after any record gives exactly what was committed by then.
 #[test]
 fn every_prefix_recovers_what_it_decided() {
     for seed in 0..50 {
@@ -512,7 +512,7 @@ fn every_prefix_recovers_what_it_decided() {
     }
 }
 
-/// Rows that came and went: who holds them at the end, and what is redone.
+/// Rows that came and went: the holders at the end, and what is redone.
 #[test]
 fn ownership_is_replayed_from_the_checkpoint_on() {
     let key = |n: u8| Key::new(IndexId(1), Slot(2), vec![n]);
@@ -637,7 +637,7 @@ fn shipped_formulas_are_owed_from_their_commit_until_they_are_delivered() {
         assert_eq!(found, expected);
     }
     assert_eq!(run(&records).unwrap().ownership[0].1.shipped, [owed(2)]);
-    // The checkpoint knew both, and begins behind the commits.
+    // The checkpoint knows both transactions, and begins behind their commits.
     let ownership = Ownership {
         shipped: vec![owed(1), owed(2)],
         ..Ownership::default()

@@ -20,7 +20,7 @@ pub struct CheckpointRow<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-/// Where a checkpoint walk goes on. It stays valid whatever happens to the store in between.
+/// Where a checkpoint walk goes on. Stays valid whatever happens to the store in between.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CheckpointCursor {
     index: IndexId,
@@ -34,9 +34,9 @@ impl<S: Default> Store<S> {
     /// until about `budget_bytes` of keys and rows were visited. Returns whether the walk is
     /// complete.
     ///
-    /// Rows that are written between two calls appear with their old or new version or, if they
-    /// came or went, not at all. A checkpoint is made consistent by the journal from the position
-    /// at which its walk began (see [`Store::redo`]).
+    /// Rows that are written between two calls appear with their old or new version, or not at all
+    /// if they came or went. The journal from the position at which the walk began makes the
+    /// checkpoint consistent (see [`Store::redo`]).
     pub fn checkpoint_next(
         &self,
         cursor: &mut CheckpointCursor,

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use base::{IndexId, Slot, Ts};
 
-/// A row that had older versions, or was deleted, at `commit_ts`. Such a row stands in the queue
+/// A row that had older versions, or was deleted, at `commit_ts`. Each such row is in the queue
 /// exactly once.
 pub(crate) struct Expiry {
     pub(crate) commit_ts: Ts,
@@ -15,9 +15,9 @@ pub(crate) struct Expiry {
 }
 
 impl<S: Default> Store<S> {
-    /// Removes what no reader at or above `horizon` can see: superseded versions, and rows whose
-    /// newest version is a tombstone. Visits at most `budget_rows` rows. Returns the number of rows
-    /// visited; call again while that is the budget.
+    /// Removes what no reader at or above `horizon` sees: superseded versions, and rows whose
+    /// newest version is a tombstone. Visits at most `budget_rows` rows and returns the number of
+    /// rows visited; if that is the budget, call this again.
     pub fn collect(&mut self, horizon: Ts, budget_rows: usize) -> usize {
         let mut visited = 0;
         while visited < budget_rows {

@@ -33,7 +33,7 @@ pub enum FormulaOp {
     Max(Datum),
 }
 
-/// Operations of one class on one column commute with each other.
+/// Class of a function: functions of one class on one column commute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)]
 pub enum FormulaClass {
@@ -54,9 +54,9 @@ impl FormulaOp {
 }
 
 impl ColumnFormula {
-    /// The change `op` of a column, or `None` if it would not commute exactly: floats (addition
-    /// rounds), numeric operands with more fraction digits than the column keeps (each addition
-    /// would round), NULL operands, and operands of another kind than the column.
+    /// The change `op` of a column; `None`: it would not commute exactly. That holds for floats
+    /// (addition rounds), numeric operands with more fraction digits than the column keeps (each
+    /// addition would round), NULL, and operands of another kind than the column.
     pub fn new(column: u16, ty: Type, op: FormulaOp) -> Option<ColumnFormula> {
         let (operand, additive) = match &op {
             FormulaOp::Add(operand) => (operand, true),
@@ -86,7 +86,7 @@ impl ColumnFormula {
         }
     }
 
-    /// Both changes as one, if they are of one class and the combined operand is representable.
+    /// Both changes as one, if their class is the same and the combined operand can be represented.
     fn merge(&self, later: &ColumnFormula) -> Option<FormulaOp> {
         if self.column != later.column {
             return None;
@@ -137,7 +137,7 @@ impl Formula {
     #[must_use]
     pub fn then(mut self, later: Formula) -> Formula {
         for change in later.0 {
-            // Only the last change of the column may take it up: order matters between classes.
+            // Only the last change of the column may be merged: order matters between classes.
             let last = self
                 .0
                 .iter_mut()

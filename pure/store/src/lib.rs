@@ -1,4 +1,4 @@
-//! The rows of one shard: ordered, in memory, with the versions that readers need.
+//! The rows of one shard: ordered, in memory, with the older versions that readers need.
 //!
 //! ```text
 //! Store ── IndexId ── Slot ── Tree ── leaves of at most 64 rows

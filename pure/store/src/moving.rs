@@ -37,7 +37,7 @@ impl<S: Default> Store<S> {
         self.write_version(key.into(), commit_ts, value, horizon);
     }
 
-    /// Forgets a row with all its versions, because it lives on another shard now. Returns whether
+    /// Forgets a row with all its versions, because another shard has the row now. Returns whether
     /// there was one.
     pub fn evict<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> bool {
         let KeyRef {

@@ -1,4 +1,4 @@
-//! What a snapshot would miss: versions above it that were there when its reader came.
+//! Versions that a snapshot would miss: above it, and there when its reader came.
 
 use crate::store::{Store, Window};
 use base::{IndexId, KeyRef, Slot, Ts};
@@ -20,8 +20,8 @@ impl<S: Default> Store<S> {
     }
 
     /// Whether a row in `window` has a version above `at` and not above `bound`, tombstones
-    /// included. Takes one comparison if nothing was written in the slot since `at`; else it looks
-    /// at as many rows as `budget` has left, and says yes when that is used up.
+    /// included. Takes one comparison if nothing was written in the slot since `at`. Else it checks
+    /// as many rows as `budget` has left, and returns `true` when that is used up.
     pub fn has_newer(
         &self,
         index: IndexId,

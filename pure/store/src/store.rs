@@ -8,10 +8,10 @@ use alloc::vec::Vec;
 use base::{IndexId, KeyRange, KeyRef, PieceQueue, SLOT_COUNT, Slot, Ts};
 use core::ops::ControlFlow;
 
-/// The rows of one shard. `S` is what the protocol keeps beside each row; `()` costs nothing.
+/// The rows of one shard. `S` is a protocol's state beside each row; `()` takes no memory.
 pub struct Store<S = ()> {
     pub(crate) indexes: BTreeMap<IndexId, IndexRows<S>>,
-    /// Rows with versions or tombstones that become needless, about in order of their timestamps.
+    /// Rows with unneeded versions or tombstones, about in the order of their timestamps.
     pub(crate) expiries: PieceQueue<Expiry>,
     /// Pages of dropped indexes, freed one by one.
     pub(crate) dropped: Vec<Page<S>>,
@@ -139,7 +139,7 @@ impl<S: Default> Store<S> {
         found.map_or(Ts::ZERO, |(leaf, i)| leaf.stamp(i))
     }
 
-    /// What the protocol keeps beside a row; `None` if the store has no such row.
+    /// The protocol's state beside a row; `None`: the store has no such row.
     pub fn state<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&S> {
         let key: KeyRef<'_> = key.into();
         self.tree(key.index, key.slot)?
@@ -147,7 +147,7 @@ impl<S: Default> Store<S> {
             .map(|(leaf, i)| leaf.state(i))
     }
 
-    /// As [`Store::state`], to be changed.
+    /// As [`Store::state`], mutable.
     pub fn state_mut<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<&mut S> {
         let key: KeyRef<'_> = key.into();
         self.tree_mut(key.index, key.slot)?
@@ -171,8 +171,8 @@ impl<S: Default> Store<S> {
         })
     }
 
-    /// As [`Store::scan_next`] for all keys, those included that have no row at `at`: deleted rows
-    /// whose versions are still kept, and later ones. A caller that visits many keys counts them.
+    /// As [`Store::scan_next`] for all keys, also those without a row at `at`: deleted rows whose
+    /// versions are still kept, and later ones. The caller counts the keys that it visits.
     pub fn scan_keys(
         &self,
         index: IndexId,
@@ -217,12 +217,11 @@ impl<S: Default> Store<S> {
 
     /// Applies one committed write.
     ///
-    /// `commit_ts` is above every version of the row. `horizon`: no reader below it will come any
-    /// more, so versions that only such readers could see are dropped ([`Ts::MAX`]: only the
-    /// newest version matters).
+    /// `commit_ts` is above every version of the row. `horizon`: no reader below it begins any
+    /// more, so versions that only such readers see are dropped ([`Ts::MAX`]: all but the newest).
     ///
     /// Panics if the write contradicts the store: an insert of a present row, a delete or formula
-    /// of an absent one, a formula that does not fold. The protocol has checked all that.
+    /// of an absent one, a formula that does not fold. The protocol must have checked that.
     pub fn apply<'k>(
         &mut self,
         key: impl Into<KeyRef<'k>>,
@@ -257,12 +256,12 @@ impl<S: Default> Store<S> {
         self.scratch = scratch;
     }
 
-    /// Applies a write from the journal after the rows of a checkpoint were loaded. A write whose
-    /// effect is already there (the row has a version not below `commit_ts`) is skipped, and so is
-    /// a formula or delete of a row that is absent: the checkpoint was taken while writes went on,
-    /// so the row was deleted later and its tombstone collected. Returns whether it was applied.
+    /// Applies a write from the journal after the rows of a checkpoint were loaded. Skips a write
+    /// whose effect is there (the row has a version at or above `commit_ts`), and a formula or
+    /// delete of an absent row: the checkpoint was taken while writes went on, so the row was
+    /// deleted later and its tombstone collected. Returns whether the write was applied.
     ///
-    /// Call it in journal order; [`Store::collect`] afterwards removes the tombstones.
+    /// Call this in journal order. [`Store::collect`] afterwards removes the tombstones.
     pub fn redo<'k>(&mut self, key: impl Into<KeyRef<'k>>, write: &Write, commit_ts: Ts) -> bool {
         let key: KeyRef<'_> = key.into();
         if self.newest_ts(key) >= commit_ts {
@@ -276,8 +275,8 @@ impl<S: Default> Store<S> {
         true
     }
 
-    /// Sets the newest version of a row from a checkpoint or from another shard, if it has none
-    /// as new. `value == None` is a tombstone.
+    /// Sets the newest version of a row from a checkpoint or from another shard, unless the row has
+    /// one at or above it. `value == None` is a tombstone.
     pub fn load(&mut self, row: crate::CheckpointRow<'_>) {
         let key = KeyRef::new(row.index, row.slot, row.key);
         if self.newest_ts(key) < row.commit_ts {
@@ -327,21 +326,21 @@ impl<S: Default> Store<S> {
         present
     }
 
-    /// Forgets all rows of `index`. No reader sees them now; [`Store::free_dropped`] frees their
-    /// memory, and until then they count in [`Store::counts`].
+    /// Forgets all rows of `index`. No reader sees them from now on. [`Store::free_dropped`] frees
+    /// their memory; until then they count in [`Store::counts`].
     pub fn drop_index(&mut self, index: IndexId) {
         let rows = self.indexes.remove(&index);
         let trees = rows.into_iter().flat_map(|rows| rows.slots).flatten();
         self.dropped.extend(trees.map(Tree::into_root));
     }
 
-    /// Whether [`Store::free_dropped`] has something to do.
+    /// Whether [`Store::free_dropped`] has rows to free.
     #[inline]
     pub fn has_dropped(&self) -> bool {
         !self.dropped.is_empty()
     }
 
-    /// Frees rows of dropped indexes: a page more than `rows` at most. Returns how many.
+    /// Frees rows of dropped indexes: at most a page more than `rows`. Returns their number.
     pub fn free_dropped(&mut self, rows: usize) -> usize {
         let mut freed = 0;
         while freed < rows
@@ -358,17 +357,17 @@ impl<S: Default> Store<S> {
         freed
     }
 
-    /// Totals over all rows, those of dropped indexes included until they are freed.
+    /// Totals over all rows, also of dropped indexes until those are freed.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The key spaces that have rows.
+    /// The indexes that have rows.
     pub fn indexes(&self) -> Vec<IndexId> {
         self.indexes.keys().copied().collect()
     }
 
-    /// Totals over the rows of one key space, and the number of slots that hold any. Walks them:
+    /// Totals over the rows of one index, and the number of slots that have any. Walks them all:
     /// for reports.
     pub fn index_counts(&self, index: IndexId) -> (Counts, usize) {
         let mut counts = Counts::default();
@@ -379,8 +378,8 @@ impl<S: Default> Store<S> {
         (counts, used)
     }
 
-    /// Rows of one key space; those that were deleted count until they are collected. Looks at each
-    /// slot, not at rows.
+    /// Number of rows of one index, with deleted ones until they are collected. Reads a counter of
+    /// each slot.
     pub fn rows_about(&self, index: IndexId) -> usize {
         let slots = self.indexes.get(&index).map_or(&[][..], |rows| &rows.slots);
         slots.iter().flatten().map(Tree::rows).sum()
@@ -456,7 +455,7 @@ fn supersede<S: Default>(
     );
     let old_bytes = leaf.value(i).map(<[u8]>::len);
     counts.rows -= usize::from(old_bytes.is_some());
-    // A reader between the old and the new version may still come; an absent row needs no record.
+    // A reader between the old and the new version may still come. An absent row needs no version.
     let visible = commit_ts > horizon && (old_bytes.is_some() || leaf.chain(i).is_some());
     if visible {
         leaf.keep_newest(i);

@@ -36,7 +36,7 @@ impl<S: Default> Page<S> {
 pub(crate) struct Tree<S> {
     root: Page<S>,
     rows: usize,
-    /// No row has a version above it.
+    /// Timestamp at or above every version in the tree.
     newest: Ts,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Bounds<'a> {
     pub(crate) high: Option<&'a [u8]>,
 }
 
-/// What a walk calls for each row: its leaf and its position there.
+/// Called by a walk for each row: with its leaf and its position there.
 pub(crate) type Visit<'v, S> = dyn FnMut(&Leaf<S>, usize) -> ControlFlow<()> + 'v;
 
 impl<S: Default> Tree<S> {
@@ -66,7 +66,7 @@ impl<S: Default> Tree<S> {
         self.newest
     }
 
-    /// Rows, tombstones included.
+    /// Number of rows, tombstones included.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
@@ -84,7 +84,7 @@ impl<S: Default> Tree<S> {
         }
     }
 
-    /// The leaf and position of `key`, to change its row.
+    /// As [`Tree::locate`], mutable.
     #[inline]
     pub(crate) fn locate_mut(&mut self, key: &[u8]) -> Option<(&mut Leaf<S>, usize)> {
         let head = head_of(key);

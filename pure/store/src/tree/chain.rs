@@ -52,9 +52,9 @@ impl Chain {
             .map(|version| (version.commit_ts, version.value.as_deref()))
     }
 
-    /// Keeps the versions above `horizon` and, unless `newest` (the row's newest version) is that
-    /// one, the newest version not above it. A tombstone that would be the last says nothing: a
-    /// reader finds nothing either way. Returns number and bytes of what was dropped.
+    /// Keeps the versions above `horizon` and, unless the row's newest version (`newest`) is at or
+    /// below that, the newest one at or below it. A tombstone that would be the last is dropped:
+    /// without it a reader finds nothing, too. Returns number and bytes of the dropped versions.
     pub(crate) fn prune(&mut self, newest: Ts, horizon: Ts) -> (usize, usize) {
         let above = self
             .0

@@ -6,10 +6,10 @@ use super::leaf::Leaf;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Most children of an inner page: with two levels a slot holds some 8,000 rows, so five million
-/// rows over all slots need no third level and one cache miss less.
+/// Largest number of children of an inner page. With two levels a slot holds some 8,000 rows, so
+/// five million rows over all slots need no third level and one cache miss less.
 const CHILDREN_MAX: usize = 128;
-/// A leaf with fewer rows looks for a neighbour to join.
+/// Rows of a leaf below which it is joined with a neighbour.
 const LEAF_ROWS_MIN: usize = 16;
 
 /// Children in key order. All keys of child `i` lie below separator `i`, all keys of child `i + 1`
@@ -69,7 +69,7 @@ impl<S: Default> Inner<S> {
         &self.children
     }
 
-    /// Its children: it is of no use afterwards.
+    /// Takes the children out. The page must not be used afterwards.
     pub(crate) fn take_children(&mut self) -> Vec<Page<S>> {
         core::mem::take(&mut self.children)
     }

@@ -11,14 +11,15 @@ use alloc::vec::Vec;
 use base::Ts;
 use core::cmp::Ordering;
 
-/// Most rows of one leaf: enough that inner pages are few, and stay cached.
+/// Largest number of rows of one leaf: enough that inner pages are few, and stay cached.
 pub(crate) const LEAF_ROWS_MAX: usize = 64;
-/// A leaf with more bytes than this splits on the next insert even if it has few rows, so that
-/// rewriting its buffer stays a matter of microseconds.
+/// Bytes above which a leaf splits at the next insert even if it has few rows, so that rewriting
+/// its buffer takes only microseconds.
 const LEAF_BYTES_MAX: usize = 64 << 10;
-/// Keys up to this length live in the head alone.
+/// Bytes of the longest key that lives in the head alone.
 const HEAD_BYTES: usize = 8;
-/// The buffer grows by an eighth, not by doubling: unused capacity counts as cost per row.
+/// Least growth of the buffer, in bytes. It grows by an eighth, not by doubling: unused capacity
+/// counts as cost per row.
 const GROWTH_BYTES_MIN: usize = 256;
 
 const TOMBSTONE: u8 = 1;
