@@ -1,9 +1,8 @@
-//! Writing a checkpoint of a shard while it works on, in pieces that the host asks for.
+//! Writes a checkpoint of a shard while the shard works on, in pieces that the host asks for.
 //!
-//! The walk is fuzzy: rows appear as they are when it passes. The journal from the start position
-//! on
-//! makes them consistent, so the host puts a checkpoint into use only when the journal is durable
-//! to where it stood at the end of the walk.
+//! The walk is fuzzy: each row appears as it is when the walk passes. The journal from the start
+//! position on makes the rows consistent. So the host puts a checkpoint into use only when the
+//! journal is durable to where it stood at the end of the walk.
 
 use crate::core::Core;
 use crate::input::CheckpointPart;
@@ -14,7 +13,7 @@ use std::vec;
 use store::CheckpointCursor;
 use txn::JournalPort;
 
-/// Rows that are away, in one block.
+/// Largest number of rows that are away in one block.
 const AWAY_MAX: usize = 1_000;
 /// Why there is a writer.
 const WRITING: &str = "an ended checkpoint is dropped";
@@ -29,7 +28,7 @@ pub(crate) struct CheckpointRun {
     cursor: CheckpointCursor,
     start: Position,
     journal_from: Position,
-    /// Bytes of rows that the host has asked for and not got.
+    /// Bytes of rows that the host has asked for; `None`: it has got all of them.
     wanted: Option<usize>,
 }
 
@@ -66,12 +65,12 @@ impl CheckpointRun {
         }
     }
 
-    /// The host wants the next piece.
+    /// The host asks for the next piece.
     pub(crate) fn want(&mut self, bytes: usize) {
         self.wanted = Some(bytes);
     }
 
-    /// Writes the piece that is wanted, if one is; true at the end.
+    /// Writes the piece that the host wants, if it wants one. Returns true at the end.
     pub(crate) fn advance(
         &mut self,
         core: &mut Core,
@@ -114,7 +113,7 @@ impl CheckpointRun {
         done
     }
 
-    /// Writes rows that are away, until the piece is full; true when none is left.
+    /// Writes rows that are away, until the piece is full. Returns true when none is left.
     fn write_away(&mut self, core: &mut Core, budget: usize, bytes: &mut Vec<u8>) -> bool {
         let writer = self.writer.as_mut().expect(WRITING);
         while bytes.len() < budget {

@@ -1,4 +1,4 @@
-//! What a shard is given when it starts.
+//! What a shard gets when it starts.
 
 use base::{NodeId, ShardId};
 use catalog::Catalog;
@@ -11,17 +11,17 @@ pub(crate) const CATALOG_NODE: NodeId = NodeId(1);
 /// What a shard knows about itself and its cluster when it starts.
 #[derive(Clone, Debug)]
 pub struct ShardConfig {
-    /// Its name.
+    /// Name of the shard.
     pub shard: ShardId,
     /// All nodes with the addresses that SHOW NODES prints.
     pub nodes: Vec<(NodeId, String)>,
     /// Shards of each node.
     pub shards_per_node: u16,
-    /// Starts of this node so far, this one included.
+    /// Number of starts of this node so far, with this one.
     pub incarnation: u32,
     /// Number of the cluster, in all its files and handshakes.
     pub cluster: u64,
-    /// For everything that is drawn at random.
+    /// Seed of everything that is drawn at random.
     pub seed: u64,
     /// Reads a clock in nanoseconds for the service times of SHOW STAGES; a host without one gives
     /// a function that returns 0.

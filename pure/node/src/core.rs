@@ -21,11 +21,11 @@ const CLAIM_BYTES: u64 = 1 << 20;
 /// The host's journal, with what the host has said about the room on its disk.
 pub(crate) struct NodeJournal {
     port: Box<dyn JournalPort>,
-    /// The disk is nearly full: writes are refused.
+    /// Whether the disk is nearly full: then writes are refused.
     pub(crate) full: bool,
-    /// What the host has said about the memory of the node.
+    /// What the host has measured of the node's memory.
     pub(crate) memory: Memory,
-    /// What the host has granted and no statement has taken yet.
+    /// Bytes that the host has granted and no statement has taken yet.
     claimed_bytes: u64,
 }
 
@@ -80,11 +80,11 @@ pub(crate) struct Core {
     pub(crate) config: ShardConfig,
     pub(crate) now: Time,
     pub(crate) clock: Clock,
-    /// Where the cluster's slots are at home: as the catalog says, once it does.
+    /// Home shard of each slot: from the configuration, then from the catalog.
     pub(crate) placement: Placement,
-    /// The journal was durable to here when the step began.
+    /// Position to which the journal was durable when the step began.
     pub(crate) durable: Position,
-    /// Timestamps up to here may be drawn: the record that says so is durable.
+    /// Timestamps up to this may be drawn: its record is durable.
     pub(crate) clock_bound: Ts,
     pub(crate) store: Store,
     pub(crate) journal: NodeJournal,
@@ -104,7 +104,7 @@ pub(crate) struct Core {
     snapshots: BTreeMap<Ts, u32>,
     /// Bounds announced by the other shards.
     pub(crate) peers_oldest: BTreeMap<ShardId, Ts>,
-    /// No version at or below it, but the newest of each row, is read any more.
+    /// Versions at or below this are read no more, except the newest of each row.
     pub(crate) horizon: Ts,
     /// Bytes that statements of this shard have charged.
     pub(crate) memory_bytes: i64,
@@ -170,15 +170,15 @@ impl Core {
         self.config.nodes.len() == 1 && self.config.shards_per_node > 1
     }
 
-    /// A transaction is about to be answered. Whatever begins on this node after the answer commits
-    /// above all that it has seen (docs/adr/0015-reads-of-one-statement.md).
+    /// A transaction is about to be answered. A transaction that begins on this node later commits
+    /// above all that this one has seen (docs/adr/0015-reads-of-one-statement.md).
     pub(crate) fn note_answered(&mut self) {
         if self.is_one_node_of_many() {
             self.journal.note_answered(self.clock.last());
         }
     }
 
-    /// A transaction begins: it comes after all that was answered.
+    /// A transaction begins: it comes after all that was answered on this node.
     pub(crate) fn follow_answered(&mut self) {
         if self.is_one_node_of_many()
             && let Some(answered) = self.journal.answered()
@@ -254,12 +254,12 @@ impl Core {
         }
     }
 
-    /// A snapshot is in use until [`Core::release_snapshot`].
+    /// Holds a snapshot until [`Core::release_snapshot`].
     pub(crate) fn hold_snapshot(&mut self, ts: Ts) {
         *self.snapshots.entry(ts).or_insert(0) += 1;
     }
 
-    /// One user of the snapshot is done.
+    /// One user of the snapshot needs it no more.
     pub(crate) fn release_snapshot(&mut self, ts: Ts) {
         let users = self
             .snapshots
@@ -271,7 +271,7 @@ impl Core {
         }
     }
 
-    /// This shard reads nothing below the result any more.
+    /// Timestamp below which this shard reads nothing any more.
     pub(crate) fn oldest_read(&self) -> Ts {
         let own = self
             .snapshots

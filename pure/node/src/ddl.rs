@@ -1,9 +1,9 @@
 //! Schema changes: the first shard of node 1 runs them one at a time.
 //!
-//! A change is a list of steps. A command makes the next catalog version, is journaled, and goes
-//! to all
-//! shards; the next step begins when all have acknowledged it, so that work over existing rows
-//! finds no transaction planned before. What fails is undone by the commands of `undo`.
+//! A change is a list of steps. A command makes the next catalog version, which is journaled and
+//! goes to all shards. The next step begins when all have acknowledged the version, so that work
+//! over existing rows finds no transaction planned before. The commands of `undo` undo a change
+//! that fails.
 //!
 //! | step | waits for |
 //! |---|---|
@@ -20,16 +20,16 @@
 //! | commands only | its records have decided: it is carried out |
 //! | the opening under a protocol that moves rows, unknown there | two_phase again; it fails |
 //!
-//! A node that is up, and cannot reach another one which is up, too, may never be through with a
-//! database that closes; it says so ([`Ddl::on_stuck`]), and the change is undone.
+//! A node that is up but does not reach another node that is up may never be through with a
+//! database that closes. It says so ([`Ddl::on_stuck`]), and the change is undone.
 //!
-//! The node takes the newest catalog when it comes back, and no other change begins before. Why it
-//! may be left out: a closed database admits nobody until a node has heard of its opening; rows
-//! that move need homes that know it, hence the third line.
+//! A node takes the newest catalog when it comes back, and no other change begins before. A change
+//! may leave it out: a closed database admits no transaction on a node before that node knows of
+//! the opening. Rows that move need homes that know it, hence the third line.
 //!
 //! **Cancel** ([`Ddl::cancel`]) takes a change out of the queue, or undoes it as long as it is not
-//! decided. Afterwards it has no effect: the answer, which then waits for nobody that is down, is
-//! what was done.
+//! decided. Afterwards cancel has no effect: the answer, which then waits for no node that is down,
+//! is what was done.
 
 mod quiet;
 
@@ -47,20 +47,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, OpError, Outcome};
 
-/// Who asked for a change.
+/// Origin of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     /// A session of this shard.
     Session(ConnId),
     /// Another shard, with its number for the answer.
     Shard(ShardId, u64),
-    /// Nobody: what a crash left unfinished is undone.
+    /// A start: what a crash left unfinished is undone.
     Restart,
-    /// Nobody any more: whoever it was has been told that the outcome is not known.
+    /// A session or shard that was told already that the outcome is unknown.
     Told,
 }
 
-/// What the machine has to do next for the running change.
+/// The next action for the running change.
 #[derive(Debug)]
 pub(crate) enum Action {
     /// Take this catalog into use, journal it and send it to all other shards.
@@ -75,7 +75,7 @@ pub(crate) enum Action {
     /// Tell all shards that the catalog of this version changes these tables (none: that it does
     /// not come). The change goes on when they have answered ([`Ddl::on_quiesced`]).
     Quiesce { version: u64, tables: Vec<TableId> },
-    /// Roll this batch back: it is not wanted any more.
+    /// Roll this batch back.
     EndBatch(TxnHandle),
     /// Answer.
     Answer(Origin, Answered),
@@ -87,8 +87,7 @@ pub(crate) struct Nodes<'a> {
     pub(crate) now: Time,
     /// Shards of nodes to which no connection stands.
     pub(crate) down: &'a [ShardId],
-    /// The node has just started, and those that are down have not been seen yet: they are waited
-    /// for.
+    /// The node has just started: shards that were not seen yet are waited for.
     pub(crate) starting: bool,
     /// Nodes without room on their disks.
     pub(crate) full: &'a BTreeSet<NodeId>,
@@ -109,15 +108,15 @@ impl From<Command> for Step {
 #[derive(Debug)]
 enum Waiting {
     Nothing,
-    /// For these shards to acknowledge this version; the one that orders the changes does it when
-    /// its own record is durable.
+    /// Acknowledgements of this version by these shards. The shard that orders the changes
+    /// acknowledges when its own record is durable.
     Acks {
         version: u64,
         missing: BTreeSet<ShardId>,
     },
-    /// For the tables of the next command to become quiet.
+    /// Quiet tables of the next command.
     Quiet(Quiet),
-    /// For a batch of a fill.
+    /// A batch of a fill.
     Batch {
         fill: Fill,
         handle: Option<TxnHandle>,
@@ -132,19 +131,19 @@ struct Change {
     database: String,
     steps: VecDeque<Step>,
     undo: Vec<Command>,
-    /// Commands that have been applied: only then is there something to undo.
+    /// Number of commands that were applied; 0: there is nothing to undo.
     applied: u32,
     notices: Vec<String>,
     failure: Option<SqlError>,
     reserved: Option<IndexId>,
     position: Option<FillPosition>,
     waiting: Waiting,
-    /// The database that has just got a protocol under which rows move, and may be opened as such
-    /// when every node knows.
+    /// The database that has got a protocol under which rows move. It may be opened under that when
+    /// every node knows.
     to_moving: Option<String>,
     /// A batch to roll back.
     unwanted: Option<TxnHandle>,
-    /// The catalog version whose tables have been quiesced last; no others are once it is `MAX`.
+    /// Catalog version whose tables were quiesced last; `MAX`: no more are.
     quiesced: u64,
     /// Shards are to be told that the version does not come.
     unquiesce: bool,
@@ -155,15 +154,15 @@ struct Change {
 pub(crate) struct Ddl {
     queue: VecDeque<(Origin, String, DdlWork)>,
     current: Option<Change>,
-    /// A change that others have ended, or are about to: what came of it is in the catalog.
+    /// A change whose end is decided by others; the catalog will tell it.
     abandoned: Option<(Origin, ChangeId)>,
-    /// Numbers of changes that sessions of this shard have asked for.
+    /// Last number of a change of a session of this shard.
     numbers: u64,
-    /// Answers to other shards that they have not confirmed, by the shard and its number.
+    /// Answers that other shards have not acknowledged, by shard and number.
     untold: BTreeMap<(ShardId, u64), Answered>,
 }
 
-/// What came of a change that closes something, by a catalog; `None`: it still does.
+/// Outcome of a change that closes something, by a catalog; `None`: it is still closed.
 pub(crate) fn end_of(change: ChangeId, catalog: &Catalog) -> Option<Answered> {
     let closing = catalog.closing.filter(|closing| closing.change == change);
     match closing.map(|closing| closing.stage) {
@@ -174,7 +173,7 @@ pub(crate) fn end_of(change: ChangeId, catalog: &Catalog) -> Option<Answered> {
     }
 }
 
-/// The answer where the outcome of a change is not known.
+/// The answer where the outcome of a change is unknown.
 pub(crate) fn unknown() -> SqlError {
     let text = "node 1 was lost while the schema change was under way";
     SqlError::new(SqlState::TXN_UNKNOWN, text)
@@ -195,10 +194,10 @@ fn undone() -> SqlError {
         .hint("Run the statement again when node 1 is back.")
 }
 
-/// The notices of a change, or why it did not happen.
+/// Notices of a change, or why it did not happen.
 pub(crate) type Answered = Result<Vec<String>, SqlError>;
 
-/// A batch of a fill that conflicts with running transactions is tried again this often.
+/// Attempts of a fill's batch that conflicts with running transactions.
 const BATCH_ATTEMPTS_MAX: u32 = 100;
 
 impl Ddl {
@@ -219,25 +218,25 @@ impl Ddl {
         self.queue.push_back((origin, database, work));
     }
 
-    /// An answer goes to another shard; it is kept for the case that the connection breaks.
+    /// Sends an answer to another shard, and keeps it in case the connection breaks.
     pub(crate) fn tell(&mut self, to: ShardId, id: u64, result: Answered) {
         self.untold.insert((to, id), result);
     }
 
-    /// An answer has arrived.
+    /// The shard has got its answer.
     pub(crate) fn on_heard(&mut self, from: ShardId, id: u64) {
         self.untold.remove(&(from, id));
     }
 
-    /// What shards of a node may not have heard.
+    /// Answers that shards of a node may not have got.
     pub(crate) fn untold(&self, node: NodeId) -> Vec<(ShardId, u64, Answered)> {
         let of_node = self.untold.iter().filter(|((to, _), _)| to.node() == node);
         let answers = of_node.map(|((to, id), result)| (*to, *id, result.clone()));
         answers.collect()
     }
 
-    /// Asks for what undoes the changes that a crash of node 1 has cut off: indexes that are still
-    /// building go, reserved key spaces are given up. What is closed is opened first
+    /// Requests what undoes the changes that a crash of node 1 has cut off: indexes that are still
+    /// building are dropped, reserved key spaces given up. Closed databases are opened first
     /// ([`crate::register`]).
     pub(crate) fn undo_unfinished(&mut self, catalog: &Catalog) {
         if catalog.is_closed() {
@@ -275,12 +274,12 @@ impl Ddl {
         }
     }
 
-    /// Whether changes wait that have not begun.
+    /// Whether changes wait to begin.
     pub(crate) fn is_queueing(&self) -> bool {
         self.current.is_none() && !self.queue.is_empty()
     }
 
-    /// Whether nothing is under way.
+    /// Whether no change runs or waits.
     pub(crate) fn is_idle(&self) -> bool {
         self.current.is_none() && self.queue.is_empty() && self.abandoned.is_none()
     }
@@ -290,7 +289,7 @@ impl Ddl {
         self.current.is_some()
     }
 
-    /// Others decide what becomes of the change that is under way. Gives the batch to end.
+    /// Others decide how the running change ends. Returns the batch to roll back.
     pub(crate) fn abandon(&mut self) -> Option<TxnHandle> {
         let change = self.current.take()?;
         self.abandoned = Some((change.origin, change.id));
@@ -301,7 +300,7 @@ impl Ddl {
         running.or(change.unwanted)
     }
 
-    /// Too few nodes are left to decide what becomes of the change: its client is told.
+    /// Too few nodes are left to decide how the change ends: its client is told.
     pub(crate) fn leave_open(&mut self) -> Option<Action> {
         let change = self.current.as_mut()?;
         let told = core::mem::replace(&mut change.origin, Origin::Told);
@@ -316,7 +315,7 @@ impl Ddl {
         Some(Action::Answer(origin, result))
     }
 
-    /// The version that shards have yet to acknowledge, for those that come back.
+    /// A shard has acknowledged versions up to `acked`; one that comes back may do so late.
     pub(crate) fn on_ack(&mut self, from: ShardId, acked: u64) {
         if let Some(change) = &mut self.current
             && let Waiting::Acks { version, missing } = &mut change.waiting
@@ -326,8 +325,8 @@ impl Ddl {
         }
     }
 
-    /// A shard cannot get through with a version, because it has no connection to a node that this
-    /// one may reach, for a time that is not known. What is not decided is undone.
+    /// A shard cannot get through with a version: it has no connection to `node`, perhaps for long.
+    /// A change that is not decided is undone.
     pub(crate) fn on_stuck(&mut self, from: ShardId, stuck: u64, node: NodeId) {
         if let Some(change) = &mut self.current
             && let Waiting::Acks { version, missing } = &change.waiting
@@ -349,8 +348,8 @@ impl Ddl {
         *handle = Some(started);
     }
 
-    /// News of the batch's transaction. `next` is where the next batch begins, `None` if this was
-    /// the last.
+    /// News of the batch's transaction. `next`: where the next batch begins; `None`: this was the
+    /// last.
     pub(crate) fn on_txn(&mut self, from: TxnHandle, message: FromTxn, next: Option<FillPosition>) {
         let Some(change) = &mut self.current else {
             return;
@@ -396,8 +395,8 @@ impl Ddl {
         }
     }
 
-    /// The client does not want its change any more. What comes of it is in the answer:
-    /// from [`Ddl::next`], or here if it had not begun.
+    /// The client cancels its change. The answer comes from [`Ddl::next`], or from here if the
+    /// change had not begun.
     pub(crate) fn cancel(&mut self, by: Origin, stop: DdlStop) -> Option<Action> {
         if let Some(at) = self.queue.iter().position(|(origin, ..)| *origin == by) {
             let (origin, ..) = self.queue.remove(at)?;
@@ -431,7 +430,7 @@ impl Ddl {
         }
     }
 
-    /// The next thing to do, or `None` while something is waited for.
+    /// The next action; `None`: the change waits.
     pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, nodes: Nodes<'_>) -> Option<Action> {
         let down = nodes.down;
         if self.current.is_none() {
@@ -531,8 +530,8 @@ impl Change {
         }
     }
 
-    /// Whether a step is under way or to come that must find every node prepared: until then
-    /// nothing is decided.
+    /// Whether a step runs or follows before which every node must be prepared: until then the
+    /// change is not decided.
     fn needs_everybody(&self) -> bool {
         let fills = matches!(self.waiting, Waiting::Batch { .. });
         let closes = |command: &Command| {
@@ -553,7 +552,7 @@ impl Change {
             })
     }
 
-    /// Decides what becomes of the change when nodes are down that it waits for.
+    /// Decides how the change goes on without nodes that are down and that it waits for.
     fn go_on_without(&mut self, down: &[ShardId]) {
         if down.is_empty() {
             return;
@@ -578,7 +577,7 @@ impl Change {
         }
     }
 
-    /// From here on only what undoes the change is done.
+    /// From here on only commands that undo the change run.
     fn fail(&mut self, error: SqlError) {
         if self.failure.is_none() {
             let waiting = core::mem::replace(&mut self.waiting, Waiting::Nothing);
@@ -642,7 +641,7 @@ impl Change {
         }
     }
 
-    /// Notes in the next catalog how far a change is that closes something.
+    /// Notes in the next catalog how far a change has come that closes something.
     fn sign(&self, before: &Catalog, next: &mut Catalog) {
         let stage = match (before.is_closed(), next.is_closed()) {
             (_, true) if self.failure.is_none() && !self.needs_everybody() => Stage::Decided,
@@ -655,7 +654,7 @@ impl Change {
         next.closing = Some(Closing { change, stage });
     }
 
-    /// The rows of a new primary key go to this key space.
+    /// Reserves this key space for the rows of a new primary key.
     fn reserve(&mut self, id: IndexId) {
         self.reserved = Some(id);
         for step in &mut self.steps {
@@ -719,7 +718,7 @@ fn needs_all_nodes(down: &[ShardId]) -> SqlError {
         .hint("Run the statement again when all nodes are back.")
 }
 
-/// The node for want of which a batch was rolled back, if that is why.
+/// The node whose absence rolled a batch back; `None`: another reason did.
 fn node_away(reason: &AbortReason) -> Option<NodeId> {
     if let AbortReason::Unreachable(at) | AbortReason::RowCutOff { at, .. } = reason {
         return Some(at.node());
@@ -744,8 +743,8 @@ fn parted(one: NodeId, other: NodeId) -> SqlError {
         .hint("Run the statement again when all nodes reach one another.")
 }
 
-/// Whether trying again at once may help. A row whose outcome only a node knows that cannot be
-/// reached has been waited for long enough; a node without room has none a moment later.
+/// Whether a retry at once may help. It does not after a long wait for a row in doubt, nor for a
+/// node that is full.
 fn may_pass(reason: &AbortReason) -> bool {
     !matches!(
         reason,

@@ -1,5 +1,5 @@
-//! Executing the plan of a statement: at once if it is one operation on a free local row, else as a
-//! future; once more at a later snapshot if a shard asks for that.
+//! Executes the plan of a statement: at once if it is one operation on a free local row, else as a
+//! future. If a shard asks for that, executes it again at a later snapshot.
 
 use crate::core::clocks_suffice;
 use crate::port::StatementPort;
@@ -14,14 +14,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use txn::{Op, OpError, OpResult, Snapshot};
 
-/// A statement that has been started.
+/// A statement that was started.
 pub(crate) enum Start {
     Over(Result<Tag, OpError>),
     Running(Running),
 }
 
-/// Executes a statement again at a snapshot that is at least `at`. The second time it asks all
-/// shards for their clocks, so that there is no third time.
+/// Executes a statement again at a snapshot at or above `at`. The second time it asks all shards
+/// for their clocks, so there is no third time.
 pub(crate) fn execute_raised(
     plan: Arc<Plan>,
     params: Params,
@@ -52,9 +52,9 @@ pub(crate) fn start_exact(plan: Arc<Plan>, params: Params, port: Rc<StatementPor
     })
 }
 
-/// Raises a snapshot to the largest clock of all shards that can be reached. If that is all of
-/// them, the reader misses nothing: a shard that answered a commit before had a clock above it.
-/// Else a protocol whose shards do not remember what they told readers looks at each row.
+/// Raises a snapshot to the largest clock of all shards that can be reached. If those are all
+/// shards, the reader misses nothing: a shard that answered a commit before had a clock above it.
+/// Else a protocol whose shards do not note what they told readers checks each row.
 async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, OpError> {
     let planned = port.catalog().version;
     let mut raised = Held {
@@ -91,7 +91,7 @@ async fn execute(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Re
     }
 }
 
-/// Starts a plan; a statement that touches one free local row is over at once.
+/// Starts a plan. A statement of one free local row ends at once.
 pub(crate) fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
     assert!(
         matches!(plan.kind, PlanKind::Run(_)),
@@ -112,7 +112,7 @@ pub(crate) fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) ->
     }
 }
 
-/// Sends the one row of a point statement; it needs no credit.
+/// Sends the one row of a point statement, without credit.
 fn hand_over(port: &StatementPort, rows: Option<RowBatch>) {
     if let Some(rows) = rows {
         let message = FromTxn::Rows(port.statement, rows, port.txn.wait.get());

@@ -8,7 +8,7 @@ use exec::fill::FillPosition;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a batch does; names refer to the catalog that is in use.
+/// Work of a batch; names refer to the catalog in use.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Work {
     /// Writes entries of a building index.
@@ -19,11 +19,11 @@ pub(crate) enum Work {
         primary: Index,
         columns: Vec<Column>,
     },
-    /// Looks whether rows meet a check or foreign key.
+    /// Checks that rows meet a check or foreign key.
     Validate { table: String, constraint: String },
 }
 
-/// The batch that begins at `position`; where the next one begins is left in `next`.
+/// Runs the batch that begins at `position`, and leaves the beginning of the next one in `next`.
 pub(crate) fn batch(
     port: Rc<StatementPort>,
     work: Work,

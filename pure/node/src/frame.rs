@@ -29,15 +29,15 @@ pub struct Hello {
     pub version: u32,
     /// Cluster of the sender.
     pub cluster: u64,
-    /// The sender.
+    /// Number of the sending node.
     pub node: NodeId,
-    /// Its incarnation.
+    /// Incarnation of the sender.
     pub incarnation: u32,
-    /// Its number of shards.
+    /// Number of shards of the sender.
     pub shards: u16,
     /// Number of its data directory.
     pub directory: u64,
-    /// Why the sender refuses the node that it answers; empty: it does not.
+    /// Why the sender refuses the other node; empty: it does not refuse.
     pub refusal: String,
 }
 
@@ -57,7 +57,7 @@ impl Hello {
     }
 }
 
-/// A message on its way between nodes.
+/// A message between nodes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Envelope<M> {
     /// Sender.
@@ -74,13 +74,13 @@ pub type Arrived = Envelope<WireMessage>;
 /// What is wrong with a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FrameError {
-    /// Longer than [`FRAME_BYTES_MAX`].
+    /// The frame is longer than [`FRAME_BYTES_MAX`].
     TooLong(u32),
-    /// Damaged on the way.
+    /// Checksum and content differ.
     Checksum,
-    /// Not what it should be.
+    /// The payload is no value of its kind.
     Content(CodecError),
-    /// Not a Trellis node.
+    /// The sender is no Trellis node.
     Magic,
 }
 
@@ -116,8 +116,8 @@ pub fn encode_hello(hello: &Hello, out: &mut Vec<u8>) {
     seal(out, start);
 }
 
-/// Appends a message; returns the bytes it takes. A message over the limit is a bug of its sender,
-/// which cuts what it sends.
+/// Appends a message, and returns the bytes that it takes. A message over the limit is a bug of the
+/// sender, which must cut what it sends.
 pub fn encode_message(
     from: ShardId,
     to: ShardId,
@@ -137,10 +137,10 @@ pub fn encode_message(
     length + HEADER_BYTES
 }
 
-/// The payload of the first whole frame and the bytes it takes, `None` if it is not whole yet.
+/// The payload of the first whole frame, and the bytes that it takes; `None`: it is not whole.
 ///
 /// # Errors
-/// [`FrameError::TooLong`], [`FrameError::Checksum`]; the connection is of no more use.
+/// [`FrameError::TooLong`], [`FrameError::Checksum`]: the connection is of no more use.
 pub fn next_frame(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, FrameError> {
     let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
         return Ok(None);
@@ -180,12 +180,12 @@ pub fn decode_message(payload: &[u8]) -> Result<Arrived, FrameError> {
     codec::decode_bounded(payload).map_err(FrameError::Content)
 }
 
-/// Encoded bytes of a program from which on it takes milliseconds to decode.
+/// Bytes of an encoded program from which on decoding takes milliseconds.
 const LONG_PROGRAM_BYTES: usize = 128 << 10;
 
 impl Arrived {
-    /// Whether it has a program that is to be decoded by [`Arrived::make_live`], on another thread
-    /// than that of the shard.
+    /// Whether the message has a program that [`Arrived::make_live`] is to decode, on another
+    /// thread than the shard's.
     pub fn has_long_program(&mut self) -> bool {
         matches!(
             self.program_mut(),
@@ -193,8 +193,8 @@ impl Arrived {
         )
     }
 
-    /// Decodes its program, if it has one, ahead of the shard that is to run it; what is decoded.
-    /// What is no program stays as it is, and the shard refuses it.
+    /// Decodes the message's program before the shard runs it, and returns it. Bytes that are no
+    /// program stay as they are, and the shard refuses them.
     pub fn make_live(&mut self) -> Option<Arc<dyn RowProgram>> {
         self.program_mut()?.make_live(program::decode)
     }
@@ -223,8 +223,8 @@ impl Arrived {
     }
 }
 
-/// For fuzzing: takes any bytes apart as a stream of frames; must not panic. A message that is
-/// accepted survives another trip.
+/// For fuzzing: takes any bytes apart as a stream of frames; must not panic. An accepted message
+/// must be the same after another round trip.
 pub fn fuzz(mut bytes: &[u8]) {
     fuzz_payload(bytes);
     while let Ok(Some((payload, used))) = next_frame(bytes) {
@@ -241,7 +241,7 @@ fn fuzz_payload(payload: &[u8]) {
         frame
     };
     if let Ok(mut message) = decode_message(payload) {
-        // A program is decoded, if it is one, and is encoded as it came otherwise.
+        // A program is decoded; what is none stays as it came.
         let _ = message.make_live();
         let first = trip(message);
         let (again, used) = next_frame(&first).expect("sound").expect("whole");

@@ -1,4 +1,4 @@
-//! What a shard is told, and what it asks its host to do.
+//! The inputs and the effects of a shard.
 
 use crate::message::Message;
 use base::{NodeId, Position, ShardId, Ts};
@@ -8,33 +8,33 @@ use std::sync::Arc;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply};
 
-/// What a shard is told.
+/// One input of a shard.
 #[derive(Debug)]
 pub enum Input {
     /// A client has connected; its first message is `ClientMessage::Startup`.
     Connect {
-        /// Its number, chosen by the host, never used again on this shard.
+        /// Number of the connection, chosen by the host and never used again on this shard.
         conn: ConnId,
-        /// Secret for cancel requests, random.
+        /// Random secret for cancel requests.
         secret: i32,
         /// What the host knows of the connection.
         link: Box<Link>,
     },
     /// A message from a client.
     Client {
-        /// From whom.
+        /// Connection of the client.
         conn: ConnId,
-        /// What.
+        /// The message itself.
         message: ClientMessage,
     },
-    /// The client is gone: its transaction is rolled back.
+    /// The client has gone: its transaction is rolled back.
     Disconnected {
-        /// Who.
+        /// Connection of the client.
         conn: ConnId,
     },
-    /// What was sent to this client has left the host's buffer (nearly) completely.
+    /// The host's buffer for this client is (nearly) empty again.
     Drained {
-        /// Which.
+        /// Connection of the client.
         conn: ConnId,
     },
     /// A [`Preparation`] is done.
@@ -43,39 +43,39 @@ pub enum Input {
     Cancel {
         /// See [`session::pid_of`].
         pid: i32,
-        /// Must match.
+        /// Secret of the session, which must match.
         secret: i32,
     },
     /// A message from another shard.
     Message {
-        /// From whom.
+        /// Sending shard.
         from: ShardId,
-        /// What.
+        /// The message itself.
         message: Message,
     },
-    /// The node's journal is durable to here.
+    /// The node's journal is durable to this position.
     Durable(Position),
-    /// The deadline has come (or nothing in particular).
+    /// The deadline has come, or time has passed.
     Tick,
-    /// A connection to this node stands, it runs in this incarnation.
+    /// A connection to this node is there; the node runs in this incarnation.
     PeerUp {
-        /// Which.
+        /// Number of the node.
         node: NodeId,
-        /// Its starts so far.
+        /// Number of its starts so far.
         incarnation: u32,
     },
-    /// This node answers, so that a connection is likely to stand soon. Hosts that cannot know
-    /// leave it out.
+    /// The node answers, so a connection is likely soon. Hosts that cannot know that leave this
+    /// out.
     PeerHeard {
-        /// Which.
+        /// Number of the node.
         node: NodeId,
     },
-    /// No connection to this node at present.
+    /// There is no connection to this node at present.
     PeerDown {
-        /// Which.
+        /// Number of the node.
         node: NodeId,
     },
-    /// The disk is nearly full (true) or has room again: writes are refused with 53100 meanwhile.
+    /// True: the disk is nearly full, and writes are refused with 53100. False: it has room again.
     DiskFull(bool),
     /// The host has measured the memory of the node.
     Memory(Memory),
@@ -84,13 +84,14 @@ pub enum Input {
         /// Number of the checkpoint.
         number: u64,
     },
-    /// Write the next piece of it: the step has it in [`RareEffects::checkpoint`], and the end with
-    /// the last one. The host decides how fast; ignored if no checkpoint is being written.
+    /// Write the next piece of the checkpoint. The step has the piece in
+    /// [`RareEffects::checkpoint`], with the end behind the last one. The host decides how fast;
+    /// ignored without a checkpoint.
     CheckpointPiece {
         /// Rows of about this many bytes, at least one.
         bytes: usize,
     },
-    /// Finish what runs, refuse what is new; [`RareEffects::drained`] tells when nothing runs.
+    /// Finish what runs and refuse what is new; [`RareEffects::drained`] tells the end.
     Drain,
 }
 
@@ -103,9 +104,9 @@ pub struct Memory {
     pub writes_until_bytes: u64,
     /// Bytes that the process may have; 0: there is no limit.
     pub limit_bytes: u64,
-    /// Bytes of records that are not handed to the disk yet.
+    /// Bytes of records that were not handed to the disk yet.
     pub journal_bytes: u64,
-    /// Writes are refused.
+    /// Whether writes are refused.
     pub full: bool,
 }
 
@@ -114,11 +115,11 @@ pub struct Memory {
 pub enum CheckpointPart {
     /// The next bytes; there may be none in a piece.
     Bytes(Vec<u8>),
-    /// The file is complete. It may come into use when the journal is durable to where it ends now.
+    /// The file is complete. It may come into use when the journal is durable to its present end.
     End {
         /// The shard's start position, for the manifest.
         start: Position,
-        /// Records from here on are still needed.
+        /// Records from this position on are still needed.
         journal_from: Position,
         /// Catalog in use, for the manifest.
         catalog: Arc<Catalog>,
@@ -127,27 +128,28 @@ pub enum CheckpointPart {
     },
 }
 
-/// What a shard asks its host to do. The host empties it after every step (or batch of steps).
+/// The effects of a shard's steps. The host empties this after every step (or batch of steps).
 #[derive(Default, Debug)]
 pub struct Effects {
-    /// To clients, in order per connection; each leaves once the journal is durable to its
-    /// position.
+    /// Messages to clients, in order for each connection. Each leaves when the journal is durable
+    /// to its position.
     pub replies: Vec<(ConnId, Reply, Position)>,
-    /// To other shards, in order per receiver; each leaves once the journal is durable to `wait`.
+    /// Messages to other shards, in order for each receiver. Each leaves when the journal is
+    /// durable to `wait`.
     pub messages: Vec<Outgoing<Message>>,
-    /// What is seldom asked for, apart: the host looks after every step.
+    /// Effects that are rare; apart, because the host looks after every step.
     pub rare: Option<Box<RareEffects>>,
 }
 
 /// See [`Effects::rare`].
 #[derive(Default, Debug)]
 pub struct RareEffects {
-    /// Long statements to be parsed or planned, on a thread that does nothing else: what
-    /// [`Preparation::run`] gives comes back as [`Input::Prepared`], in any order.
+    /// Long statements to be parsed or planned, on a thread for that alone. The result of
+    /// [`Preparation::run`] comes back as [`Input::Prepared`], in any order.
     pub preparations: Vec<Preparation>,
     /// Parts of this shard's checkpoint file, in order.
     pub checkpoint: Vec<CheckpointPart>,
-    /// Nothing runs any more after `Input::Drain`.
+    /// After `Input::Drain`: nothing runs any more.
     pub drained: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Names for what a shard can be told, by which its work is counted and weighed.
+//! Names of inputs, by which a shard's work is counted and weighed.
 
 use crate::input::Input;
 use crate::message::{LocalMessage, Message, WireMessage};
@@ -6,7 +6,7 @@ use txn::ProtocolMessage;
 use wire::ClientMessage;
 
 impl Input {
-    /// What it asks for, as `group.name`.
+    /// Kind of the input, as `group.name`.
     pub fn kind(&self) -> &'static str {
         match self {
             Input::Connect { .. } | Input::Disconnected { .. } => "client.connection",

@@ -1,8 +1,8 @@
-//! The machine that a shard runs: transactions, protocols, schema changes, the sessions of its
-//! clients, and how they talk to one another.
+//! The machine of a shard: transactions, protocols, schema changes, the sessions of clients, and
+//! the messages between them.
 //!
-//! [`machine::Shard`] is pure: `step(now, input, journal, effects)` runs to completion and
-//! `deadline()` says when it wants to be woken. The server and the simulator host the same machine.
+//! [`machine::Shard`] is pure: `step(now, input, journal, effects)` runs to completion, and
+//! `deadline()` tells the next wake-up. Server and simulator host the same machine.
 //!
 //! ```text
 //! client -> wire -> Session --ToTxn--> Txn (coordinator) --Op--> Protocol --Message--> Protocol

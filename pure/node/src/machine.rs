@@ -1,8 +1,8 @@
-//! The shard's machine: takes inputs to its stages and passes on what the stages tell one another.
+//! The machine of a shard: gives inputs to its stages, and passes messages between the stages.
 //!
-//! Stages are called in this order until none has anything to say: sessions, transactions
-//! (statements as futures), protocols, schema changes. Between stages of one shard a message is a
-//! call or an entry of a queue; between shards it is an effect.
+//! Stages run in this order until none has messages: sessions, transactions (statements as
+//! futures), protocols, schema changes. A message between stages of one shard is a call or an entry
+//! of a queue; between shards it is an effect.
 //!
 //! Invariants:
 //! * the core is never borrowed while a statement is polled or a session runs;
@@ -53,22 +53,22 @@ use takeover::Takeover;
 use txn::JournalPort;
 use wire::{Reply, Severity};
 
-/// A clock bound reaches this far ahead of the clock (a timestamp's worth of 1 s). A restarted node
-/// waits until its wall clock has passed the bound, so it is short; a statement that comes after
-/// so long a silence waits for a flush, so it is not shorter.
+/// Distance from the clock to a new bound: 1 s, as a timestamp. A restarted node waits until its
+/// wall clock has passed the bound, so the distance is short. A statement after a silence of that
+/// length waits for a flush, so it is not shorter.
 const BOUND_AHEAD: u64 = (1_000_000 * 8) << 10;
-/// A new bound is journaled when the clock comes this near to the old one (0.5 s).
+/// Distance from the clock to the old bound at which a new one is journaled: 0.5 s.
 const BOUND_NEAR: u64 = (500_000 * 8) << 10;
-/// How often bounds of old reads are announced while there are versions to collect.
+/// Microseconds between announcements of old reads, while there are versions to collect.
 const ANNOUNCE_US: u64 = 200_000;
-/// Rows whose old versions are collected per step: more than a step writes as a rule.
+/// Rows whose old versions are collected in a step: mostly more than a step writes.
 const COLLECT_ROWS: usize = 64;
 
-/// A checkpoint that its host has asked for and that has not begun.
+/// A checkpoint that the host has asked for and that has not begun.
 #[derive(Clone, Copy, Debug)]
 struct CheckpointWanted {
     number: u64,
-    /// Bytes of its first piece, if the host has asked for that, too.
+    /// Bytes of its first piece, if the host has asked for the piece.
     bytes: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ pub struct Shard {
     sequences: Rc<RefCell<SequenceDraws>>,
     txns: Txns,
     sessions: LookupMap<ConnId, Box<Session>>,
-    /// Connections in order, for SHOW SESSIONS.
+    /// Connections in ascending order, for SHOW SESSIONS.
     conns: BTreeSet<ConnId>,
     session_deadlines: BTreeSet<(Time, ConnId)>,
     /// Sessions that wait for the message behind an Execute, in the order of their times.
@@ -94,18 +94,18 @@ pub struct Shard {
     preparations: Vec<Preparation>,
     leftovers: Leftovers,
     ddl: Ddl,
-    /// Schema changes that sessions here asked of node 1.
+    /// Schema changes that sessions here have asked node 1 for.
     ddl_asked: BTreeMap<u64, ConnId>,
     ddl_next: u64,
     register: Register,
     takeover: Takeover,
-    /// Where the fill batch that runs now says the next one begins.
+    /// Position at which the next batch begins, left by the batch that runs.
     fill_next: Rc<RefCell<Option<FillPosition>>>,
     /// Sequence draws under way.
     draws: BTreeMap<TxnHandle, IndexId>,
     peers: BTreeMap<NodeId, u32>,
     away: Away,
-    /// Nodes that were connected at some time since the start.
+    /// Nodes to which there was a connection since the start.
     met: BTreeSet<NodeId>,
     /// Time of the first step.
     started: Option<Time>,
@@ -117,7 +117,7 @@ pub struct Shard {
     announce_at: Option<Time>,
     rows_written_announced: u64,
     bound_pending: Option<(Position, Ts)>,
-    /// Where this shard's record of the catalog in use ends; 0 if it has written none.
+    /// End of this shard's record of the catalog in use; 0: it has written none.
     catalog_position: Position,
     /// On the shard that orders schema changes: the version in use, until its record is durable.
     catalog_pending: Option<u64>,
@@ -125,7 +125,7 @@ pub struct Shard {
     quiescing: Quiescing,
     ahead: Ahead,
     checkpoint: Option<CheckpointRun>,
-    /// One that waits until no large commit is half installed.
+    /// A checkpoint that waits until no large commit is half installed.
     checkpoint_wanted: Option<CheckpointWanted>,
     step_units_max: u64,
 }
@@ -210,7 +210,7 @@ impl Shard {
         shard
     }
 
-    /// Takes one input to its end and appends to `out` what is to be done for it.
+    /// Takes one input to its end, and appends the effects to `out`.
     pub fn step(&mut self, now: Time, input: Input, out: &mut Effects) {
         {
             let mut core = self.core.borrow_mut();
@@ -279,8 +279,8 @@ impl Shard {
         }
     }
 
-    /// Whether it goes on only when a record of its own is durable, though nothing is held back
-    /// for that: a host that flushes when an effect waits does it for this, too.
+    /// Whether work goes on only when a record of this shard is durable, with no effect held back
+    /// for that: a host flushes for this as for an effect.
     pub fn awaits_durable(&self) -> bool {
         self.catalog_pending.is_some()
             || self.takeover.awaits_durable()
@@ -393,7 +393,7 @@ impl Shard {
         }
     }
 
-    /// Starts what stages have asked the shard for: sequence draws, questions, schema changes.
+    /// Starts what stages have asked for: sequence draws, questions, schema changes.
     fn start_wanted(&mut self) -> bool {
         let nothing = self.sequences.borrow().wanted.is_empty()
             && self.shows.borrow().to_ask.is_empty()
@@ -406,7 +406,7 @@ impl Shard {
         !nothing && self.start_some()
     }
 
-    /// As [`Shard::start_wanted`] when there may be something.
+    /// As [`Shard::start_wanted`], when there may be something to start.
     #[cold]
     fn start_some(&mut self) -> bool {
         let wanted = core::mem::take(&mut self.sequences.borrow_mut().wanted);
@@ -466,7 +466,7 @@ impl Shard {
         true
     }
 
-    /// Background work in small pieces, and what keeps the clock's bound ahead of the clock.
+    /// Does background work in small pieces, and keeps the clock's bound ahead of the clock.
     fn tend(&mut self, out: &mut Effects) {
         let mut core = self.core.borrow_mut();
         let last = core.clock.last();
@@ -478,7 +478,7 @@ impl Shard {
             journal::Record::ClockBound { ts }.encode(&mut record);
             self.bound_pending = Some((core.journal.append(&record), ts));
         }
-        // Others announce what they read; a single shard looks when it has something to remove.
+        // Shards announce what they read; a single shard looks when it has something to remove.
         if core.store.expiring() > 0 && core.catalog.placement.shards().len() == 1 {
             core.update_horizon();
         }
@@ -521,7 +521,7 @@ impl Shard {
         }
     }
 
-    /// Begins the checkpoint that is wanted as soon as nothing is half installed.
+    /// Begins the wanted checkpoint when no write set is half installed.
     fn start_checkpoint(&mut self) {
         let Some(CheckpointWanted { number, bytes }) = self.checkpoint_wanted else {
             return;
@@ -536,18 +536,18 @@ impl Shard {
         }
     }
 
-    /// Changes how much work a slice of a large transaction takes: in tests and simulation, where
+    /// Sets the number of units in a slice of a large transaction: for tests and simulation, where
     /// transactions are small.
     pub fn set_slice(&mut self, units: u64) {
         self.core.borrow_mut().protocols.set_slice(units);
     }
 
-    /// Statements that were planned here so far.
+    /// Number of statements that were planned here so far.
     pub fn planned(&self) -> u64 {
         self.plans.planned()
     }
 
-    /// The most units of work that a step has taken since the last call: rows that were read, and
+    /// Largest number of units of work of a step since the last call: rows read, and
     /// [`txn::Counters::units`].
     pub fn take_step_units_max(&mut self) -> u64 {
         core::mem::take(&mut self.step_units_max)
@@ -558,7 +558,7 @@ impl Shard {
         counters.rows_read + counters.units
     }
 
-    /// Moves what the stages produced into the host's hands.
+    /// Moves what the stages have produced into `out`.
     fn release(&mut self, out: &mut Effects) {
         let mut core = self.core.borrow_mut();
         // Timestamps above the durable bound must not be seen before the next bound is durable.
@@ -603,7 +603,7 @@ impl Shard {
         }
         drop(events);
         let mut first = core.protocols.deadline();
-        // Asked for behind every step: a list of them costs a hundred instructions.
+        // Called behind every step: a list would cost a hundred instructions.
         let mut add = |at: Option<Time>| {
             if at.is_some() && first.is_none_or(|known| at < Some(known)) {
                 first = at;
@@ -621,7 +621,8 @@ impl Shard {
         first
     }
 
-    /// What a client has sent ahead of its session ([`Session::backlog_bytes`]); 0 if it is gone.
+    /// Bytes that a client has sent ahead of its session ([`Session::backlog_bytes`]); 0: it has
+    /// gone.
     pub fn backlog_bytes(&self, conn: ConnId) -> usize {
         let session = self.sessions.get(&conn);
         session.map_or(0, |session| session.backlog_bytes())
@@ -632,7 +633,7 @@ impl Shard {
         !self.draining && self.core.borrow().catalog.version > 0
     }
 
-    /// The host has sent a message of `bytes` bytes (0: it was lost) to another node.
+    /// The host has sent a message of `bytes` bytes to another node; 0: the message was lost.
     pub fn note_sent(&mut self, bytes: u64) {
         self.core.borrow_mut().counters.message_bytes += bytes;
     }
@@ -660,8 +661,7 @@ impl Shard {
         }
     }
 
-    /// Whether no transaction runs or is owed anything, no lock is held and no schema change is
-    /// under way here.
+    /// Whether this shard runs and owes no transaction, holds no lock, and runs no schema change.
     pub fn is_idle(&self) -> bool {
         let core = self.core.borrow();
         self.txns.len() == 0

@@ -1,4 +1,4 @@
-//! What shards say to one another.
+//! Messages between shards.
 
 pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
@@ -13,124 +13,124 @@ use std::sync::Arc;
 /// A message between two shards.
 #[derive(Debug)]
 pub enum Message {
-    /// May cross nodes: has an encoding.
+    /// A message that may cross nodes: it has an encoding.
     Wire(WireMessage),
-    /// Stays inside a node: may hold shared pointers.
+    /// A message within a node: it may hold shared pointers.
     Local(LocalMessage),
 }
 
 /// A message that may cross nodes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum WireMessage {
-    /// A transaction protocol's.
+    /// A message of a transaction protocol.
     Protocol(ProtocolWord),
-    /// A schema change for node 1; answered by `DdlDone` with the same id.
+    /// A schema change for node 1, answered by `DdlDone` with the same number.
     Ddl {
-        /// Chosen by the asking shard; never used again, by its later lives either.
+        /// Number of the request, chosen by the asking shard; no life of that shard uses it again.
         id: u64,
         /// Database that the names refer to.
         database: String,
-        /// Steps.
+        /// Steps of the change.
         work: DdlWork,
     },
-    /// Answer to `Ddl`: notices, or why not. Repeated when connections come back, until `DdlHeard`.
+    /// Answer to `Ddl`: notices, or an error. Repeated at each new connection until `DdlHeard`.
     DdlDone {
-        /// Of the request.
+        /// Number of the request.
         id: u64,
-        /// Texts of notices.
+        /// Texts of notices, or the error.
         result: Result<Vec<String>, SqlError>,
     },
-    /// `DdlDone` with this id has arrived.
+    /// The sender has got `DdlDone` with this number.
     DdlHeard {
-        /// Of the request.
+        /// Number of the request.
         id: u64,
     },
-    /// The newest catalog, from node 1's first shard to the first of each node, and from each of
-    /// those to the others of its node.
+    /// The newest catalog, from node 1's first shard to the first shard of each node, and from
+    /// there to the others of the node.
     Catalog(Arc<Catalog>),
     /// The sender uses this catalog version (and has it in its journal, if it is a first shard).
     CatalogAck {
-        /// Which.
+        /// Version that the sender uses.
         version: u64,
     },
     /// Asks for the catalog in use.
     CatalogWanted {
-        /// Who is to get it: the sender, or the first shard of its node.
+        /// Receiver of the catalog: the sender, or the first shard of its node.
         to: ShardId,
     },
     /// A question of a statement; answered by `ShowRows`.
     ShowWanted {
-        /// Chosen by the asking shard.
+        /// Number of the question, chosen by the asking shard.
         id: u64,
-        /// What.
+        /// The question itself.
         question: Question,
     },
     /// Answer to `ShowWanted`: this shard's part.
     ShowRows {
-        /// Of the request.
+        /// Number of the question.
         id: u64,
         /// The rows.
         rows: RowBatch,
     },
-    /// The sender and the transactions it coordinates read nothing below `ts` any more.
+    /// The sender, and transactions that it coordinates, read nothing below `ts` any more.
     OldestRead {
         /// The bound.
         ts: Ts,
-        /// The sender has versions to collect and wants the receiver's bound.
+        /// Whether the sender has versions to collect and wants the receiver's bound.
         wanted: bool,
     },
-    /// To node 1's first shard, from the first shard of a node: its disk is full, or has room.
+    /// From the first shard of a node to node 1's: its disk is full (true), or has room (false).
     DiskFull(bool),
-    /// Of `Ddl` with this id: it is not wanted any more.
+    /// Cancels `Ddl` with this number.
     DdlStop {
-        /// Of the request.
+        /// Number of the request.
         id: u64,
-        /// Why.
+        /// Reason of the cancel.
         stop: DdlStop,
     },
     /// To the coordinator of a transaction: a writer at the sender has waited for its shared locks.
     InTheWay(txn::InTheWay),
-    /// To node 1's first shard: the sender is not through with a catalog under which a database is
-    /// closed, and has no connection to a node.
+    /// To node 1's first shard: the sender is not through with a catalog that closes a database,
+    /// and has no connection to a node.
     CatalogStuck {
         /// The version of the catalog.
         version: u64,
-        /// The node.
+        /// Node without a connection.
         missing: NodeId,
     },
-    /// Between the first shards of nodes: what follows a catalog under which something is closed.
+    /// Between first shards of nodes: the successor of a catalog under which something is closed.
     Register(Word),
-    /// From node 1's first shard to all: the catalog of this version changes these tables. Answered
-    /// by `Quiesced` as soon as no block that has written to them is open at the receiver.
+    /// From node 1's first shard to all: the catalog of this version changes these tables.
+    /// `Quiesced` answers when no block that has written to them is open at the receiver.
     Quiesce {
-        /// The version that the catalog gets.
+        /// Version that the catalog is to get.
         version: u64,
-        /// The tables; none: the catalog does not come.
+        /// The tables; none: the version does not come.
         tables: Vec<TableId>,
     },
     /// Answer to `Quiesce`.
     Quiesced {
-        /// Of the question.
+        /// Version of the question.
         version: u64,
     },
 }
 
-/// What a shard is asked so that a statement of another can answer its client.
+/// What a shard asks others, so that a statement can answer its client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Question {
     /// Its part of a SHOW.
     Show {
-        /// Which.
+        /// Kind of the SHOW.
         what: Show,
         /// Database of the session.
         database: String,
     },
-    /// No question, but an order to one session: to cancel its statement, or to end. Answered by
-    /// one row if there is such a session.
+    /// An order to one session instead of a question: to cancel its statement, or to end. The
+    /// answer has one row if there is such a session.
     Signal {
-        /// Its backend number.
+        /// Backend number of the session.
         pid: i32,
-        /// To end.
+        /// Whether the session is to end.
         terminate: bool,
     },
 }
@@ -138,28 +138,28 @@ pub enum Question {
 /// The steps of a schema change (see [`plan::DdlPlan`]).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DdlWork {
-    /// Applied first.
+    /// Commands that come first.
     pub before: Vec<Command>,
-    /// Then done.
+    /// Work over existing rows that comes next.
     pub fill: Option<Fill>,
-    /// Applied when it succeeded.
+    /// Commands after a fill that succeeded.
     pub after: Vec<Command>,
-    /// Applied when it failed.
+    /// Commands after a failure.
     pub undo: Vec<Command>,
 }
 
-/// A message inside a node.
+/// A message within a node.
 #[derive(Debug)]
 pub enum LocalMessage {
     /// From a session to the transaction that another shard coordinates for it.
     ToTxn(TxnHandle, ToTxn),
-    /// Back.
+    /// From that transaction to its session.
     FromTxn(TxnHandle, FromTxn),
     /// Cancel request for a session of the receiving shard.
     Cancel {
-        /// Its backend number.
+        /// Backend number of the session.
         pid: i32,
-        /// Must match.
+        /// Secret of the session, which must match.
         secret: i32,
     },
 }

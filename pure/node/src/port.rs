@@ -32,17 +32,17 @@ use txn::{
     Submission, TxnCost,
 };
 
-/// Bytes that all statements of one shard may hold (53200 beyond).
+/// Bytes that all statements of one shard may hold (beyond: 53200).
 pub(crate) const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
 
-/// A statement that holds less than this is not refused because its node's memory is used up.
+/// Bytes below which a statement is not refused because its node's memory is used up.
 const SMALL_BYTES: i64 = 256 << 10;
 
-/// A COPY FROM tells its session of data that it has taken in steps of at least this size; well
-/// below what a host lets a client send ahead.
+/// Least bytes of COPY data between two reports to the session that they were taken. Well below
+/// what a host lets a client send ahead.
 const COPY_TAKEN_BYTES: usize = 64 << 10;
 
-/// What the statements of one transaction share.
+/// State that the statements of one transaction share.
 pub(crate) struct TxnShared {
     pub(crate) id: TxnId,
     pub(crate) protocol: ProtocolKind,
@@ -55,16 +55,16 @@ pub(crate) struct TxnShared {
     pub(crate) snapshot: Cell<Option<Held>>,
     /// Operations that the protocol has not answered yet.
     pub(crate) pending: Cell<u32>,
-    /// Answers that have arrived and were not fetched yet. A handful at most.
+    /// Answers that have arrived and were not fetched yet: a handful at most.
     pub(crate) answers: RefCell<Vec<(OpId, OpReply)>>,
-    /// Answers to the client wait for this position: the largest that was read.
+    /// Largest position that was read: answers to the client wait for it.
     pub(crate) wait: Cell<Position>,
     pub(crate) outcome: RefCell<Option<Outcome>>,
-    /// An operation was submitted that may write.
+    /// Whether an operation was submitted that may write.
     pub(crate) wrote: Cell<bool>,
-    /// A statement has locked rows by FOR SHARE or FOR UPDATE.
+    /// Whether a statement has locked rows by FOR SHARE or FOR UPDATE.
     pub(crate) locked_rows: Cell<bool>,
-    /// What its statements have used: of one that may have more than one.
+    /// Key spaces that its statements have used, if there may be more than one statement.
     pub(crate) used: Used,
 }
 
@@ -77,7 +77,7 @@ impl TxnShared {
         }
     }
 
-    /// The answer to `id` if it is there.
+    /// Takes the answer to `id`, if it has come.
     pub(crate) fn take_answer(&self, id: OpId) -> Option<OpReply> {
         let mut answers = self.answers.borrow_mut();
         let at = answers.iter().position(|(op, _)| *op == id)?;
@@ -85,30 +85,30 @@ impl TxnShared {
     }
 }
 
-/// Things that statements tell the shard's loop.
+/// What statements tell the shard's loop.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// To sessions.
+    /// Messages to sessions.
     pub(crate) to_sessions: VecDeque<(TxnHandle, FromTxn)>,
-    /// Statements that gave way and want to run again, in the order in which they did.
+    /// Statements that gave way and want to run again, in that order.
     pub(crate) yielded: VecDeque<(TxnHandle, StatementNo)>,
-    /// Memory of statements that are over.
+    /// Memory of ended statements.
     pub(crate) waste: Vec<exec::port::Waste>,
-    /// Statements that sleep, and until when; entries of those that were ended are passed over.
+    /// Statements that sleep, with their wake-ups; entries of ended statements are passed over.
     pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
 
-/// What a statement holds in memory, and takes of a turn.
+/// Memory of a statement, and rows that it has read in this turn.
 #[derive(Default)]
 pub(crate) struct Memory {
     bytes: Cell<i64>,
-    /// What it may hold, once it has been looked up.
+    /// Bytes that the statement may hold; `None`: not looked up yet.
     bytes_max: Cell<Option<i64>>,
-    /// Rows that operations have read, or passed over, since others had their turn.
+    /// Rows that operations have read, or passed over, since other statements had their turn.
     read: Cell<u64>,
 }
 
-/// Rows that the operations of a statement have read without a wait when the statement gives way.
+/// Rows that a statement's operations read without a wait before the statement gives way.
 const READ_ROWS_MAX: u64 = 1_000;
 
 /// The port of one statement.
@@ -116,9 +116,9 @@ pub(crate) struct StatementPort {
     pub(crate) txn: Rc<TxnShared>,
     pub(crate) handle: TxnHandle,
     pub(crate) statement: StatementNo,
-    /// Commit may ride on a single operation.
+    /// Whether the commit may ride on a single operation.
     pub(crate) autocommit: bool,
-    /// It is all of its transaction, and reads one moment without locks.
+    /// Whether the statement is all of its transaction and reads one moment without locks.
     pub(crate) lockless: bool,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) database: Arc<Database>,
@@ -133,11 +133,11 @@ pub(crate) struct StatementPort {
     pub(crate) copy_taken: Cell<usize>,
     /// Snapshot of this statement under READ COMMITTED, drawn at its first read.
     pub(crate) snapshot: Cell<Option<Held>>,
-    /// Its first operation since it started, or started again.
+    /// First operation since the statement started, or started again.
     pub(crate) first_op: Cell<Option<OpId>>,
-    /// It has sent, written or taken what cannot be taken back.
+    /// Whether the statement has sent, written or taken what cannot be taken back.
     pub(crate) spent: Cell<bool>,
-    /// How often it has started again at a later snapshot.
+    /// Number of times that the statement has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
     pub(crate) memory: Memory,
     pub(crate) effects: RefCell<SessionEffects>,
@@ -153,14 +153,14 @@ pub(crate) struct SessionEffects {
 }
 
 impl StatementPort {
-    /// Notes what an answer says about the transaction and unwraps its result.
+    /// Notes what an answer tells of the transaction, and unwraps its result.
     fn digest_answer(&self, reply: OpReply) -> OpAnswer {
         self.txn.wait.set(self.txn.wait.get().max(reply.wait));
         if let Some(outcome) = reply.outcome {
             let unknown = outcome == Outcome::Unknown;
             *self.txn.outcome.borrow_mut() = Some(outcome);
             if unknown {
-                // There is no result to go on with; the session is told of the outcome.
+                // Without a result the statement cannot go on; the session is told the outcome.
                 return Err(OpError::Sql(session::errors::unknown_outcome()));
             }
         }
@@ -212,7 +212,7 @@ impl StatementPort {
         core.release_snapshot(before.at);
     }
 
-    /// Whether the shard is on a node that cannot answer now.
+    /// Whether the shard is on a node that cannot be reached now.
     pub(crate) fn is_unreachable(&self, shard: ShardId) -> bool {
         self.shows.borrow().unreachable.contains(&shard)
     }
@@ -230,7 +230,7 @@ impl StatementPort {
         limit
     }
 
-    /// 53200: the statement holds so much and asked for more.
+    /// 53200: the statement holds `held` bytes and has asked for `bytes` more.
     fn needs_too_much(&self, held: i64, bytes: i64) -> SqlError {
         let limit = self.memory_bytes_max();
         let detail = format!(
@@ -247,8 +247,8 @@ impl StatementPort {
         )
     }
 
-    /// Waits for what the statement has under way and forgets the answers. Gives the largest
-    /// timestamp to which one of them wanted the snapshot raised, or zero.
+    /// Waits for the statement's open operations and drops the answers. Returns the largest
+    /// timestamp to which one of them wanted the snapshot raised; zero: none did.
     pub(crate) fn poll_drained(&self) -> Poll<Ts> {
         if self.txn.pending.get() > 0 {
             return Poll::Pending;
@@ -265,7 +265,7 @@ impl StatementPort {
         Poll::Ready(latest)
     }
 
-    /// Tells the session now and then how much COPY data is taken, so that it asks for more.
+    /// Tells the session now and then how much COPY data was taken, so that it asks for more.
     fn note_taken(&self, bytes: usize) {
         let taken = self.copy_taken.get() + bytes;
         if taken < COPY_TAKEN_BYTES {
@@ -452,7 +452,7 @@ impl exec::Port for StatementPort {
             .map_or(name, |setting| setting.name)
             .to_ascii_lowercase();
         let default = || {
-            // What is not among the defaults has its default.
+            // A setting without an entry has its default.
             let SessionFacts {
                 defaults, settings, ..
             } = &*self.facts;
@@ -657,7 +657,7 @@ impl exec::Port for StatementPort {
     }
 }
 
-/// 54000: what is computed where the rows are does not fit into a frame between nodes.
+/// 54000: a program for the shards with the rows does not fit into a frame between nodes.
 fn program_too_long(bytes: usize) -> SqlError {
     let text = format!("conditions and expressions over rows of {bytes} bytes are too large");
     SqlError::new(SqlState::PROGRAM_LIMIT, text).detail(format!(

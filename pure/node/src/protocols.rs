@@ -32,7 +32,7 @@ macro_rules! words {
         }
 
         impl ProtocolWord {
-            /// Of which protocol.
+            /// Protocol of the message.
             pub fn protocol(&self) -> ProtocolKind {
                 match self { $(ProtocolWord::$kind(_) => ProtocolKind::$kind,)* }
             }

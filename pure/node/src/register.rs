@@ -1,10 +1,10 @@
-//! What follows a catalog under which something is closed is decided by a majority.
+//! The successor of a catalog under which something is closed: a majority of nodes decides it.
 //!
 //! Node 1 orders schema changes. If it dies while a database changes its protocol, or a table is
-//! frozen, the others must open it again, and node 1 must not have decided otherwise. So the
-//! successor of a catalog that is *closed* ([`Catalog::is_closed`]) is a value on which the nodes
-//! agree, once, by single-decree Paxos (Lamport, Paxos Made Simple, 2001). Catalogs that follow
-//! open ones are node 1's alone.
+//! frozen, other nodes must open that again, and node 1 must not have decided otherwise. So the
+//! successor of a *closed* catalog ([`Catalog::is_closed`]) is a value on which the nodes agree,
+//! once, by single-decree Paxos (Lamport, Paxos Made Simple, 2001). Node 1 alone decides successors
+//! of open catalogs.
 //!
 //! ```text
 //! proposer                        acceptors: the first shard of each node
@@ -26,14 +26,14 @@
 //! Node 1 proposes one value in ballot 0, ever: the life that runs the change has published the
 //! closed catalog itself, and a later life does not go on with it.
 //!
-//! An acceptor that uses a newer catalog than `base` answers with that catalog: it was chosen, or
-//! follows one that was. One that does not have `base` yet asks for it.
+//! An acceptor that uses a newer catalog than `base` answers with that catalog, which was chosen or
+//! follows one that was. An acceptor without `base` asks for it.
 //!
-//! Node 1 counts twice among an even number of nodes: of two, it needs nobody, and nobody else can
+//! Node 1 counts twice among an even number of nodes: of two, it needs no other, and no other can
 //! act for it.
 //!
-//! This is the machine without its surroundings: words come in, words and a vote to be journaled
-//! come out. The words of an acceptor must not leave before its vote is durable
+//! This is the machine without its surroundings: messages come in; messages, and a vote to be
+//! journaled, come out. The messages of an acceptor must not leave before its vote is durable
 //! (`machine/takeover.rs`).
 
 use crate::config::CATALOG_NODE;
@@ -44,8 +44,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What the first shards of nodes say to one another about the successor of the catalog of version
-/// `base`.
+/// Messages between first shards of nodes about the successor of the catalog of version `base`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Word {
@@ -67,7 +66,7 @@ pub enum Word {
         base: u64,
         ballot: Ballot,
     },
-    /// A larger ballot has been promised.
+    /// The acceptor has promised a larger ballot.
     Refused {
         base: u64,
         ballot: Ballot,
@@ -86,27 +85,27 @@ impl Word {
         }
     }
 
-    /// Whether it is said to an acceptor.
+    /// Whether the message goes to an acceptor.
     pub(crate) fn asks(&self) -> bool {
         matches!(self, Word::Prepare { .. } | Word::Accept { .. })
     }
 
-    /// Whether it says what must be durable first.
+    /// Whether the message tells what must be durable first.
     pub(crate) fn needs_vote(&self) -> bool {
         matches!(self, Word::Promised { .. } | Word::Accepted { .. })
     }
 }
 
-/// What is to be done for a word.
+/// Effects of a message.
 #[derive(Default, Debug)]
 pub(crate) struct Said {
-    /// To be journaled before the words that need it leave.
+    /// Vote to be journaled before the messages that need it leave.
     pub(crate) vote: Option<Vote>,
-    /// To whom, this node included.
+    /// Messages, with their nodes; this node may be one.
     pub(crate) words: Vec<(NodeId, Word)>,
-    /// Chosen: to be used.
+    /// The catalog that was chosen and is to be used.
     pub(crate) chosen: Option<Arc<Catalog>>,
-    /// This node's attempt has met a larger ballot and is over.
+    /// Whether this node's attempt has met a larger ballot and is over.
     pub(crate) overtaken: bool,
 }
 
@@ -119,17 +118,17 @@ impl Said {
     }
 }
 
-/// Time after which words that were not answered are said again.
+/// Microseconds after which unanswered messages are repeated.
 const AGAIN_US: u64 = 200_000;
 
 #[derive(Debug)]
 enum Phase {
-    /// For promises. `best` is what was accepted in the largest ballot so far.
+    /// Promises are awaited. `best`: what was accepted in the largest ballot so far.
     Preparing {
         best: Option<(Ballot, Arc<Catalog>)>,
         own: Arc<Catalog>,
     },
-    /// For votes.
+    /// Votes are awaited.
     Accepting { next: Arc<Catalog> },
 }
 
@@ -138,7 +137,7 @@ struct Attempt {
     base: u64,
     ballot: Ballot,
     phase: Phase,
-    /// Who has answered in this phase.
+    /// Nodes that have answered in this phase.
     answered: BTreeSet<NodeId>,
     since: Time,
     again_at: Time,
@@ -164,12 +163,12 @@ pub(crate) struct Register {
     here: NodeId,
     nodes: Vec<NodeId>,
     incarnation: u32,
-    /// Of this node, about the successor of `base`.
+    /// Promise of this node, about the successor of `base`.
     base: u64,
     promised: Ballot,
     accepted: Option<(Ballot, Arc<Catalog>)>,
     attempt: Option<Attempt>,
-    /// The largest round seen.
+    /// Largest round seen.
     round: u64,
 }
 
@@ -216,7 +215,7 @@ impl Register {
         these.map(weight).sum::<usize>() * 2 > all
     }
 
-    /// A catalog of this version is in use: votes and attempts for those before are forgotten.
+    /// A catalog of this version is in use: votes and attempts for older ones are dropped.
     pub(crate) fn advance(&mut self, version: u64) {
         if version > self.base {
             self.base = version;
@@ -226,7 +225,7 @@ impl Register {
         }
     }
 
-    /// The version whose successor it is about.
+    /// Version of the catalog whose successor is decided.
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
@@ -236,7 +235,7 @@ impl Register {
         self.attempt.is_some()
     }
 
-    /// Since when the attempt under way waits for answers.
+    /// When the attempt under way began to wait for answers.
     pub(crate) fn busy_since(&self) -> Option<Time> {
         self.attempt.as_ref().map(|attempt| attempt.since)
     }
@@ -245,7 +244,7 @@ impl Register {
         self.attempt.as_ref().map(|attempt| attempt.again_at)
     }
 
-    /// What this node has promised and accepted, if anything.
+    /// Promise and vote of this node, if there is one.
     pub(crate) fn vote(&self) -> Option<Vote> {
         (self.promised > Ballot::default()).then(|| Vote {
             base: self.base,
@@ -270,7 +269,7 @@ impl Register {
         self.begin(ballot, Phase::Accepting { next }, now)
     }
 
-    /// Begins to find out what follows the catalog in use, and has it opened if nothing does.
+    /// Begins to find out the successor of the catalog in use; if there is none, has it opened.
     pub(crate) fn settle(&mut self, closed: &Catalog, now: Time) -> Said {
         assert!(closed.version == self.base && self.attempt.is_none());
         self.round = self.round.max(u64::from(self.incarnation) << 32) + 1;
@@ -294,7 +293,7 @@ impl Register {
         self.again(now)
     }
 
-    /// Says once more what was not answered.
+    /// Repeats the messages that were not answered.
     pub(crate) fn again(&mut self, now: Time) -> Said {
         let Some(attempt) = self.attempt.as_mut().filter(|one| one.again_at <= now) else {
             return Said::default();
@@ -308,7 +307,7 @@ impl Register {
         }
     }
 
-    /// Takes a word about the catalog in use; words about others mean nothing here.
+    /// Takes a message about the catalog in use; messages about others are ignored.
     pub(crate) fn on_word(&mut self, from: NodeId, word: Word, now: Time) -> Said {
         if word.base() != self.base {
             return Said::default();

@@ -1,8 +1,7 @@
 //! Sequences: blocks of numbers drawn from a durable counter row.
 //!
 //! The counter of a sequence is the one row of its own key space. A shard draws a block of numbers
-//! from it in a transaction of its own, so a rollback leaves a gap and no user transaction waits
-//! for
+//! from it in a transaction of its own: a rollback leaves a gap, and no user transaction waits for
 //! another one's lock. After a crash the rest of a block is lost: a gap again, never a repetition.
 
 use base::key::Slot;
@@ -17,7 +16,7 @@ use std::task::Poll;
 use store::Write;
 use txn::{LockMode, Op, OpError, OpResult, Read};
 
-/// Numbers drawn at a time: one extra transaction for each such batch of values.
+/// Numbers in a block: each block costs one extra transaction.
 pub(crate) const BLOCK_COUNT: i64 = 32;
 
 #[derive(Clone, Debug)]
@@ -38,7 +37,7 @@ pub(crate) struct SequenceDraws {
 }
 
 impl SequenceDraws {
-    /// A draw has ended; statements that wait look again.
+    /// A draw has ended: statements that wait try again.
     pub(crate) fn on_drawn(&mut self, id: IndexId, result: Result<(), OpError>) {
         self.drawing.retain(|drawing| *drawing != id);
         if let Err(error) = result {
@@ -125,14 +124,14 @@ pub(crate) fn draw_block(
             left: count,
             increment: sequence.increment,
         };
-        // Used only after the commit: a failed commit is followed by another draw, and the numbers
-        // of this one are then never given out.
+        // The block counts only after the commit. After a failed commit another block is drawn, and
+        // the numbers of this one are never given out.
         draws.borrow_mut().blocks.insert(sequence.id, block);
         Ok(Tag::Word("NEXTVAL"))
     })
 }
 
-/// How many numbers, `next` included, the sequence still has (at most `i64::MAX`).
+/// How many numbers the sequence has left, with `next` (at most `i64::MAX`).
 fn numbers_left(sequence: &Sequence, next: i64) -> i64 {
     let (next, step) = (i128::from(next), i128::from(sequence.increment));
     let room = if step > 0 {

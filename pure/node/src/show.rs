@@ -1,5 +1,5 @@
-//! SHOW: asked of the shards, and their parts put together here; and orders to single sessions,
-//! which go the same way.
+//! SHOW: questions to shards, whose answers are put together here. Orders to single sessions go the
+//! same way.
 
 use crate::message::Question;
 use base::{Datum, RowBatch, ShardId, Time};
@@ -13,28 +13,28 @@ use txn::OpError;
 /// Microseconds after which shards that have not answered are asked again.
 const ASK_AGAIN_US: u64 = 500_000;
 
-/// A question that not all shards have answered.
+/// A question that some shards have not answered.
 struct Asked {
     question: Question,
     missing: BTreeSet<ShardId>,
     rows: Vec<Vec<Datum>>,
 }
 
-/// Questions of this shard that are under way.
+/// Open questions of this shard.
 #[derive(Default)]
 pub(crate) struct Shows {
     next_id: u64,
     asked: BTreeMap<u64, Asked>,
-    /// Shards that cannot answer now.
+    /// Shards that cannot be reached now.
     pub(crate) unreachable: BTreeSet<ShardId>,
-    /// When those that have not answered are asked again.
+    /// When shards that have not answered are asked again.
     pub(crate) again_at: Option<Time>,
-    /// Questions to be sent: number, what, whom.
+    /// Questions to be sent: number, question, receivers.
     pub(crate) to_ask: Vec<(u64, Question, Vec<ShardId>)>,
 }
 
 impl Shows {
-    /// Starts a question or tells its answer. Shards of nodes that are down are left out.
+    /// Starts a question or returns its answer. Shards of nodes that are down are left out.
     pub(crate) fn poll(
         &mut self,
         what: Show,
@@ -58,7 +58,8 @@ impl Shows {
         self.ask(question, whom, ticket)
     }
 
-    /// Sends an order to a session, or tells whether there was one. Who cannot be reached has none.
+    /// Sends an order to a session. Returns whether there is one; a shard that cannot be reached
+    /// has none.
     pub(crate) fn poll_signal(
         &mut self,
         pid: i32,
@@ -116,9 +117,9 @@ impl Shows {
         self.again_at = Some(now.after(ASK_AGAIN_US));
     }
 
-    /// Asks again, if it is time: question or answer may have been sent while a connection was not
-    /// there. An order to a session is not repeated, because it might hit its next statement: its
-    /// shard is taken not to have had the session. Whether something has changed.
+    /// Asks again, if it is time: a message may have been sent while there was no connection. An
+    /// order to a session is not repeated, because it might hit the next statement: its shard
+    /// counts as without the session. Returns whether something has changed.
     pub(crate) fn on_tick(&mut self, now: Time) -> bool {
         if self.again_at.is_none_or(|at| at > now) {
             return false;

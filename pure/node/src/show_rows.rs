@@ -1,4 +1,4 @@
-//! One shard's part of the answers to SHOW. The columns are in `parse::show`.
+//! One shard's part of the answers to SHOW. `parse::show` has the columns.
 
 use crate::core::Core;
 use crate::stages::{Stages, text};
@@ -11,20 +11,20 @@ use session::Description;
 use session::errors::key_text;
 use std::collections::BTreeMap;
 
-/// 2000-01-01, from which SQL counts, in microseconds since 1970.
+/// Microseconds from 1970 to 2000-01-01, from which SQL counts.
 const EPOCH_2000_US: i64 = 946_684_800_000_000;
 
-/// What a shard knows when it is asked.
+/// What a shard knows when it answers.
 pub(crate) struct Facts<'a, S> {
     pub(crate) core: &'a Core,
     /// Database of the session that asks.
     pub(crate) database: &'a str,
     /// Sessions of this shard.
     pub(crate) sessions: S,
-    /// Nodes that it is connected with, and their incarnations.
+    /// Nodes to which it has a connection, and their incarnations.
     pub(crate) peers: &'a BTreeMap<NodeId, u32>,
     pub(crate) stages: &'a Stages,
-    /// Statements that were planned here.
+    /// Number of statements that were planned here.
     pub(crate) planned: u64,
 }
 
@@ -162,7 +162,7 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
     let Combine::Top(count) = Show::Hottest.combine() else {
         unreachable!("the hottest rows are the first by their moves")
     };
-    // Rows of other databases may be among them: a few more are looked at.
+    // Rows of other databases may be among them, so a few more are read.
     let moving = core.protocols.moving().into_iter();
     for hot in moving.flat_map(|rows| rows.hottest(4 * count)) {
         let mut tables = database.tables.values();
@@ -243,7 +243,7 @@ fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
     batch
 }
 
-/// Who is connected, what it does, and for how long: the columns of SHOW SESSIONS.
+/// Connected clients, what each does, and for how long: the columns of SHOW SESSIONS.
 fn sessions<'a>(core: &Core, sessions: impl Iterator<Item = Description<'a>>) -> RowBatch {
     let mut batch = RowBatch::new(12);
     let age = |since: Option<Time>| {

@@ -1,11 +1,10 @@
-//! Snapshots of statements and read-only transactions: which timestamp they read at, and how they
-//! come to miss nothing that a client was told before they began (see [`txn::snapshot`]).
+//! Snapshots of statements and read-only transactions: their timestamps, and why they miss nothing
+//! that a client was told before they began (see [`txn::snapshot`]).
 //!
-//! A statement begins at its shard's clock. If a shard refuses to be read there, the statement
-//! starts again at the timestamp that it was told, and the second time at one that no shard can
-//! refuse, because all of them were asked for their clocks (the first time, where the protocol
-//! refuses every snapshot of which that is not known). A read-only transaction of several
-//! statements asks for them before its first one, so that it never has to begin again.
+//! A statement begins at its shard's clock. If a shard refuses that, the statement starts again at
+//! the timestamp that the shard names. The second time it asks all shards for their clocks (the
+//! first time, if the protocol refuses every snapshot without that), so that none can refuse. A
+//! read-only transaction of several statements asks before its first one, so it never begins again.
 
 use base::Ts;
 use txn::Snapshot;
@@ -13,13 +12,13 @@ use txn::Snapshot;
 /// The snapshot of a statement or transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
-    /// Read at this timestamp; the horizon stays below it.
+    /// Timestamp that is read; the horizon stays below it.
     pub(crate) at: Ts,
-    /// Drawn when the reader began.
+    /// Timestamp with which the reader began.
     pub(crate) since: Ts,
-    /// Everything that was answered before the reader began is at or below `at`.
+    /// Whether all that was answered before the reader began is at or below `at`.
     pub(crate) exact: bool,
-    /// Not all shards could be asked for their clocks: see [`Snapshot::guarded`].
+    /// Whether some shards could not be asked for their clocks: see [`Snapshot::guarded`].
     pub(crate) guarded: bool,
 }
 
@@ -34,7 +33,7 @@ impl Held {
         }
     }
 
-    /// For the protocol.
+    /// The snapshot as protocols take it.
     pub(crate) fn snapshot(&self) -> Snapshot {
         if self.exact {
             Snapshot::exactly(self.at)

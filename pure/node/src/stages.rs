@@ -1,4 +1,4 @@
-//! What SHOW STAGES prints: how much each stage of a shard has done, and how long it took.
+//! The rows of SHOW STAGES: how much each stage of a shard has done, and how long it took.
 
 use crate::core::Core;
 use base::{Datum, RowBatch};
@@ -28,7 +28,8 @@ const STAGES: [(Stage, &str); 6] = [
     (Stage::Store, "store"),
     (Stage::Reply, "reply"),
 ];
-/// Calls of a stage of which one is timed: reading a clock costs about as much as a point read.
+/// Number of calls of a stage for one that is timed: reading a clock costs about as much as a point
+/// read.
 const SAMPLE_EVERY: u64 = 16;
 
 #[derive(Clone, Copy, Default)]
@@ -56,14 +57,14 @@ impl Stages {
         }
     }
 
-    /// `items` instructions have come to `stage` at once.
+    /// Counts `items` that have come to `stage` at once.
     pub(crate) fn count(&mut self, stage: Stage, items: u64) {
         let count = &mut self.counts[stage as usize];
         count.items += items;
         count.queue_max = count.queue_max.max(items);
     }
 
-    /// The start of a call if this one is timed.
+    /// Start of a call, if this one is timed.
     pub(crate) fn start(&mut self) -> Option<u64> {
         self.starts += 1;
         self.starts
@@ -71,7 +72,7 @@ impl Stages {
             .then(self.stopwatch)
     }
 
-    /// The end of a call of `stage`.
+    /// End of a call of `stage`.
     pub(crate) fn stop(&mut self, stage: Stage, start: Option<u64>) {
         let count = &mut self.counts[stage as usize];
         count.calls += 1;

@@ -27,10 +27,10 @@ use txn::contract::{ATTEMPTS_UNTIL_URGENT, Submitted};
 use txn::{AbortReason, OpError, OpId, OpReply, Outcome, TxnOptions};
 use wire::Tag;
 
-/// The connection of work that no client asked for.
+/// Connection of the node's own transactions, which no client has asked for.
 pub(crate) const INTERNAL: session::ConnId = session::ConnId(u32::MAX);
 
-/// Restarts of one statement at later snapshots: two as a rule, more if nodes are away.
+/// Restarts of one statement at later snapshots: mostly at most two, more if nodes are away.
 const RESTARTS_MAX: u32 = 20;
 
 /// Number of the first statement of a transaction.
@@ -38,9 +38,9 @@ const FIRST_STATEMENT: StatementNo = 1;
 
 struct Statement {
     port: Rc<StatementPort>,
-    /// What to execute again at a later snapshot.
+    /// Plan to execute again at a later snapshot.
     again: Option<(Arc<Plan>, exec::port::Params)>,
-    /// `None` once it has ended and only its commit is outstanding.
+    /// `None`: the future has ended, and only its commit is outstanding.
     future: Option<Running>,
     deadline: Option<Time>,
 }
@@ -51,9 +51,9 @@ type Ending = Option<(StatementNo, Tag)>;
 /// Stage of the end of a transaction.
 enum Commit {
     NotYet,
-    /// Wanted, but operations of statements that were cut off (open portals) are unanswered.
+    /// Wanted, but operations of statements that were cut off (open portals) are not answered.
     Wanted(Ending),
-    /// Handed to the protocol.
+    /// The protocol commits.
     Running(OpId, Ending),
     /// The protocol ends a reader that has given way; its client has not said COMMIT.
     GivingWay(OpId),
@@ -64,13 +64,13 @@ struct Txn {
     priority_ts: base::Ts,
     statements: BTreeMap<StatementNo, Statement>,
     commit: Commit,
-    /// The protocol has ended it unasked (closed database, way given); the session hears of it.
+    /// The protocol has ended it unasked (closed database, way given); the session is told.
     ended: Option<Ended>,
-    /// Why it gives way, or gave way and was committed.
+    /// Why the transaction gives way, or gave way and was committed.
     gave_way: Option<Box<AbortReason>>,
-    /// When its client or an answer was last heard.
+    /// When the client, or an answer, was last heard.
     heard: Time,
-    /// Its client wants nothing of it any more, while the protocol still ends it.
+    /// The client has gone, while the protocol still ends the transaction.
     gone: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Txns {
     sequences: Rc<RefCell<SequenceDraws>>,
     by_handle: BTreeMap<TxnHandle, Txn>,
     by_id: LookupMap<TxnId, TxnHandle>,
-    /// When statements must have ended; entries of those that have are passed over.
+    /// When statements must have ended; entries of ended ones are passed over.
     deadlines: BTreeSet<(Time, TxnHandle, StatementNo)>,
     /// Statements that have news.
     ready: VecDeque<(TxnHandle, StatementNo)>,
@@ -149,7 +149,7 @@ impl Txns {
             .filter(|s| s.future.is_some())
     }
 
-    /// Its client has done something.
+    /// The client has sent something.
     fn hear(&mut self, handle: TxnHandle) {
         if let Some(txn) = self.by_handle.get_mut(&handle) {
             txn.heard = self.core.borrow().now;
@@ -172,7 +172,7 @@ impl Txns {
         }
         self.hear(handle);
         let Some(txn) = self.by_handle.get_mut(&handle) else {
-            // The transaction has died between two statements: the session will hear of it.
+            // The transaction has died between two statements; the session will be told.
             return;
         };
         let port = Rc::new(StatementPort {
@@ -328,8 +328,8 @@ impl Txns {
         events.to_sessions.push_back((handle, message));
     }
 
-    /// Runs work of the node itself as a transaction of its own, under SERIALIZABLE, committed when
-    /// the future ends well. Its events carry the returned handle, whose connection is
+    /// Runs work of the node itself as a transaction of its own, under SERIALIZABLE, which commits
+    /// if the future succeeds. Its events have the returned handle, whose connection is
     /// [`INTERNAL`].
     pub(crate) fn spawn(
         &mut self,
@@ -431,12 +431,12 @@ impl Txns {
             return;
         }
         txn.shared.answers.borrow_mut().push((op, reply));
-        // Which statement asked is not recorded: there is nearly always one.
+        // The answer does not name its statement; there is nearly always one.
         self.ready
             .extend(txn.statements.keys().map(|statement| (handle, *statement)));
     }
 
-    /// Polls statements that have news; true if there were any.
+    /// Polls statements with news. Returns whether there were any.
     pub(crate) fn poll_ready(&mut self) -> bool {
         let mut any = false;
         while let Some((handle, statement)) = self.ready.pop_front() {
@@ -448,14 +448,14 @@ impl Txns {
         any
     }
 
-    /// The statement that gave way first runs again: one in a step, however many there are, so that
-    /// what clients send in between waits for one turn of one of them.
+    /// Runs the statement again that gave way first: one in a step, so that a message of a client
+    /// waits for one turn of one statement at most.
     pub(crate) fn resume_yielded(&mut self) {
         let yielded = self.events.borrow_mut().yielded.pop_front();
         self.ready.extend(yielded);
     }
 
-    /// Frees a slice of what statements have left behind.
+    /// Frees a slice of the memory of ended statements.
     pub(crate) fn free_waste(&mut self) {
         let waste = self.events.borrow_mut().waste.pop();
         if let Some(mut waste) = waste {
@@ -466,7 +466,7 @@ impl Txns {
         }
     }
 
-    /// Wakes every statement: news of SHOW or of sequences are rare and cheap to look for.
+    /// Wakes every statement: news of SHOW or of sequences are rare and cheap to check.
     pub(crate) fn wake_all(&mut self) {
         for (handle, txn) in &self.by_handle {
             self.ready
@@ -492,7 +492,7 @@ impl Txns {
         }
     }
 
-    /// The executor is done with a statement.
+    /// A statement's future has ended.
     fn finish(&mut self, handle: TxnHandle, statement: StatementNo, result: Result<Tag, OpError>) {
         let result = match result {
             Err(OpError::Raise(at)) if self.start_again(handle, statement, at) => return,
@@ -502,8 +502,8 @@ impl Txns {
         self.end_statement(handle, statement, result);
     }
 
-    /// Executes a statement once more at a snapshot that is at least `at`. False: something of it,
-    /// or of its transaction's snapshot, has been seen.
+    /// Executes a statement again at a snapshot at or above `at`. Returns false if something of it,
+    /// or of its transaction's snapshot, was seen already.
     fn start_again(&mut self, handle: TxnHandle, statement: StatementNo, at: base::Ts) -> bool {
         let txn = self
             .by_handle
@@ -543,7 +543,7 @@ impl Txns {
         let autocommit = running.port.autocommit;
         let rode = txn.shared.outcome.borrow_mut().take();
         let result = match &rode {
-            // The statement was cut off because nobody knows whether it has happened.
+            // The statement was cut off with an unknown outcome.
             Some(Outcome::Unknown) => Ok(Tag::Word("")),
             Some(Outcome::Committed { .. } | Outcome::Aborted(_)) | None => result,
         };
@@ -567,7 +567,7 @@ impl Txns {
         }
     }
 
-    /// Tells the session how a statement ended. `wait` is the commit's own position, if any.
+    /// Tells the session how a statement ended. `wait`: position of the commit, if there is one.
     fn done(
         &mut self,
         handle: TxnHandle,
@@ -673,7 +673,7 @@ impl Txns {
         let ended = self.leave_ended(handle).is_some();
         match self.by_handle.get(&handle) {
             Some(_) if ended => {}
-            // The client is gone while its commit is under way: it ends as it ends.
+            // The client has gone while its commit is under way, which goes on.
             Some(txn) if !matches!(txn.commit, Commit::NotYet) => return,
             Some(_) => {
                 self.abort(handle);
@@ -750,7 +750,7 @@ impl Txns {
         }
     }
 
-    /// Wakes statements that have slept enough, and ends those whose deadline has come.
+    /// Wakes statements that have slept long enough, and ends those whose deadline has come.
     pub(crate) fn on_tick(&mut self, now: Time) {
         self.wake_sleepers(now);
         while let Some((at, handle, statement)) = self.deadlines.first().copied() {

@@ -1,5 +1,5 @@
-//! Which key spaces an open transaction has used, so that it hears when one of its tables is
-//! dropped: PostgreSQL makes DROP TABLE wait for the transaction, here the transaction gives way.
+//! The key spaces that an open transaction has used. When one of its tables is dropped, the
+//! transaction gives way; PostgreSQL makes DROP TABLE wait instead.
 
 use base::IndexId;
 use catalog::Database;
@@ -10,12 +10,12 @@ use txn::Op;
 /// The key spaces that the statements of a transaction have read or written so far.
 pub(crate) struct Used {
     indexes: RefCell<Vec<IndexId>>,
-    /// Its database, as the statement that ran last knew it.
+    /// Database of the transaction, as the last statement knew it.
     database: RefCell<Arc<Database>>,
 }
 
 impl Used {
-    /// Nothing is used yet. `database`: as the first statement knows it.
+    /// Without uses. `database`: as the first statement knows it.
     pub(crate) fn new(database: Arc<Database>) -> Used {
         Used {
             indexes: RefCell::default(),
@@ -23,7 +23,7 @@ impl Used {
         }
     }
 
-    /// The transaction uses what this operation goes to.
+    /// Notes the key space of an operation.
     pub(crate) fn note(&self, op: &Op) {
         let Some(index) = op.index() else {
             return;
@@ -34,8 +34,8 @@ impl Used {
         }
     }
 
-    /// The next statement was planned with `next`: tells whether a table that earlier ones have
-    /// used is gone. A table of the same name is another table.
+    /// The next statement was planned with `next`. Returns whether a table that earlier statements
+    /// used is gone. A new table of the same name is another table.
     pub(crate) fn has_lost_table(&self, next: &Arc<Database>) -> bool {
         if Arc::ptr_eq(&self.database.borrow(), next) {
             return false;
@@ -45,7 +45,7 @@ impl Used {
         let mut lost = false;
         self.indexes.borrow_mut().retain(|index| {
             let is_there = known.contains(index);
-            // A table may lose an index, or take another primary key, and be the same.
+            // The same table may lose an index, or take another primary key.
             lost |= !is_there && !keeps_table(&before, next, *index);
             is_there
         });

@@ -18,19 +18,20 @@ use txn::{
     TxnOptions,
 };
 
-/// Locks and writes up to which a server checks its open transactions: well below a millisecond.
+/// Largest number of locks and writes for which a server checks its open transactions: well below a
+/// millisecond.
 const OPEN_CHECKED_MAX: usize = 1_000;
 
 /// Answers to operations that were pending.
 pub(crate) type Completions = Vec<(TxnId, OpId, OpReply)>;
 
-/// A protocol and what its last calls want done.
+/// A protocol, with the effects of its last calls.
 struct Lane<P: Protocol> {
     machine: P,
     out: Outbox<P::Message>,
-    /// Of the checkpoint under way.
+    /// Cursor of the checkpoint under way.
     cursor: Option<P::Cursor>,
-    /// What [`Protocol::deadline`] said, until the machine changes: the shard asks behind every
+    /// What [`Protocol::deadline`] said, until the machine changes. The shard asks behind every
     /// step, and most steps touch one protocol or none.
     deadline: Cell<Option<Option<Time>>>,
 }
@@ -48,7 +49,7 @@ where
         }
     }
 
-    /// The machine, to be changed.
+    /// The machine, mutable.
     fn change(&mut self) -> &mut P {
         self.deadline.set(None);
         &mut self.machine
@@ -73,7 +74,7 @@ where
     }
 }
 
-/// Calls one protocol with everything that it may touch.
+/// Calls one protocol with its context.
 macro_rules! enter {
     ($core:expr, $lane:ident, |$machine:ident, $cx:ident| $call:expr) => {{
         let core: &mut Core = $core;
@@ -114,7 +115,7 @@ macro_rules! lanes {
         }
 
         impl Protocols {
-            /// Those of `shard`, with nothing in doubt.
+            /// The protocols of `shard`, without anything in doubt.
             pub(crate) fn new(shard: ShardId) -> Protocols {
                 Protocols {
                     $($lane: Lane::new($lane::$kind::new(shard)),)*
@@ -149,7 +150,7 @@ macro_rules! lanes {
             }};
         }
 
-        /// As [`every`], with lanes that may be changed.
+        /// As [`every`], mutable.
         macro_rules! every_mut {
             ($protocols:expr, |$it:ident| $call:expr) => {{
                 $({
@@ -191,10 +192,10 @@ macro_rules! lanes {
 protocols!(lanes);
 
 impl Protocols {
-    /// Takes the answers that have come; give the buffer back with
+    /// Takes the answers that have come. The caller gives the buffer back with
     /// [`Protocols::reuse_completions`].
     ///
-    /// Without answers, and most often there are none, nothing is taken.
+    /// Mostly there are no answers; then no buffer is taken.
     pub(crate) fn take_completions(&mut self) -> Option<Completions> {
         let mut all: Option<Completions> = None;
         every_mut!(self, |lane| if !lane.out.completions.is_empty() {
@@ -227,7 +228,7 @@ impl Protocols {
         });
     }
 
-    /// Moves what is to be sent to `out`; nothing leaves before the journal is durable to `floor`.
+    /// Moves the messages to `out`. None leaves before the journal is durable to `floor`.
     pub(crate) fn drain_messages(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
         every_mut!(self, |lane| if !lane.out.messages.is_empty() {
             lane.drain(floor, out);
@@ -241,7 +242,7 @@ impl Protocols {
         any
     }
 
-    /// When the first of them wants a tick.
+    /// When the first protocol wants a tick.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let mut first: Option<Time> = None;
         every!(self, |lane| if let Some(at) = lane.deadline()
@@ -252,7 +253,7 @@ impl Protocols {
         first
     }
 
-    /// None of them reads below the result; see [`Protocol::oldest_read`].
+    /// Timestamp below which no protocol reads; see [`Protocol::oldest_read`].
     pub(crate) fn oldest_read(&self, now_ts: Ts) -> Ts {
         let mut oldest = now_ts;
         every!(self, |lane| oldest =
@@ -265,16 +266,16 @@ impl Protocols {
         one!(self, kind, |machine| machine.cost(txn))
     }
 
-    /// Whether a checkpoint may begin; asked when one wants to, again and again until it may. Each
-    /// protocol is asked, because each makes way then.
+    /// Whether a checkpoint may begin; called again and again until it may. Every protocol is
+    /// asked, because each makes way then.
     pub(crate) fn checkpoint_may_begin(&mut self) -> bool {
         let mut all = true;
         every_mut!(self, |lane| all &= lane.change().checkpoint_may_begin());
         all
     }
 
-    /// What a checkpoint that begins now must keep, but for rows that are away, which
-    /// [`Protocols::checkpoint_next`] walks.
+    /// What a checkpoint that begins now must keep, without rows that are away:
+    /// [`Protocols::checkpoint_next`] walks those.
     pub(crate) fn checkpoint_begins(&mut self) -> CheckpointTables {
         let mut tables = CheckpointTables::default();
         every_mut!(self, |lane| lane.cursor =
@@ -293,7 +294,7 @@ impl Protocols {
         None
     }
 
-    /// Whether everything that counts as committed at the start of a checkpoint is in the store.
+    /// Whether all commits before the start of a checkpoint are in the store.
     pub(crate) fn checkpoint_may_end(&self) -> bool {
         let mut all = true;
         every!(self, |lane| all &= lane.machine.checkpoint_may_end());
@@ -307,7 +308,7 @@ impl Protocols {
         doubts
     }
 
-    /// What the protocols know whose rows move.
+    /// What protocols whose rows move tell of them.
     pub(crate) fn moving(&self) -> Vec<&dyn MovingRows> {
         let mut moving = Vec::new();
         every!(self, |lane| moving.extend(lane.machine.moving()));
@@ -323,28 +324,28 @@ impl Protocols {
         sum
     }
 
-    /// What a protocol knows of its rows that move.
+    /// What a protocol tells of its rows that move.
     pub(crate) fn moving_of(&self, kind: ProtocolKind) -> Option<&dyn MovingRows> {
         one!(self, kind, |machine| machine.moving())
     }
 
-    /// Changes how much a slice of a large transaction takes.
+    /// Sets the number of units in a slice of a large transaction.
     pub(crate) fn set_slice(&mut self, units: u64) {
         every_mut!(self, |lane| lane.change().set_slice(units));
     }
 
-    /// Checks the invariants of all; panics with a description of what is broken.
+    /// Checks the invariants of all protocols; panics with a description of a broken one.
     pub(crate) fn validate(&self, store: &Store) {
         every!(self, |lane| lane.machine.validate(store));
     }
 
-    /// As [`Protocols::validate`] for what is open, while it is little.
+    /// As [`Protocols::validate`] for what is open, if that is little.
     pub(crate) fn validate_open(&self) {
         every!(self, |lane| lane.machine.validate_open(OPEN_CHECKED_MAX));
     }
 
-    /// Whether no write to these indexes is under way here, and none of their rows is away from
-    /// home: they may be handed to another protocol.
+    /// Whether no write to these indexes is under way here and none of their rows is away: then
+    /// they may be handed to another protocol.
     pub(crate) fn is_quiet(&self, kind: ProtocolKind, indexes: &[IndexId]) -> bool {
         one!(self, kind, |machine| machine.is_quiet(indexes))
     }
@@ -371,8 +372,9 @@ impl core::fmt::Display for Protocols {
     }
 }
 
-/// Key spaces whose rows have one place: what the journal has elsewhere is left over from a time
-/// when they moved, unless it is owned there. Those of replicated tables are everywhere, and stay.
+/// Key spaces whose rows have one place: rows that the journal has elsewhere and that are not owned
+/// there are left over from a time when they moved. Replicated tables are left out: their rows are
+/// everywhere, and stay.
 fn moving_indexes(catalog: &Catalog) -> BTreeSet<IndexId> {
     let databases = catalog.databases.values();
     let tables = databases.flat_map(|database| database.tables.values());
@@ -382,10 +384,10 @@ fn moving_indexes(catalog: &Catalog) -> BTreeSet<IndexId> {
 }
 
 impl Core {
-    /// Continues what a former life of the shard has left open. Before the first step.
+    /// Continues what a former life of the shard has left open. Called before the first step.
     pub(crate) fn recover(&mut self, mut tables: CheckpointTables) {
         self.purge_unknown_indexes();
-        // Rows of these came home before their database left its protocol, or have never moved.
+        // Rows of the others came home before their database left its protocol, or never moved.
         let databases = self.catalog.databases.values();
         let fixed = databases.filter(|database| !database.protocol.moves_rows());
         let fixed: BTreeSet<IndexId> = fixed.flat_map(|database| database.key_spaces()).collect();
@@ -403,7 +405,7 @@ impl Core {
         ));
     }
 
-    /// The rows of an index follow another protocol than this one from here on.
+    /// From here on the rows of an index follow another protocol than this one.
     pub(crate) fn leave(&mut self, kind: ProtocolKind, index: IndexId) {
         route!(self, kind, |machine, cx| machine.leave(cx, index));
     }
@@ -433,7 +435,7 @@ impl Core {
         route!(self, kind, |machine, cx| machine.abort(cx, txn));
     }
 
-    /// The caller is done with an ended transaction.
+    /// The caller needs the outcome of an ended transaction no more.
     pub(crate) fn forget(&mut self, kind: ProtocolKind, txn: TxnId) {
         route!(self, kind, |machine, _cx| machine.forget(txn));
     }

@@ -1,4 +1,4 @@
-//! A change waits for the blocks that have written to its tables (`machine::quiesce`).
+//! A change waits for open blocks that have written to its tables (`machine::quiesce`).
 
 use super::{Action, Change, Ddl, Origin, Waiting};
 use base::{ShardId, TableId, Time};
@@ -6,16 +6,16 @@ use catalog::{Catalog, Command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Longest time, in microseconds, for which a change of the schema waits for open blocks, and for
-/// which statements wait because of that. A change of the protocol gives them as long.
+/// Longest time, in microseconds, for which a change of the schema waits for open blocks, and
+/// statements for the change. A change of protocol gives blocks as long.
 pub(crate) const QUIESCE_US: u64 = 1_000_000;
 
 /// The tables of the next command are to become quiet.
 #[derive(Debug)]
 pub(super) struct Quiet {
-    /// Shards where a block may be open that has written to them.
+    /// Shards where a block that has written to them may be open.
     pub(super) missing: BTreeSet<ShardId>,
-    /// The change goes on then.
+    /// When the change goes on in any case.
     until: Time,
 }
 
@@ -26,7 +26,7 @@ impl Quiet {
 }
 
 impl Ddl {
-    /// No block is open there any more that has written to the tables which this version changes.
+    /// The shard has no open block any more that has written to the tables of this version.
     pub(crate) fn on_quiesced(&mut self, from: ShardId, version: u64) {
         if let Some(change) = &mut self.current
             && change.quiesced == version
@@ -36,7 +36,7 @@ impl Ddl {
         }
     }
 
-    /// When a change goes on, answered or not.
+    /// When the change goes on without further answers.
     pub(crate) fn deadline(&self) -> Option<Time> {
         match &self.current.as_ref()?.waiting {
             Waiting::Quiet(quiet) => Some(quiet.until),
@@ -46,13 +46,13 @@ impl Ddl {
 }
 
 impl Change {
-    /// Whether it waits for blocks and nothing has been applied: it can be given up.
+    /// Whether the change waits for blocks and no command was applied: it can be given up.
     pub(super) fn is_untouched(&self) -> bool {
         self.applied == 0 && matches!(self.waiting, Waiting::Quiet(_))
     }
 
-    /// The tables of the next command are quiet. If they are not, and time is up, its further
-    /// commands do not wait again: the blocks that are open fail anyway.
+    /// The wait for quiet tables is over. If time was up, further commands of the change do not
+    /// wait: the open blocks fail anyway.
     pub(super) fn end_quiet(&mut self) {
         let waiting = core::mem::replace(&mut self.waiting, Waiting::Nothing);
         if let Waiting::Quiet(quiet) = waiting
@@ -62,7 +62,7 @@ impl Change {
         }
     }
 
-    /// Before a command that changes tables with rows: has these made quiet, once.
+    /// Before a command that changes tables with rows: makes the tables quiet, once.
     pub(super) fn quiesce(
         &mut self,
         command: &Command,
@@ -87,8 +87,8 @@ impl Change {
     }
 }
 
-/// Tables whose writers a command makes fail: those that it changes or drops. Nobody writes to one
-/// that is frozen.
+/// Tables whose writers a command makes fail: those that it changes or drops. A frozen table has no
+/// writers.
 fn changed_tables(command: &Command, catalog: &Arc<Catalog>) -> Vec<TableId> {
     let Ok((next, _)) = catalog.apply(command) else {
         return Vec::new();

@@ -5,12 +5,11 @@
 //! n3.1  version 8 ──Request──> n2.1 (version 7) keeps it ────────────^
 //! ```
 //!
-//! The shards take a new catalog into use one after the other. What is done under it must come
-//! after all that is done under the one before, on every row: else a writer that knows an index and
-//! one that does not would take turns, and leave entries without rows. Plans that are too old are
-//! refused by each shard ([`txn::contract::Cx::schema_changed`]); plans and rows that come from
-//! shards that are ahead wait here for the catalog. It is on its way; if node 1 cannot be reached,
-//! the sender is asked for it.
+//! The shards take a new catalog into use one after the other. Work under it must come after all
+//! work under the one before, on every row: else a writer that knows an index and one that does not
+//! would take turns, and leave entries without rows. Each shard refuses plans that are too old
+//! ([`txn::contract::Cx::schema_changed`]). Plans and rows from shards that are ahead wait here for
+//! the catalog. It is on its way; if node 1 cannot be reached, the sender is asked for it.
 
 use super::Shard;
 use crate::config::CATALOG_NODE;
@@ -19,7 +18,7 @@ use base::{NodeId, Position, ShardId};
 use session::message::ToTxn;
 use txn::ProtocolMessage;
 
-/// What has come too early, in its order.
+/// Messages that have come too early, in their order.
 #[derive(Default, Debug)]
 pub(super) struct Ahead {
     kept: Vec<(ShardId, Message)>,
@@ -30,12 +29,12 @@ impl Ahead {
         self.kept.is_empty()
     }
 
-    /// A connection is lost, and what came over it with it.
+    /// A connection is lost, and with it the messages that came over it.
     pub(super) fn forget(&mut self, node: NodeId) {
         self.kept.retain(|(from, _)| from.node() != node);
     }
 
-    /// What a session says to its transaction stays in its order.
+    /// Whether messages of a session are kept, so that later ones keep their order.
     fn keeps_words_of(&self, session: ShardId) -> bool {
         let mut kept = self.kept.iter();
         kept.any(|(from, message)| *from == session && matches!(message, Message::Local(_)))
@@ -90,7 +89,7 @@ impl Shard {
         }
     }
 
-    /// A newer catalog is in use: what has waited for it is taken.
+    /// A newer catalog is in use: takes the messages that have waited for it.
     pub(super) fn take_kept(&mut self) {
         for (from, message) in core::mem::take(&mut self.ahead.kept) {
             self.on_message(from, message);

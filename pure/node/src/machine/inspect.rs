@@ -1,4 +1,4 @@
-//! What hosts, simulators and tests may ask a shard about itself.
+//! Questions of hosts, simulators and tests to a shard.
 
 use super::Shard;
 use base::{Key, KeyRange, ShardId, Slot, Ts};
@@ -8,27 +8,27 @@ use store::Window;
 use txn::{Moves, Tracked};
 
 impl Shard {
-    /// Its name.
+    /// Name of the shard.
     pub fn id(&self) -> ShardId {
         self.core.borrow().config.shard
     }
 
-    /// Rows of other homes that this shard owns for certain.
+    /// Rows of other homes of which this shard is confirmed as the owner.
     pub fn rows_owned(&self) -> Vec<Key> {
         let core = self.core.borrow();
         let moving = core.protocols.moving().into_iter();
         moving.flat_map(|rows| rows.owned()).collect()
     }
 
-    /// Rows of this home that are elsewhere, and where; `None`: under way.
+    /// Rows of this home that are elsewhere, with their owners; `None`: under way.
     pub fn rows_away(&self) -> Vec<(Key, Option<ShardId>)> {
         let away = self.tracked().into_iter();
         away.map(|row| (row.key, row.owner.filter(|_| !row.leaves)))
             .collect()
     }
 
-    /// Rows of this home that are elsewhere, and who has them until the move that is under way, if
-    /// there is one, has ended; `None`: this home.
+    /// Rows of this home that are elsewhere, with the shards that have them until an open move
+    /// ends; `None`: this home.
     pub fn rows_tracked(&self) -> Vec<(Key, Option<ShardId>)> {
         let tracked = self.tracked().into_iter();
         tracked.map(|row| (row.key, row.owner)).collect()
@@ -40,19 +40,19 @@ impl Shard {
         moving.flat_map(|rows| rows.tracked()).collect()
     }
 
-    /// Rows of this home that are on their way, to whom, and to which life of that shard's node.
+    /// Rows of this home that are on their way: key, receiver, and life of the receiver's node.
     pub fn rows_under_way(&self) -> Vec<(Key, ShardId, u32)> {
         let core = self.core.borrow();
         let moving = core.protocols.moving().into_iter();
         moving.flat_map(|rows| rows.under_way()).collect()
     }
 
-    /// The life of its node.
+    /// Incarnation of the shard's node.
     pub fn incarnation(&self) -> u32 {
         self.core.borrow().config.incarnation
     }
 
-    /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
+    /// Whether this shard has a row of another home, as owner (confirmed or not) or as backup.
     pub fn has_row(&self, key: &Key) -> bool {
         let core = self.core.borrow();
         core.protocols.moving().iter().any(|rows| rows.has(key))
@@ -69,15 +69,15 @@ impl Shard {
         self.core.borrow().protocols.moves()
     }
 
-    /// Checks the invariants of all parts; panics with a description of what is broken.
+    /// Checks the invariants of all parts; panics with a description of a broken one.
     pub fn validate(&self) {
         let core = self.core.borrow();
         core.store.validate();
         core.protocols.validate(&core.store);
     }
 
-    /// As [`Shard::validate`] for what is open: locks, promises, write sets and decisions. Cheap
-    /// enough for a server at times; passed over while so many locks are held that it is not.
+    /// As [`Shard::validate`] for what is open: locks, promises, write sets and decisions. Skipped
+    /// if there are too many locks. Cheap enough for a server now and then.
     pub fn validate_open(&self) {
         self.core.borrow().protocols.validate_open();
     }
@@ -88,7 +88,7 @@ impl Shard {
         format!("{} statements\n{}", self.txns.len(), core.protocols)
     }
 
-    /// An order-independent digest of all rows visible at `at`, without copies of rows that others
+    /// A digest of all rows visible at `at`, in any order, without copies of rows that other shards
     /// own.
     pub fn digest(&self, at: Ts) -> u64 {
         let core = self.core.borrow();
@@ -108,8 +108,8 @@ impl Shard {
             .fold(core.store.digest_all(at), u64::wrapping_sub)
     }
 
-    /// All rows visible at `at` with their commit timestamps, without copies of rows that others
-    /// own. It copies them all.
+    /// All rows visible at `at` with their commit timestamps, without copies of rows that other
+    /// shards own. Copies them all.
     pub fn rows(&self, at: Ts) -> BTreeMap<Key, (Ts, Vec<u8>)> {
         let core = self.core.borrow();
         let mut rows = BTreeMap::new();
@@ -131,7 +131,7 @@ impl Shard {
         rows
     }
 
-    /// Rows in the store that others own.
+    /// Rows in the store that other shards own.
     fn copied(&self) -> Vec<Key> {
         let core = self.core.borrow();
         let moving = core.protocols.moving().into_iter();

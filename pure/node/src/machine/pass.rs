@@ -1,4 +1,4 @@
-//! What the stages of one shard tell one another, and the shards of one node.
+//! Messages between the stages of one shard, and between the shards of one node.
 
 use super::Shard;
 use crate::message::{LocalMessage, Message, WireMessage};

@@ -1,5 +1,5 @@
-//! Tables whose schema is about to change become quiet first, so that no block fails that has
-//! written to them.
+//! Tables become quiet before their schema changes, so that no block fails that has written to
+//! them.
 //!
 //! ```text
 //! n1.0  Quiesce(version, tables) ──> every shard: a block's first write to them waits
@@ -7,10 +7,10 @@
 //!       the change goes on: after all shards have answered, or after a second
 //! ```
 //!
-//! Nothing depends on it but comfort: a change that does not wait for a block (it stays open for
-//! too long, a message is lost) ends that block with 40001 as soon as the block goes on. A shard
-//! lets what waits go on when it takes a newer catalog into use, when it is told that the change
-//! failed, or by itself a little later than the shard of node 1 would go on.
+//! This is for comfort only. If a change does not wait for a block (it stays open too long, a
+//! message is lost), the block ends with 40001 when it goes on. A shard lets waiting statements go
+//! on when it takes a newer catalog into use, when it is told that the change failed, or by itself,
+//! a little later than node 1's shard would go on.
 
 use super::Shard;
 use crate::ddl::QUIESCE_US;
@@ -18,17 +18,17 @@ use crate::message::{Message, WireMessage};
 use base::{Position, ShardId, TableId, Time};
 use session::message::Quiesce;
 
-/// Microseconds after that until a shard that hears nothing more of a change forgets it.
+/// Microseconds beyond that time after which a shard forgets a change of which it hears nothing.
 const BEYOND_US: u64 = 500_000;
 
 /// Tables of this shard's sessions that are quiesced.
 #[derive(Default)]
 pub(super) struct Quiescing {
-    /// By the version that the catalog gets.
+    /// By the version that the catalog is to get.
     pub(super) open: Vec<Quiesce>,
-    /// Versions that the shard of node 1 has not been told of.
+    /// Versions of which node 1's shard was not told that they are quiet here.
     owed: Vec<u64>,
-    /// One has ended: sessions may go on.
+    /// A change has ended: sessions may go on.
     ended: bool,
 }
 
@@ -50,15 +50,15 @@ impl Quiescing {
             .retain(|version| open.iter().any(|quiesce| quiesce.version == *version));
     }
 
-    /// The catalog has this version now.
+    /// The catalog has reached this version.
     pub(super) fn pass(&mut self, version: u64) {
         self.retain(|quiesce| quiesce.version > version);
     }
 }
 
 impl Shard {
-    /// Tells all shards that the catalog of this version changes these tables; no tables: that it
-    /// does not come.
+    /// Tells all shards that the catalog of this version changes these tables; no tables: the
+    /// version does not come.
     pub(super) fn quiesce(&mut self, version: u64, tables: Vec<TableId>) {
         let (catalog, here) = {
             let core = self.core.borrow();
@@ -77,7 +77,7 @@ impl Shard {
     pub(super) fn on_quiesce(&mut self, version: u64, tables: Vec<TableId>) {
         self.quiescing.retain(|quiesce| quiesce.version != version);
         let core = self.core.borrow();
-        // A message that comes late, behind the catalog itself, or the end of one.
+        // Else the message is late, behind its catalog, or tells the end of a change.
         if version > core.catalog.version && !tables.is_empty() {
             self.quiescing.owed.push(version);
             self.quiescing.open.push(Quiesce {
@@ -92,7 +92,7 @@ impl Shard {
         self.ddl.on_quiesced(from, version);
     }
 
-    /// Tells of what is quiet here, and lets sessions go on that have waited long enough.
+    /// Tells which versions are quiet here, and lets sessions go on that have waited long enough.
     pub(super) fn tend_quiesced(&mut self) -> bool {
         if !self.quiescing.wants_look() {
             return false;

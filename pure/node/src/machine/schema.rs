@@ -1,5 +1,5 @@
-//! How a shard takes part in schema changes: asking for one, running them (first shard of node 1),
-//! taking the new catalog into use.
+//! A shard's part in schema changes: it asks for one, runs them (first shard of node 1), and takes
+//! the new catalog into use.
 //!
 //! ```text
 //! n1.0 journals it ──durable──> n1.1, n1.2, ...       and acknowledges
@@ -7,9 +7,9 @@
 //!                               and acknowledges              and acknowledge, all to n1.0
 //! ```
 //!
-//! Only a node's first shard uses a catalog that the node could still lose, and it says nothing
-//! before the record is durable. So no row of a new table stands in a journal before the table
-//! does: a node that restarts drops rows of key spaces that it does not know.
+//! Only a node's first shard uses a catalog that the node could still lose, and it sends nothing
+//! before the record is durable. So no row of a new table is in a journal before the table: a node
+//! that restarts drops rows of key spaces that it does not know.
 
 use super::Shard;
 use crate::config::CATALOG_NODE;
@@ -22,12 +22,11 @@ use session::message::{DdlCall, DdlStop, ToTxn};
 use std::sync::Arc;
 use txn::JournalPort;
 
-/// Time after the start of its node in which a schema change waits for the other nodes to appear.
-/// Microseconds.
+/// Microseconds after the start of its node in which a schema change waits for other nodes.
 const STARTING_US: u64 = 5_000_000;
 
 impl Shard {
-    /// Takes a newer catalog into use, and tells whether it is one. The first shard of each node
+    /// Takes a newer catalog into use. Returns whether it was newer. The first shard of each node
     /// journals it: see [`Shard::catalog_floor`].
     pub(super) fn use_catalog(&mut self, catalog: Arc<Catalog>) -> bool {
         let mut core = self.core.borrow_mut();
@@ -49,7 +48,7 @@ impl Shard {
         true
     }
 
-    /// What everything that this shard says must wait for: the record of the catalog in use.
+    /// Position for which all effects of this shard wait: the record of the catalog in use.
     pub(super) fn catalog_floor(&self, durable: Position) -> Position {
         if self.catalog_position > durable {
             self.catalog_position
@@ -78,7 +77,7 @@ impl Shard {
         self.acknowledge();
     }
 
-    /// Passes the catalog in use on, once this node cannot lose it any more.
+    /// Sends the catalog in use, if this node cannot lose it any more.
     pub(super) fn send_catalog(&mut self, to: ShardId) {
         let mut core = self.core.borrow_mut();
         if core.catalog.version > 0 {
@@ -144,12 +143,12 @@ impl Shard {
             && self.is_starting(core.now)
     }
 
-    /// Whether nodes that have not been seen yet are still expected.
+    /// Whether nodes that were not seen yet are still expected.
     pub(super) fn is_starting(&self, now: Time) -> bool {
         self.started.is_some_and(|at| now.since(at) < STARTING_US)
     }
 
-    /// When schema changes that wait for nodes that start are not to wait any longer.
+    /// When schema changes wait for nodes that start no longer.
     pub(super) fn ddl_deadline(&self) -> Option<Time> {
         if self.ddl_wanted.is_empty() && !self.ddl.is_queueing() {
             return self.ddl.deadline();
@@ -160,7 +159,7 @@ impl Shard {
         until.filter(|until| *until > now).min()
     }
 
-    /// A session does not want its schema change any more.
+    /// A session cancels its schema change.
     fn stop_ddl(&mut self, conn: ConnId, stop: DdlStop) {
         let unsent = |call: &DdlCall| matches!(call, DdlCall::Ask(of, ..) if *of == conn);
         let before = self.ddl_wanted.len();
@@ -177,7 +176,7 @@ impl Shard {
         }
     }
 
-    /// On the shard that orders schema changes.
+    /// A cancel, on the shard that orders schema changes.
     pub(super) fn on_ddl_stop(&mut self, by: Origin, stop: DdlStop) {
         if let Some(action) = self.ddl.cancel(by, stop) {
             self.act(action);
@@ -206,7 +205,7 @@ impl Shard {
         any
     }
 
-    /// Does what the queue of schema changes wants.
+    /// Does the next action of the queue of schema changes.
     pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Publish(catalog) => self.publish_step(catalog),

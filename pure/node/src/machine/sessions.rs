@@ -1,4 +1,4 @@
-//! The sessions of a shard: what reaches them, and when they want to be woken.
+//! The sessions of a shard: their messages, and their wake-ups.
 
 use super::Shard;
 use crate::message::{LocalMessage, Message};
@@ -9,8 +9,8 @@ use std::task::Poll;
 use txn::JournalPort;
 
 impl Shard {
-    /// Asks for numbers of rows that the planner wants to know, and takes the answer. Whether
-    /// something was asked.
+    /// Asks for row counts that the planner wants, and takes the answer. Returns whether it has
+    /// asked.
     pub(super) fn tend_statistics(&mut self) -> bool {
         let core = self.core.borrow();
         let Some((database, ticket)) = self.statistics.question() else {
@@ -40,7 +40,7 @@ impl Shard {
         self.lookaheads.retain(|(_, other)| *other != conn);
     }
 
-    /// Calls a session with what it may touch; nothing if it is gone.
+    /// Calls a session with its context; does nothing if it has gone.
     pub(super) fn with_session(
         &mut self,
         conn: ConnId,
@@ -49,7 +49,7 @@ impl Shard {
         let Some(session) = self.sessions.get_mut(&conn) else {
             return;
         };
-        // A session asks for what it wants; the rest of the shard is not within its reach.
+        // A session tells what it wants; it cannot reach the rest of the shard.
         let mut guard = self.core.borrow_mut();
         let core = &mut *guard;
         let before = session.deadline();
@@ -93,7 +93,7 @@ impl Shard {
         }
     }
 
-    /// The session has its message: nearly always the last one that began to wait.
+    /// The session has its message. It is nearly always the last one that began to wait.
     fn forget_lookahead(&mut self, conn: ConnId) {
         if self
             .lookaheads
@@ -106,7 +106,7 @@ impl Shard {
         }
     }
 
-    /// A cancel request that has come to this node: on to the session's shard.
+    /// Passes a cancel request that has come to this node to the session's shard.
     pub(super) fn cancel(&mut self, pid: i32, secret: i32) {
         let here = self.core.borrow().config.shard;
         let Some(shard) = pid_shard(pid) else {
@@ -124,7 +124,7 @@ impl Shard {
         }
     }
 
-    /// Another session's order to one of this shard; whether there is such a session.
+    /// Another session's order to one of this shard. Returns whether there is such a session.
     pub(super) fn signal(&mut self, pid: i32, terminate: bool) -> bool {
         let conn = self.conn_of(pid);
         if let Some(conn) = conn {
@@ -145,7 +145,7 @@ impl Shard {
         self.conns.iter().find(has).copied()
     }
 
-    /// Tells the sessions whose time has come.
+    /// Wakes the sessions that are due.
     pub(super) fn tick_sessions(&mut self, now: Time) {
         // Each due session has one turn, whatever it asks for next.
         let later = self

@@ -1,7 +1,7 @@
-//! How a shard takes part when a database changes its protocol.
+//! A shard's part in a change of a database's protocol.
 //!
-//! The change is four versions of the catalog, and a shard acknowledges each only when it is
-//! through with what the version asks for:
+//! The change is four versions of the catalog. A shard acknowledges each when it is through with
+//! what the version asks for:
 //!
 //! | version | no new transactions, and | acknowledged when |
 //! |---|---|---|
@@ -12,9 +12,9 @@
 //!
 //! A transaction that is refused or ended by this gets 40001, like after any schema change.
 //!
-//! A shard that has no connection to a node can wait for ever for what only that node can give: a
-//! row, or the outcome of a transaction. It tells the shard that orders schema changes, which
-//! undoes the change ([`crate::ddl::Ddl::on_stuck`]).
+//! A shard without a connection to a node can wait for ever for what only that node has: a row, or
+//! the outcome of a transaction. It tells the shard that orders schema changes, which undoes the
+//! change ([`crate::ddl::Ddl::on_stuck`]).
 
 use super::Shard;
 use crate::message::{Message, WireMessage};
@@ -28,28 +28,28 @@ use std::rc::Rc;
 use std::sync::Arc;
 use txn::{JournalPort, LockMode, Op, Read};
 
-/// How long open transactions may go on.
+/// Microseconds for which open transactions may go on.
 const DRAIN_US: u64 = 1_000_000;
-/// Pause between two looks whether a shard is through.
+/// Microseconds between two checks whether a shard is through.
 const LOOK_US: u64 = 5_000;
-/// Time without a connection to some node after which a shard that is not through says so. Longer
-/// than it takes to connect again (0.1 s).
+/// Microseconds without a connection to some node after which a shard that is not through says so.
+/// Longer than a reconnect takes (0.1 s).
 const STUCK_US: u64 = 300_000;
-/// Rows that one transaction brings home.
+/// Number of rows that one transaction brings home.
 const GATHER_ROWS: usize = 500;
 
-/// What a shard has to do before it may acknowledge the catalog in use.
+/// What a shard must do before it may acknowledge the catalog in use.
 #[derive(Default)]
 pub(super) struct Switch {
-    /// Databases are changing their protocol, and this shard is not through.
+    /// Whether databases change their protocol and this shard is not through.
     is_open: bool,
-    /// The shard that orders schema changes is to be told when it is.
+    /// Whether the shard that orders schema changes waits for this one.
     owed: bool,
-    /// Open transactions are ended then.
+    /// When open transactions are ended.
     drain_by: Option<Time>,
     look_at: Option<Time>,
     gathering: Option<TxnHandle>,
-    /// Since when a node is missing while it is not through.
+    /// When a node was first missing while this shard was not through.
     stuck_since: Option<Time>,
     /// On the shard that orders schema changes: when the database was closed.
     pub(super) closed_at: Option<Time>,
@@ -60,7 +60,7 @@ impl Switch {
         self.is_open
     }
 
-    /// Whether there is anything to be tended.
+    /// Whether there is work to do.
     pub(super) fn wants_look(&self) -> bool {
         self.is_open || self.look_at.is_some()
     }
@@ -95,7 +95,7 @@ impl Shard {
         core.send(ShardId(0), ack, self.catalog_position);
     }
 
-    /// Looks whether this shard is through; true if it has begun something.
+    /// Checks whether this shard is through. Returns true if it has begun something.
     pub(super) fn tend_switch(&mut self) -> bool {
         if !self.switch.wants_look() {
             return false;
@@ -131,8 +131,8 @@ impl Shard {
         true
     }
 
-    /// This shard is not through: tells of a node whose connection it has missed for a while. True
-    /// if it has.
+    /// This shard is not through: tells of a node to which it has had no connection for a while.
+    /// Returns whether it has told.
     fn tell_stuck(&mut self, version: u64, now: Time) -> bool {
         let missing = {
             let shows = self.shows.borrow();
@@ -146,7 +146,7 @@ impl Shard {
         if now.since(since) < STUCK_US {
             return false;
         }
-        // Told again after as long: the message may be lost with its connection.
+        // Told again after the same time: the message may be lost with its connection.
         self.switch.stuck_since = Some(now);
         let here = self.core.borrow().config.shard;
         if here == ShardId(0) {
@@ -159,13 +159,13 @@ impl Shard {
         true
     }
 
-    /// On the shard that orders schema changes: another one cannot get through with a version.
+    /// On the shard that orders schema changes: another shard cannot get through with a version.
     pub(super) fn on_stuck(&mut self, shard: ShardId, version: u64, missing: NodeId) {
         self.ddl.on_stuck(shard, version, missing);
     }
 
-    /// A row that a transaction had asked for before its end may still leave. It comes back, and
-    /// the shard that it went to does not acknowledge before.
+    /// A row that a transaction requested before its end may still leave. It comes back, and the
+    /// shard to which it went does not acknowledge before that.
     fn gather_late(&mut self, catalog: &Catalog, now: Time) -> bool {
         if self.switch.look_at.is_some_and(|at| at > now) {
             return false;
@@ -223,7 +223,7 @@ impl Shard {
         }
     }
 
-    /// News of a transaction of the node: true if it was the one that brings rows home.
+    /// News of a transaction of the node. Returns true if it was the one that brings rows home.
     pub(super) fn gathered(&mut self, handle: TxnHandle) -> bool {
         if self.switch.gathering != Some(handle) {
             return false;
@@ -233,7 +233,7 @@ impl Shard {
     }
 }
 
-/// Takes rows in by locking them here, at their home.
+/// Brings rows home by locking them here.
 fn gather(port: Rc<StatementPort>, keys: Vec<Key>) -> Running {
     Box::pin(async move {
         let planned = port.catalog().version;

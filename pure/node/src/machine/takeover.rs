@@ -1,15 +1,16 @@
-//! How a shard takes part when a catalog closes something and node 1 is gone: the surroundings of
+//! A shard's part when a catalog closes something and node 1 is away: the surroundings of
 //! [`crate::register`].
 //!
-//! Only first shards of nodes vote and propose. Who proposes, while the catalog in use is closed:
+//! Only first shards of nodes vote and propose. Which node proposes, while the catalog in use is
+//! closed:
 //!
 //! | who | when |
 //! |---|---|
 //! | node 1 | with each step of its own change; at once after a restart |
 //! | another node | when it has missed node 1 for a while, the lower its number the sooner |
 //!
-//! It goes on until nothing is closed. Sessions whose change was lost with node 1 are told what
-//! came of it as soon as a catalog says so.
+//! That goes on until nothing is closed. Sessions whose change was lost with node 1 are told its
+//! outcome when a catalog has it.
 
 use super::Shard;
 use crate::config::{CATALOG_NODE, ShardConfig, ShardRecovered};
@@ -23,34 +24,34 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use txn::JournalPort;
 
-/// Time that node 1 has been missing when another node acts for it. A connection that breaks stands
-/// again after 0.1 s.
+/// Microseconds without node 1 after which another node acts for it. A broken connection is back
+/// after 0.1 s.
 const PATIENCE_US: u64 = 300_000;
-/// How much longer for each node with a smaller number that is there.
+/// Additional microseconds for each node with a smaller number that is there.
 const RANK_US: u64 = 400_000;
-/// Pause after an attempt that another one has overtaken, and as much again for each before, and
-/// again at random.
+/// Microseconds of pause after an attempt that another one has overtaken; as much more for each
+/// before, and again at random.
 const PAUSE_US: u64 = 50_000;
-/// Attempts after which the pause grows no longer.
+/// Number of attempts after which the pause grows no longer.
 const PAUSES_MAX: u64 = 10;
-/// How long a session waits, when node 1 was lost with its change, for others to end it, or when
-/// too few others are left.
+/// Microseconds for which a session whose change was lost with node 1 waits for other nodes to end
+/// it, also if too few are left.
 const LOST_US: u64 = 2_000_000;
 
-/// What a shard knows beyond its [`Register`].
+/// What a shard knows besides its [`Register`].
 #[derive(Default)]
 pub(super) struct Takeover {
-    /// This is the first shard of its node, and something is closed.
+    /// Whether this is the first shard of its node, and something is closed.
     is_closed: bool,
     /// When this node proposes.
     act_at: Option<Time>,
-    /// Attempts that were overtaken.
+    /// Number of attempts that were overtaken.
     overtaken: u64,
     /// End of the record of the newest vote.
     vote_position: Position,
-    /// What this node's acceptor says to this node's proposer, until that is durable.
+    /// Messages of this node's acceptor to its own proposer, until they are durable.
     own_words: VecDeque<(Position, Word)>,
-    /// Changes asked for here that were lost with node 1, and until when their sessions wait.
+    /// Changes asked for here that were lost with node 1, and how long their sessions wait.
     lost: BTreeMap<u64, Time>,
 }
 
@@ -92,7 +93,7 @@ impl Shard {
         }
     }
 
-    /// Whether the schema change under way, or the next one, has to wait for what is being decided.
+    /// Whether schema changes wait for the register's decision.
     pub(super) fn awaits_register(&self) -> bool {
         self.register.is_busy() || (self.takeover.is_closed && !self.ddl.is_running())
     }
@@ -108,7 +109,7 @@ impl Shard {
         self.carry_out(said);
     }
 
-    /// Node 1 hears of a catalog that it has not made.
+    /// Node 1 gets a catalog that another node has made.
     pub(super) fn on_catalog_of_others(&mut self, catalog: Arc<Catalog>) {
         if catalog.version > self.register.base() {
             self.abandon_change();
@@ -132,7 +133,7 @@ impl Shard {
         }
     }
 
-    /// On node 1: what others have made of its change is known now.
+    /// On node 1: the outcome that other nodes gave its change is known now.
     fn end_abandoned(&mut self) {
         let catalog = self.core.borrow().catalog.clone();
         if let Some(answer) = self.ddl.end_abandoned(&catalog) {
@@ -140,7 +141,7 @@ impl Shard {
         }
     }
 
-    /// A word of another node.
+    /// A message of another node.
     pub(super) fn on_register(&mut self, from: ShardId, word: Word) {
         let (here, version, now) = {
             let core = self.core.borrow();
@@ -160,7 +161,7 @@ impl Shard {
         }
     }
 
-    /// Does what the register wants.
+    /// Does what the register asks for.
     fn carry_out(&mut self, said: Said) {
         let (here, now) = {
             let core = self.core.borrow();
@@ -205,8 +206,7 @@ impl Shard {
         self.vote_durable(durable);
     }
 
-    /// Node 1's proposal was chosen. If it has no change under way, what a crash has left is
-    /// undone.
+    /// Node 1's proposal was chosen. If it runs no change, what a crash has left is undone.
     fn settled(&mut self) {
         self.end_abandoned();
         if !self.ddl.is_running() {
@@ -215,7 +215,7 @@ impl Shard {
         }
     }
 
-    /// What this node has said to itself may be durable now.
+    /// Messages of this node to itself may be durable now.
     pub(super) fn vote_durable(&mut self, durable: Position) {
         loop {
             let words = &mut self.takeover.own_words;
@@ -237,7 +237,7 @@ impl Shard {
         }
     }
 
-    /// A checkpoint has begun: what lies before it in the journal may go.
+    /// A checkpoint has begun: the journal before it may be removed, so the vote is written again.
     pub(super) fn journal_vote_again(&mut self) {
         let mut core = self.core.borrow_mut();
         if core.config.shard.index() == 0
@@ -262,7 +262,7 @@ impl Shard {
         most + self.core.borrow_mut().prng.below(most + 1)
     }
 
-    /// While something is closed: proposes if it is this node's turn. True if it has done
+    /// While something is closed: proposes if it is this node's turn. Returns true if it has done
     /// something.
     pub(super) fn tend_takeover(&mut self) -> bool {
         if !self.takeover.wants_look() {
@@ -313,7 +313,7 @@ impl Shard {
             return told;
         }
         for node in reached.iter().filter(|node| **node != here.node()) {
-            // It may not have come there.
+            // The node may not have got the catalog.
             self.send_catalog(ShardId::new(*node, 0));
         }
         let said = self.register.settle(&catalog, now);
@@ -333,8 +333,8 @@ impl Shard {
         lost.into_iter().chain(acts).min()
     }
 
-    /// Node 1 is gone with the schema changes that sessions here have asked of it. One that keeps
-    /// something closed is ended by others; what became of one that does not is not known.
+    /// Node 1 is away with the schema changes of sessions here. Other nodes end one that keeps
+    /// something closed; the outcome of any other is unknown.
     pub(super) fn give_up_ddl(&mut self) {
         let now = self.core.borrow().now;
         let asked: Vec<u64> = self.ddl_asked.keys().copied().collect();
@@ -349,7 +349,7 @@ impl Shard {
         }
     }
 
-    /// What came of a change that was asked for here; `None`: it still keeps something closed.
+    /// Outcome of a change that was asked for here; `None`: something is still closed by it.
     fn end_here(&self, number: u64) -> Option<Answered> {
         let core = self.core.borrow();
         let by = core.config.shard;
@@ -364,7 +364,7 @@ impl Shard {
         }
     }
 
-    /// A newer catalog may tell what came of changes that were lost with node 1.
+    /// A newer catalog may tell the outcome of changes that were lost with node 1.
     pub(super) fn answer_lost(&mut self) {
         let lost: Vec<u64> = self.takeover.lost.keys().copied().collect();
         for id in lost {
@@ -374,7 +374,7 @@ impl Shard {
         }
     }
 
-    /// Sessions do not wait for ever for others to end their changes.
+    /// Ends the waits of sessions whose changes other nodes have not ended in time.
     fn give_up_lost(&mut self, now: Time) -> bool {
         let lost = self.takeover.lost.iter();
         let late = lost.filter(|(_, until)| **until <= now);

@@ -1,4 +1,4 @@
-//! What is open in a database that closes.
+//! Open transactions of a database that closes.
 
 use super::give_way::Ended;
 use super::{Commit, INTERNAL, Txns};
@@ -15,7 +15,7 @@ impl Txns {
         open.count()
     }
 
-    /// Rolls back what is open in a database and is not committing.
+    /// Rolls back the open transactions of a database that do not commit.
     pub(crate) fn end_all(&mut self, database: DatabaseId) {
         let open = self.by_handle.iter().filter(|(handle, txn)| {
             handle.conn != INTERNAL

@@ -3,9 +3,9 @@
 //! A lock table names the transactions whose shared locks keep a writer waiting
 //! ([`txn::lock::GIVE_WAY_US`]). Their coordinator ends those whose clients do nothing, and tells
 //! the client at its next statement (40001). One that has only read is committed: all that it read
-//! was locked together, so its COMMIT may still succeed; a statement more may not.
+//! was locked together, so its COMMIT may still succeed, but another statement may not.
 //!
-//! What gives way when its client has been idle for how long:
+//! Idle time of its client after which each transaction gives way:
 //!
 //! | transaction | idle for | because |
 //! |---|---|---|
@@ -22,16 +22,16 @@ use txn::contract::Submitted;
 use txn::lock::GIVE_WAY_US;
 use txn::{AbortReason, InTheWay, OpError, OpReply, Outcome};
 
-/// Idle time after which a transaction that has written gives way. Microseconds.
+/// Microseconds of idle time after which a transaction that has written gives way.
 const WROTE_IDLE_US: u64 = 1_000_000;
-/// Idle time after which one gives way whose client has stopped in the middle of its rows.
-/// Microseconds.
+/// Microseconds of idle time after which a transaction gives way whose client has stopped in the
+/// middle of its rows.
 const MID_ROWS_IDLE_US: u64 = 2_000_000;
 
-/// How a transaction ended while its client said nothing.
+/// How a transaction ended while its client was idle.
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
-    /// An answer that tells of it waits for this position.
+    /// Position for which an answer with the end waits.
     pub(super) wait: Position,
 }
 
@@ -45,14 +45,14 @@ impl Ended {
 }
 
 impl Statement {
-    /// It has filled the client's buffers, and goes on when more is asked for.
+    /// Whether it has filled the client's buffers, and goes on when the client asks for more.
     fn awaits_client(&self) -> bool {
         !self.port.autocommit && self.port.credit.get() == 0
     }
 }
 
 impl Txn {
-    /// Why another statement cannot run, if it has ended or gives way.
+    /// Why another statement cannot run: the transaction has ended, or gives way.
     fn end_reason(&self) -> Option<AbortReason> {
         match (&self.ended, &self.commit) {
             (Some(ended), _) => match &ended.outcome {
@@ -64,7 +64,7 @@ impl Txn {
         }
     }
 
-    /// Whether its client has done nothing for a while.
+    /// Whether the client has done nothing for a while.
     fn is_idle(&self, now: Time) -> bool {
         let mut running = self.statements.values().filter(|s| s.future.is_some());
         let mid_rows = running.clone().next().is_some();
@@ -120,7 +120,7 @@ impl Txns {
         }
     }
 
-    /// A reader that gives way has its outcome.
+    /// The outcome of a reader that gives way has come.
     pub(super) fn gave_way(&mut self, handle: TxnHandle, reply: OpReply) {
         let txn = self.by_handle.get_mut(&handle).expect("just seen");
         txn.commit = Commit::NotYet;
@@ -140,8 +140,8 @@ impl Txns {
         txn.ended = Some(ended);
     }
 
-    /// The client has come back with a statement or ROLLBACK. True if the transaction has ended or
-    /// is ending; nothing more is to be done with it here.
+    /// The client has come back with a statement or ROLLBACK. `Some`: the transaction has ended or
+    /// is ending, and the caller need do nothing more with it.
     pub(super) fn leave_ended(&mut self, handle: TxnHandle) -> Option<AbortReason> {
         let txn = self.by_handle.get_mut(&handle)?;
         let reason = txn.end_reason()?;
@@ -152,7 +152,7 @@ impl Txns {
         Some(reason)
     }
 
-    /// As [`Txns::leave_ended`] for a statement, which is refused.
+    /// As [`Txns::leave_ended`] for a statement, which is refused. Returns whether it was.
     pub(super) fn refuse_ended(&mut self, handle: TxnHandle, statement: StatementNo) -> bool {
         let priority_ts = self.by_handle.get(&handle).map(|txn| txn.priority_ts);
         let Some(reason) = self.leave_ended(handle) else {
@@ -162,7 +162,7 @@ impl Txns {
         true
     }
 
-    /// As [`Txns::leave_ended`] for COMMIT, which is answered with the outcome that there is.
+    /// As [`Txns::leave_ended`] for COMMIT, which gets the outcome. Returns whether it did.
     pub(super) fn commit_ended(&mut self, handle: TxnHandle) -> bool {
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             return false;

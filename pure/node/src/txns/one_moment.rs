@@ -7,20 +7,20 @@ use plan::Reads;
 use session::message::RunRequest;
 use txn::JournalPort;
 
-/// Whether the statement that is asked for reads a snapshot, whatever its level; `begins`: its
-/// transaction begins with it.
+/// Whether the requested statement reads a snapshot, at any level; `begins`: its transaction begins
+/// with it.
 ///
-/// It is all of its transaction, its plan does nothing but read ranges, and one timestamp is one
-/// moment for it: what was answered before lies at or below it, and no commit that it shows began
-/// after one was answered that it does not show.
+/// It does if it is all of its transaction, its plan only reads ranges, and one timestamp is one
+/// moment for it: every commit that was answered before lies at or below, and no commit at or below
+/// began after one above was answered.
 pub(super) fn reads(core: &Core, begins: bool, request: &RunRequest) -> bool {
     let alone = || request.autocommit || is_planted(Planted::OneMomentInBlock);
     request.plan.reads == Reads::Ranges && begins && alone() && orders_answers(core, request)
 }
 
-/// Whether the timestamps of commits follow the order in which clients see them: one clock draws
-/// them all, or what begins on the node draws above all that the node has answered. The latter does
-/// not help a long scan where rows move, because they move with few of their versions.
+/// Whether timestamps of commits follow the order in which clients see them: one clock draws them
+/// all, or what begins on the node draws above all that the node has answered. The latter does not
+/// help a long scan where rows move, because they move with few of their versions.
 fn orders_answers(core: &Core, request: &RunRequest) -> bool {
     if core.catalog.placement.shards().len() == 1 {
         return true;
@@ -40,7 +40,7 @@ mod tests {
     use std::sync::Arc;
     use store::Store;
 
-    /// The journal of a node as one of its shards has it.
+    /// The journal of a node, as one of its shards has it.
     struct Port(Rc<Cell<Ts>>);
 
     impl JournalPort for Port {
@@ -83,7 +83,7 @@ mod tests {
                 )
             };
             let (mut ahead, mut behind) = (shard(0), shard(1));
-            // Its clock has been in the future, as before the wall clock was set back.
+            // Its clock was in the future, as before the wall clock was set back.
             let seen = ahead.clock.tick(Time(2_000_000_000_000_000));
             ahead.note_answered();
             behind.follow_answered();
