@@ -1,6 +1,6 @@
-//! Long statements are parsed and planned beside the shard's thread, before their turn: the
-//! session waits ([`Activity::Preparing`]) with the message, or the statement of a query string,
-//! still in its place, and finds the result there when it looks at it.
+//! Long statements are parsed and planned beside the shard's thread, before their turn. The session
+//! waits ([`Activity::Preparing`]) with the message, or the statement of a query string, still in
+//! its place, and finds the result there when it handles it.
 
 use super::plans::Prepared;
 use super::portal::PortalState;
@@ -13,32 +13,32 @@ use plan::{Plan, PlanKind};
 use std::sync::Arc;
 use wire::ClientMessage;
 
-/// What was made ahead for the present message or statement.
+/// Work done ahead for the present message or statement.
 pub(super) struct Ahead {
     /// When the first work for it began.
     since: Time,
-    /// The work under way is skipped once this is gone.
+    /// Once this is dropped, the work under way is skipped.
     wanted: Arc<()>,
-    /// The node has memory for what is parsed next, or has none (53200).
+    /// Whether the node has memory for parsing this text (53200: it has not).
     weighed: Option<Result<Arc<str>, SqlError>>,
     parsed: Option<Result<Vec<Statement>, SqlError>>,
-    /// Plans of the statement, and of the one that it prepares or runs.
+    /// Plans of the statement, and of the statement that it prepares or runs.
     planned: Vec<(Box<Planning>, PlanResult)>,
 }
 
-/// The session waits for this work.
+/// Work that the session waits for.
 #[derive(Clone, Copy)]
 pub(super) struct Awaited {
     number: u64,
-    /// `statement_timeout`.
+    /// When `statement_timeout` ends the wait.
     pub(super) until: Option<Time>,
 }
 
 impl Session {
-    /// Gives away the work that what comes next is worth; whether the session waits for it.
+    /// Gives away work that is worth that. Returns whether the session waits for it.
     #[inline]
     pub(super) fn prepare_ahead(&mut self, cx: &mut SessionCx<'_>) -> bool {
-        // Asked before every message, nearly all of which are short.
+        // Runs before every message, and nearly all are short.
         (self.has_long || self.inbox.bytes() >= LONG_BYTES) && self.give_away(cx)
     }
 
@@ -73,7 +73,7 @@ impl Session {
         true
     }
 
-    /// `None`: what comes next is short, or everything for it is there.
+    /// The next work to give away; `None`: the next message is short, or all its work is done.
     fn next_work(&self, cx: &mut SessionCx<'_>) -> Option<Work> {
         if let Some(query) = &self.query {
             return self.planning_all(cx, query.next()?);
@@ -108,7 +108,7 @@ impl Session {
             && self.has_long
         {
             let portal = self.portal(portal)?;
-            // An error spends it, too: what is skipped finds none.
+            // An error spends the portal too: what is skipped finds none.
             if !matches!(portal.state, PortalState::Ready) {
                 return None;
             }
@@ -119,7 +119,7 @@ impl Session {
         None
     }
 
-    /// The planning of a statement in a query string, and then of the one that it prepares or runs.
+    /// The planning of a statement in a query string, then of one that it prepares or runs.
     fn planning_all(&self, cx: &SessionCx<'_>, statement: &Statement) -> Option<Work> {
         if statement.text().len() < LONG_BYTES {
             let name = statement.executed()?;
@@ -132,7 +132,7 @@ impl Session {
         }
     }
 
-    /// The planning of the statement that PREPARE or EXECUTE, planned as `plan`, is about.
+    /// The planning of the statement that PREPARE or EXECUTE names, which is planned as `plan`.
     fn planning_inner(&self, cx: &SessionCx<'_>, plan: &Plan) -> Option<Work> {
         if let PlanKind::Session(SessionCommand::Prepare {
             name,
@@ -150,7 +150,7 @@ impl Session {
         None
     }
 
-    /// What planning of this statement gave.
+    /// The result of planning this statement; `None`: there is none.
     fn plan_of(&self, statement: &Statement) -> Option<&PlanResult> {
         let planned = &self.ahead.as_ref()?.planned;
         let found = planned
@@ -194,7 +194,7 @@ impl Session {
         })))
     }
 
-    /// A prepared statement whose plan is no longer of use.
+    /// The planning of a prepared statement whose plan is outdated.
     fn planning_again(&self, cx: &SessionCx<'_>, prepared: &Prepared) -> Option<Work> {
         let statement = prepared.statement.as_ref();
         let statement = statement.filter(|statement| statement.text().len() >= LONG_BYTES)?;
@@ -204,7 +204,7 @@ impl Session {
         self.planning(cx, statement, &prepared.declared)
     }
 
-    /// The work is done.
+    /// The result of work that was given away.
     pub fn on_prepared(&mut self, cx: &mut SessionCx<'_>, result: PreparationResult) {
         let number = match &self.activity {
             Activity::Preparing(awaited) => awaited.number,
@@ -215,7 +215,7 @@ impl Session {
             | Activity::Quiesced(_)
             | Activity::Ddl(_) => 0,
         };
-        // Another one, or none: its statement was cancelled.
+        // A result for another work, or for none: the statement was cancelled.
         if number != result.number {
             cx.leftovers.add(Box::new(result));
             return;
@@ -234,7 +234,7 @@ impl Session {
         self.pump(cx);
     }
 
-    /// What was made, or is being made, ahead is not needed.
+    /// Work ahead, done or under way, is not needed any more.
     pub(super) fn forget_ahead(&mut self, cx: &SessionCx<'_>) {
         if let Some(ahead) = self.ahead.take() {
             let Ahead {
@@ -244,13 +244,13 @@ impl Session {
                 parsed,
                 planned,
             } = *ahead;
-            // What is not begun yet is left out.
+            // Work that did not begin is skipped.
             drop(wanted);
             cx.leftovers.add(Box::new((weighed, parsed, planned)));
         }
     }
 
-    /// What was made of the text of the present message.
+    /// The statements parsed from the text of the present message.
     pub(super) fn take_parsed(&mut self) -> Option<Result<Vec<Statement>, SqlError>> {
         let ahead = self.ahead.as_mut()?;
         match ahead.weighed.take() {
@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    /// The plan made ahead for this statement, if it was made of what there is now.
+    /// The plan made ahead for this statement, unless it is outdated.
     pub(super) fn take_planned(
         &mut self,
         cx: &SessionCx<'_>,
@@ -277,12 +277,12 @@ impl Session {
         found.map(|at| planned.swap_remove(at).1)
     }
 
-    /// From when `statement_timeout` counts for the statement that starts now.
+    /// Time from which `statement_timeout` counts for the statement that starts now.
     pub(super) fn timeout_from(&self, now: Time) -> Time {
         self.ahead.as_ref().map_or(now, |ahead| ahead.since)
     }
 
-    /// The statement that is being prepared fails; what was made for it is not wanted any more.
+    /// The statement that is being prepared fails; its work is dropped.
     pub(super) fn fail_preparing(&mut self, cx: &mut SessionCx<'_>, error: SqlError) {
         self.activity = Activity::Idle;
         self.forget_ahead(cx);

@@ -1,16 +1,16 @@
 //! The barrier behind which a statement is parsed, bound and planned.
 //!
 //! That work takes a text and a catalog and gives a plan. It changes nothing of the machine, so a
-//! bug in it need not end the node: the host gives a function that runs the work, and stops a
-//! panic there. The session answers XX000 and goes on. Nothing else runs behind it.
+//! bug in it need not end the node: the host gives a function that runs the work and stops a panic.
+//! The session answers XX000 and goes on. Nothing else runs behind the barrier.
 
 use base::{SqlError, SqlState};
 
-/// Runs `work`, which is about `statement`, once. `Err`: it panicked; the text says what and
-/// where, for the client. The host has logged it together with the statement.
+/// Runs `work` for `statement`, once. `Err`: it panicked, and the text tells the client what
+/// happened and where. The host has logged that with the statement.
 pub type Barrier = fn(statement: &str, work: &mut dyn FnMut()) -> Result<(), String>;
 
-/// Lets a panic through: where a bug is to be seen at once, as in the simulator and in tests.
+/// Lets a panic through, for simulator and tests, where a bug is to be seen at once.
 ///
 /// # Errors
 /// None.

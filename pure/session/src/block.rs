@@ -22,7 +22,7 @@ pub(super) enum Block {
 }
 
 impl Block {
-    /// What ReadyForQuery says.
+    /// The status in ReadyForQuery.
     pub(super) fn status(self) -> TxnStatus {
         match self {
             Block::None | Block::Implicit => TxnStatus::Idle,
@@ -32,7 +32,7 @@ impl Block {
     }
 }
 
-/// Modes of a transaction. The isolation level is the one given, not the one asked for.
+/// Modes of a transaction. The isolation level is the one in force, not the one requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Modes {
     pub(super) isolation: Isolation,
@@ -48,7 +48,7 @@ impl Default for Modes {
     }
 }
 
-/// The level that is given where `asked` is asked for: never weaker.
+/// The level in force for a requested one: never weaker.
 fn given(asked: Isolation) -> Isolation {
     match asked {
         Isolation::ReadUncommitted | Isolation::ReadCommitted => Isolation::ReadCommitted,
@@ -56,7 +56,7 @@ fn given(asked: Isolation) -> Isolation {
     }
 }
 
-/// Whether a command is taken in a failed block.
+/// Whether a failed block accepts the command.
 pub(super) fn ends_block(command: &SessionCommand) -> bool {
     matches!(
         command,
@@ -65,7 +65,7 @@ pub(super) fn ends_block(command: &SessionCommand) -> bool {
 }
 
 impl Session {
-    /// Modes of a transaction that does not say otherwise.
+    /// Modes of a transaction that sets none.
     pub(super) fn default_modes(&self) -> Modes {
         let knobs = &self.settings.knobs;
         Modes {
@@ -74,7 +74,7 @@ impl Session {
         }
     }
 
-    /// The modes in force: of the block, else those that the next statement will have.
+    /// The modes of the open block, else those of the next statement.
     pub(super) fn present_modes(&self) -> Modes {
         if self.block == Block::None {
             self.default_modes()
@@ -101,7 +101,7 @@ impl Session {
                 self.modes = self.default_modes();
                 self.block_time = Some(cx.now);
             }
-            // What has run of this query string becomes part of the block.
+            // Statements of this query string that have run become part of the block.
             Block::Implicit => {}
         }
         if let Err(error) = self.set_modes(modes) {
@@ -187,14 +187,14 @@ impl Session {
         self.complete(Tag::Word("ROLLBACK"));
     }
 
-    /// A block is over; with `chain` the next one begins with the same modes.
+    /// A block has ended; with `chain` the next one begins with the same modes.
     pub(super) fn after_block(&mut self, chain: bool) {
         self.close_portals();
         self.block_time = None;
         self.block = if chain { Block::Explicit } else { Block::None };
     }
 
-    /// Ends the transaction, if there is one, and goes on with `ending`.
+    /// Ends the open transaction, if there is one, and goes on with `ending`.
     pub(super) fn end_txn(&mut self, cx: &mut SessionCx<'_>, ending: Ending) {
         self.ending = Some(ending);
         let Some(txn) = &mut self.txn else {
@@ -241,7 +241,7 @@ impl Session {
         self.fail(cx, error, wait);
     }
 
-    /// The transaction is over and committed: answers wait for `wait`.
+    /// The transaction has committed: answers wait for `wait`.
     pub(super) fn ended_well(&mut self, cx: &mut SessionCx<'_>, wait: Position) {
         self.flush_statics();
         self.steps.clear();
@@ -269,7 +269,7 @@ impl Session {
         }
     }
 
-    /// Rolls the transaction back, if there is one, without waiting for the coordinator.
+    /// Rolls back the open transaction without waiting for the coordinator.
     pub(super) fn roll_back(&mut self, cx: &mut SessionCx<'_>) {
         if let Some(txn) = self.txn.take()
             && !txn.gone

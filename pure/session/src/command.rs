@@ -1,4 +1,4 @@
-//! Statements that the session itself carries out: settings, SHOW, PREPARE and their like.
+//! Statements that the session itself runs: settings, SHOW, PREPARE and the like.
 
 use super::block::Modes;
 use super::run::Start;
@@ -69,7 +69,7 @@ impl Session {
         Some(fact.to_owned())
     }
 
-    /// The value of a setting as SHOW prints it; `None` if there is no such setting.
+    /// The value of a setting as SHOW prints it; `None`: there is no such setting.
     pub(super) fn setting(&self, name: &str) -> Option<String> {
         let lower = known::lookup(name)
             .map_or(name, |setting| setting.name)
@@ -93,7 +93,7 @@ impl Session {
         })
     }
 
-    /// Makes the facts that statements see fit settings and modes.
+    /// Updates the facts that statements see from settings and modes.
     pub(super) fn refresh_facts(&mut self) {
         if self.facts_modes == Some(self.modes) {
             return;
@@ -114,7 +114,7 @@ impl Session {
         if read_only {
             settings.push(text("transaction_read_only", "on"));
         }
-        // What the connection tells instead of the list.
+        // Values that come from the connection instead of the list.
         let known = [
             ("port", self.link.ends.is_some()),
             ("max_connections", self.link.connections_max > 0),
@@ -131,14 +131,14 @@ impl Session {
         self.facts_modes = Some(self.modes);
     }
 
-    /// The transaction has committed: what SET LOCAL did is over.
+    /// The transaction has committed: SET LOCAL ends.
     pub(super) fn keep_settings(&mut self) {
         if self.settings.commit() {
             self.settings_changed();
         }
     }
 
-    /// The transaction has rolled back: what SET did is undone.
+    /// The transaction has rolled back: SET is undone.
     pub(super) fn restore_settings(&mut self) {
         if self.settings.roll_back() {
             self.settings_changed();
@@ -179,16 +179,16 @@ impl Session {
         Ok("SET")
     }
 
-    /// What a statement has set by `set_config`, which has checked it.
+    /// Takes settings that a statement changed by `set_config`, which has checked them.
     pub(super) fn take_settings(&mut self, changes: Vec<SettingChange>) {
         let in_txn = self.block != Block::None;
         for SettingChange { name, value, local } in changes {
             match &*name {
-                // It has them already.
+                // These have changed already.
                 "transaction_isolation" => {}
                 "transaction_read_only" if in_txn => self.modes.read_only = value == "on",
                 "transaction_read_only" => {}
-                // The user's own settings stay, without a value.
+                // A setting of the user's own stays, without a value.
                 _ if local && !in_txn && self.settings.get(&name).is_some() => {}
                 _ => {
                     let kept = if local && !in_txn { "" } else { &*value };
@@ -200,7 +200,7 @@ impl Session {
         self.settings_changed();
     }
 
-    /// `SET transaction_isolation = ...` is SET TRANSACTION in other words.
+    /// `SET transaction_isolation = ...` means SET TRANSACTION.
     fn set_mode(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let defaults = self.default_modes();
         let mut modes = TxnModes::default();

@@ -11,15 +11,15 @@ pub struct ConnId(pub u32);
 /// What the host knows of a client's connection.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Link {
-    /// Its addresses; `None` if it has none.
+    /// Addresses of the connection; `None`: it has none.
     pub ends: Option<Ends>,
-    /// Connections that the node takes; 0: no limit.
+    /// Number of connections that the node accepts; 0: no limit.
     pub connections_max: u32,
-    /// The node has as many connections as it takes without this one: it is refused (53300).
+    /// Whether the node has that many connections without this one: it is refused (53300).
     pub is_refused: bool,
 }
 
-/// Connections that a node takes if its host says nothing else: what the setting shows.
+/// Number of connections that a node accepts unless its host says otherwise; shown by the setting.
 pub fn connections_default() -> u32 {
     let setting = pg_catalog::settings::lookup("max_connections");
     let default = setting.and_then(|setting| setting.default.parse().ok());
@@ -35,7 +35,7 @@ pub fn pid_of(shard: ShardId, conn: ConnId) -> i32 {
     (i32::from(shard.0 as i16) << CONN_BITS) | (conn.0 & ((1 << CONN_BITS) - 1)) as i32
 }
 
-/// The shard of the session with this backend number, if it is one.
+/// The shard of a backend number; `None`: it is no backend number.
 pub fn pid_shard(pid: i32) -> Option<ShardId> {
     (pid > 0).then_some(ShardId((pid >> CONN_BITS) as u16))
 }

@@ -6,14 +6,14 @@ use base::{Position, SqlError, SqlState};
 use plan::Plan;
 use wire::{ClientMessage, Format, Reply, Severity};
 
-/// Where a statement stands as a COPY.
+/// State of a statement as a COPY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CopyState {
     /// No COPY, or not started.
     None,
     /// The client sends data.
     In,
-    /// The client sends data that is ignored: the statement has its end.
+    /// The client sends data that is ignored, because the statement has ended.
     InOver,
     /// The client gets data.
     Out,
@@ -24,7 +24,7 @@ pub(super) fn is_copy_from(plan: &Plan) -> bool {
     plan.copy_shape().is_some_and(|shape| shape.from_client)
 }
 
-/// What the client is told at the start of a COPY: number of columns and form.
+/// Number of columns and form of the data, for the message at the start of a COPY.
 fn announced(plan: &Plan) -> (u16, Format) {
     let shape = plan
         .copy_shape()
@@ -40,7 +40,7 @@ fn announced(plan: &Plan) -> (u16, Format) {
 }
 
 impl Session {
-    /// Whether messages of the client are data of the running COPY FROM.
+    /// Whether the client's messages are data of the running COPY FROM.
     pub(super) fn copying_in(&self) -> bool {
         matches!(self.activity, Activity::Running)
             && self
@@ -49,7 +49,7 @@ impl Session {
                 .is_some_and(|step| step.copy == CopyState::In)
     }
 
-    /// The coordinator wants data: the client is told at once, so nothing runs again after this.
+    /// The coordinator wants data. The client is told at once, so nothing runs again after this.
     pub(super) fn on_copy_in_ready(&mut self, cx: &mut SessionCx<'_>, number: StatementNo) {
         if !self.is_running(number) {
             return;
@@ -59,7 +59,7 @@ impl Session {
         let (columns, format) = announced(&step.plan);
         self.say_of_step(Reply::CopyIn(columns, format), Position(0));
         self.release(cx);
-        // What a pipelining client has sent behind its Execute is looked at as it would be now.
+        // Handles what a pipelining client has sent behind its Execute as if it came now.
         while self.copying_in()
             && let Some(message) = self.inbox.pop()
         {
@@ -153,7 +153,7 @@ impl Session {
         }
     }
 
-    /// A COPY TO has ended well; one of an empty table has not begun before.
+    /// A COPY TO has succeeded; one of an empty table has not announced itself before.
     pub(super) fn end_copy_out(&mut self) {
         let plan = &self.steps[self.at].plan;
         if plan.copy_shape().is_some_and(|shape| !shape.from_client) {

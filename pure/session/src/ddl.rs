@@ -1,4 +1,4 @@
-//! Schema changes as their session sees them: asked for, waited for, not wanted any more.
+//! Schema changes as their session sees them: requested, awaited, cancelled.
 
 use super::{Activity, Session, SessionCx};
 use crate::message::{DdlCall, DdlStop};
@@ -6,20 +6,20 @@ use base::{Position, SqlError, SqlState, Time};
 use plan::DdlPlan;
 use wire::{Reply, Severity, Tag};
 
-/// A schema change that this session waits for. Its answer is what was done, whatever the client
-/// has said meanwhile: a change that was stopped fails, one that was decided before does not.
+/// A schema change that this session waits for. The answer is what was done, even after a cancel: a
+/// change that was stopped fails, one that was decided before does not.
 #[derive(Clone, Copy)]
 pub(super) struct DdlWait {
     /// Its command tag.
     tag: &'static str,
-    /// `statement_timeout`.
+    /// When `statement_timeout` ends the wait.
     until: Option<Time>,
-    /// `lock_timeout`: until here it may wait for changes of others.
+    /// When `lock_timeout` ends the wait for changes of others.
     queued_until: Option<Time>,
 }
 
 impl DdlWait {
-    /// When [`Session::on_tick`] has something to do for it.
+    /// When [`Session::on_tick`] is to be called for the change.
     pub(super) fn deadline(self) -> Option<Time> {
         self.until.into_iter().chain(self.queued_until).min()
     }
@@ -56,7 +56,7 @@ impl Session {
         }
     }
 
-    /// The schema change is over: texts of notices, or why it did not happen.
+    /// The schema change has ended: texts of notices, or an error.
     pub fn on_ddl(&mut self, cx: &mut SessionCx<'_>, result: Result<Vec<String>, SqlError>) {
         let Activity::Ddl(wait) = self.activity else {
             return;

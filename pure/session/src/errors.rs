@@ -1,4 +1,4 @@
-//! The errors that the session itself raises, and what the protocol's reasons become.
+//! Errors of the session itself, and errors for the protocol's reasons.
 
 use base::is_planted;
 use base::{Datum, IndexId, Key, NodeId, Planted, ShardId, SqlError, SqlState, TxnId, Type};
@@ -6,7 +6,7 @@ use catalog::{Database, Index, Table};
 use std::fmt::Write;
 use txn::{AbortReason, DoubtfulWait, Tie};
 
-/// 57014 on request of the client.
+/// 57014: the client has cancelled.
 pub(super) fn canceled() -> SqlError {
     SqlError::new(
         SqlState::QUERY_CANCELED,
@@ -14,7 +14,7 @@ pub(super) fn canceled() -> SqlError {
     )
 }
 
-/// 57014 by the clock.
+/// 55P03: `lock_timeout` has passed.
 pub(super) fn lock_timeout() -> SqlError {
     let message = "canceling statement due to lock timeout";
     SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
@@ -27,7 +27,7 @@ pub(super) fn statement_timeout() -> SqlError {
     )
 }
 
-/// 57P01 for sessions that end because the node does.
+/// 57P01: the session ends because the node does.
 pub(super) fn shutdown() -> SqlError {
     let message = "terminating connection due to administrator command";
     SqlError::new(SqlState::ADMIN_SHUTDOWN, message)
@@ -128,7 +128,7 @@ pub fn memory_full(node: NodeId) -> SqlError {
     .hint("Delete rows there or raise its limit (SHOW MEMORY); reads and deletes still work.")
 }
 
-/// What a client is told of a transaction that the protocol has rolled back.
+/// The error for a transaction that the protocol has rolled back.
 pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
     const RETRY: &str = "Run the whole transaction again.";
     let conflict = |message: &str| SqlError::new(SqlState::SERIALIZATION, message).hint(RETRY);
@@ -194,13 +194,13 @@ pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
     }
 }
 
-/// Names the rule of docs/rules at the end of the detail.
+/// Adds the rule of docs/rules to the end of the detail.
 fn cite(error: SqlError, rule: &str) -> SqlError {
     let cited = format!("{} (Rule {rule}.)", error.fields().detail);
     error.detail(cited)
 }
 
-/// What has happened to a node that is taken for dead.
+/// State of a node that counts as away.
 const AWAY: &str = "cannot be reached";
 
 /// A message that names a node.
@@ -225,7 +225,7 @@ fn gave_way(place: &str, writer: TxnId) -> String {
     )
 }
 
-/// What a node that cannot be reached has to do with a row.
+/// What a node that cannot be reached is to a row.
 fn tied(place: &str, at: ShardId, tie: &Tie) -> String {
     let node = at.node().0;
     match tie {
@@ -242,7 +242,7 @@ fn tied(place: &str, at: ShardId, tie: &Tie) -> String {
     }
 }
 
-/// 55P03: a row was waited for whose transaction only another node can end.
+/// 55P03: the transaction waited for a row whose outcome only another node knows.
 fn in_doubt((table, place): (String, String), wait: &DoubtfulWait) -> SqlError {
     let (holder, node, seconds) = (wait.holder, wait.node.0, wait.age_us as f64 / 1e6);
     let message = "canceling statement because it waits for a transaction in doubt";
@@ -278,7 +278,7 @@ fn table_of(id: IndexId, database: Option<&Database>) -> Option<(&Table, &Index)
     })
 }
 
-/// Column names and values of a key; `None` if it is not a whole key (a range, a shard).
+/// Column names and values of a key; `None`: it is no whole key (a range, a shard).
 pub fn key_text(key: &Key, table: &Table, index: &Index) -> Option<(String, String)> {
     let mut bytes = key.bytes.as_slice();
     let (mut columns, mut values) = (String::new(), Vec::new());
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
     use base::Slot;
 
-    /// Users know nodes and keys, and no shards.
+    /// Users know nodes and keys, but no shards.
     #[test]
     fn a_row_that_cannot_be_had_names_its_node() {
         let at = ShardId::new(NodeId(2), 1);

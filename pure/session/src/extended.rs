@@ -22,8 +22,8 @@ pub(super) struct Bind {
 }
 
 impl Session {
-    /// Whether the message can only be handled with a look at the next one: outside of a block,
-    /// Execute commits by itself if Sync follows.
+    /// Whether the next message decides how this one is handled: outside of a block, Execute
+    /// commits by itself if Sync follows.
     pub(super) fn waits_for_next(&self, message: &ClientMessage) -> bool {
         let ClientMessage::Execute { portal, .. } = message else {
             return false;
@@ -31,7 +31,7 @@ impl Session {
         if matches!(self.block, Block::Explicit | Block::Failed) {
             return false;
         }
-        // COPY FROM asks its client for data before that says anything else.
+        // COPY FROM asks its client for data before any other message.
         let plan = self
             .portal(portal)
             .and_then(|portal| portal.prepared.plan.as_ref());
@@ -47,7 +47,7 @@ impl Session {
     ) {
         self.has_long |= text.len() >= LONG_BYTES;
         if name.is_empty() {
-            // Gone even if the new one cannot be parsed.
+            // Dropped even if the new one cannot be parsed.
             self.unnamed = None;
         }
         match self.parsed(cx, text, types) {
@@ -126,7 +126,7 @@ impl Session {
         })
     }
 
-    /// Whether the plan is of the present catalog, zone and numbers of rows.
+    /// Whether the plan is of the present catalog, zone and row counts.
     pub(super) fn is_usable(&self, cx: &SessionCx<'_>, prepared: &Prepared) -> bool {
         prepared.is_fresh(cx.catalog.version, self.settings.zone_name())
             && prepared.is_counted(cx.statistics)
@@ -240,7 +240,7 @@ impl Session {
         self.describe_columns(&prepared, formats);
     }
 
-    /// Columns are not described in a failed block: their tables might be gone with it.
+    /// Columns are not described in a failed block: their tables may be gone with it.
     fn may_not_describe(&self, prepared: &Prepared) -> bool {
         self.block == Block::Failed && self.columns_of(prepared).is_some()
     }
@@ -285,7 +285,7 @@ impl Session {
                     .prepared
                     .is_fresh(cx.catalog.version, self.settings.zone_name()) =>
             {
-                // Bound before a schema change in the same pipeline or block.
+                // The portal was bound before a schema change in the same pipeline or block.
                 match self.refreshed(cx, &start.prepared) {
                     Ok(prepared) => start.prepared = prepared,
                     Err(error) => return self.fail(cx, error, Position(0)),
@@ -308,7 +308,7 @@ impl Session {
         }
     }
 
-    /// Rows that the session itself has made, as many as an Execute asks for.
+    /// Gives rows of a command of the session itself, as many as an Execute asks for.
     pub(super) fn give_rows(&mut self, start: &Start, mut rows: RowBatch, tag: Tag) {
         let plan = start.prepared.plan.as_ref();
         let columns = plan
@@ -374,7 +374,7 @@ impl Session {
     }
 }
 
-/// The types that a client declares by their OIDs.
+/// The types that a client declares by OID.
 ///
 /// # Errors
 /// 42704 for one that does not exist.
@@ -384,7 +384,7 @@ pub(super) fn declared_types(oids: &[u32]) -> Result<Vec<Type>, SqlError> {
 
 fn declared(oid: u32) -> Result<Type, SqlError> {
     match oid {
-        // 705 is `unknown`: drivers pass it for strings whose type the server shall find out.
+        // 705 is `unknown`: drivers pass it for strings whose type the server infers.
         0 | 705 => Ok(Type::Unknown),
         _ => Type::from_oid(oid).ok_or_else(|| {
             let message = format!("type with OID {oid} does not exist");

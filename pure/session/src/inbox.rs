@@ -1,9 +1,9 @@
-//! Messages of a client that wait to be looked at, with what they weigh.
+//! Messages of a client that were not handled yet, and their memory.
 
 use std::collections::VecDeque;
 use wire::ClientMessage;
 
-/// Counted for each message beside its text and data.
+/// Bytes counted for each message besides its text and data.
 const MESSAGE_BYTES: usize = size_of::<ClientMessage>();
 
 /// A queue of messages.
@@ -46,7 +46,7 @@ impl Inbox {
         *self = Inbox::default();
     }
 
-    /// Gives back what a large pipeline has grown, unless more than `kept` messages are there.
+    /// Shrinks the queue that a large pipeline has grown, unless it has more than `kept` messages.
     pub(super) fn shrink(&mut self, kept: usize) {
         if self.messages.capacity() > kept && self.messages.len() < kept {
             self.messages.shrink_to(kept);
@@ -54,7 +54,7 @@ impl Inbox {
     }
 }
 
-/// About how much memory a message takes.
+/// Bytes of memory of a message, about.
 fn weight(message: &ClientMessage) -> usize {
     let content = match message {
         ClientMessage::Query(text)

@@ -6,19 +6,18 @@
 //!                                  -> schema changes -> on_ddl
 //! ```
 //!
-//! Replies of a query string or pipeline are held until it is over. A transaction none of whose
-//! results has been released is run again by the session itself when the protocol rolls it back
-//! (`retry`).
+//! Replies of a query string or pipeline are held until its end. If the protocol rolls a
+//! transaction back and none of its results were released, the session runs it again (`retry`).
 //!
 //! Invariants:
 //! * Replies leave in the order in which PostgreSQL would send them; each names the journal
 //!   position that it waits for.
 //! * At most one statement runs at a time; suspended portals wait at the coordinator for credit.
-//! * `steps[at]` is the running statement; the steps before it are those of the same transaction
-//!   that would be run again with it. They are forgotten once a result has been released.
+//! * `steps[at]` is the running statement. Earlier steps are of the same transaction and run again
+//! with it; they are dropped once a result was released.
 //! * Messages of an older attempt never match the handle of the current one and are dropped.
 //!
-//! It is not a parser or planner (`sql`), not a coordinator (`node`), and knows no bytes
+//! The session is no parser or planner (`sql`) and no coordinator (`node`), and knows no bytes
 //! (`wire`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -77,15 +76,15 @@ use std::sync::Arc;
 use txn::Counters;
 use wire::{ClientMessage, Reply, Severity};
 
-/// Batches of rows that may be between the executor and the client's socket.
+/// Number of batches of rows between the executor and the client's socket.
 pub const CREDIT_BATCHES: u32 = 4;
 
-/// A query string or pipeline with more replies than this gets them before its end; what has run
-/// up to there is then not run again by the session.
+/// Number of replies above which a query string or pipeline gets them before its end; the session
+/// then does not run the statements so far again.
 const HELD_REPLIES_MAX: usize = 4096;
 
-/// Longest wait, in microseconds, for the message behind an Execute that ends what a client has
-/// sent. One that is behind it on the wire comes earlier.
+/// Longest wait, in microseconds, for a message behind an Execute that is the last received. A
+/// message that is on the wire already comes earlier.
 const LOOKAHEAD_US: u64 = 500;
 
 /// What a session may touch during one call.
@@ -96,19 +95,19 @@ pub struct SessionCx<'a> {
     pub here: ShardId,
     /// The catalog that this shard uses.
     pub catalog: &'a Arc<Catalog>,
-    /// False once the shard drains: sessions end when their transaction is over.
+    /// False when the shard drains: sessions end with their transactions.
     pub accepting: bool,
-    /// To clients, in order per connection, each with the position that it waits for.
+    /// Messages to clients, in order for each connection, with the positions that they wait for.
     pub replies: &'a mut Vec<(ConnId, Reply, Position)>,
-    /// To coordinators on this node.
+    /// Messages to coordinators on this node.
     pub to_txn: &'a mut VecDeque<(ShardId, TxnHandle, ToTxn)>,
-    /// Schema changes with their database; answered by [`Session::on_ddl`].
+    /// Schema changes with their databases; answered by [`Session::on_ddl`].
     pub ddl: &'a mut VecDeque<DdlCall>,
     /// Plans shared by the sessions of this shard.
     pub plans: &'a mut PlanCache,
-    /// How many rows tables have, as far as the shard knows.
+    /// Row counts of tables, as far as the shard knows them.
     pub statistics: &'a mut Statistics,
-    /// Nodes that the shard is not connected with.
+    /// Nodes to which the shard has no connection.
     pub away: &'a Away,
     /// Tables whose schema is about to change.
     pub quiesced: &'a [Quiesce],
@@ -116,7 +115,7 @@ pub struct SessionCx<'a> {
     pub counters: &'a mut Counters,
     /// Long statements to be parsed or planned; answered by [`Session::on_prepared`].
     pub preparations: &'a mut Vec<Preparation>,
-    /// What is left of long statements.
+    /// Parts of long statements to be freed.
     pub leftovers: &'a Leftovers,
     /// Stops panics of parsing and planning.
     pub barrier: Barrier,
@@ -124,25 +123,25 @@ pub struct SessionCx<'a> {
     pub claim_memory: &'a mut dyn FnMut(u64) -> bool,
 }
 
-/// What the session waits for.
+/// What a session waits for.
 enum Activity {
     /// The next message of the client.
     Idle,
     /// `steps[at]` runs at the coordinator.
     Running,
-    /// The coordinator commits; `ending` says what follows.
+    /// The coordinator commits; then comes `ending`.
     Ending,
-    /// The transaction runs again at this time.
+    /// The pause before the transaction runs again ends at this time.
     Backoff(Time),
     /// A long statement is parsed or planned.
     Preparing(Awaited),
     /// A schema change is under way.
     Ddl(DdlWait),
-    /// A statement waits because a table is about to be changed.
+    /// A statement waits because a table is about to change.
     Quiesced(Box<Quiesced>),
 }
 
-/// Where the connection is in its life.
+/// Stage of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Life {
     Starting,
@@ -161,42 +160,42 @@ pub struct Session {
     database: Box<str>,
     settings: Settings,
     facts: Arc<SessionFacts>,
-    /// Modes that `facts` tell of; `None` once a setting has changed.
+    /// Modes of which `facts` tell; `None`: a setting has changed since.
     facts_modes: Option<Modes>,
     prepared: BTreeMap<String, Rc<Prepared>>,
     unnamed: Option<Rc<Prepared>>,
     portals: BTreeMap<String, Portal>,
     unnamed_portal: Option<Portal>,
-    /// Messages that came while something ran, or that wait for the one behind them.
+    /// Messages that came while a statement ran, or that wait for the next one.
     inbox: Inbox,
     /// The query string under way; `None` in the extended protocol.
     query: Option<QueryString>,
-    /// Until when the message in the inbox waits for the one behind it.
+    /// When the wait of the message in the inbox for the next one ends.
     lookahead_until: Option<Time>,
-    /// After an error in the extended protocol: everything is ignored until Sync.
+    /// After an error in the extended protocol: messages are ignored until Sync.
     skipping: bool,
-    /// What is held leaves at the end of the step: a notice is among it.
+    /// Held replies leave at the end of the step, because a notice is among them.
     urgent: bool,
     /// Replies not yet released.
     held: Vec<(Reply, Position)>,
-    /// Row batches among them.
+    /// Number of row batches among them.
     held_batches: u32,
-    /// Row batches released since the client's buffer was last empty.
+    /// Number of row batches released since the client's buffer was last empty.
     in_flight: u32,
     block: Block,
     modes: Modes,
     /// Start of the transaction block (`now()`), if one is open.
     block_time: Option<Time>,
     txn: Option<OpenTxn>,
-    /// Transactions so far, attempts too.
+    /// Number of transactions so far, with attempts.
     txn_count: u64,
-    /// Tables that the present block has written to.
+    /// Tables to which the present block has written.
     written: Vec<TableId>,
-    /// What was parsed and planned for what comes next.
+    /// Work done ahead for the next message or statement.
     ahead: Option<Box<Ahead>>,
-    /// It has been asked for long statements.
+    /// Whether the session has asked for work on long statements.
     has_long: bool,
-    /// Works given away so far.
+    /// Number of works given away so far.
     prepared_count: u64,
     steps: Vec<Step>,
     at: usize,
@@ -204,27 +203,27 @@ pub struct Session {
     /// What follows the end of the transaction.
     ending: Option<Ending>,
     retry: Option<Retry>,
-    /// Priority of a transaction that failed with 40001, for the client's own retry: until when.
+    /// Priority of a transaction that failed with 40001, for the client's own retry, and its end.
     carried: Option<(Time, Ts, u32)>,
     /// Largest commit timestamp seen.
     seen: Ts,
-    /// What runs or ran last, for SHOW SESSIONS.
+    /// The statement that runs or ran last, for SHOW SESSIONS.
     statement: Option<Rc<Prepared>>,
-    /// When that began.
+    /// When that statement began.
     statement_since: Time,
-    /// When the transaction began that is open or was last.
+    /// When the open or last transaction began.
     txn_since: Time,
-    /// Since when the session is in its present state.
+    /// When the session came into its present state.
     since: Time,
     connected: Time,
-    /// It ends when its commit is over.
+    /// The session ends when its commit has ended.
     terminated: bool,
-    /// The client has been told that the session is ready, and has not said anything since.
+    /// The client was told that the session is ready, and has sent nothing since.
     is_ready: bool,
 }
 
 impl Session {
-    /// A session whose client has not said anything yet.
+    /// A session whose client has sent nothing yet.
     pub fn new(conn: ConnId, secret: i32, link: Link) -> Session {
         Session {
             link: Box::new(link),
@@ -289,7 +288,7 @@ impl Session {
         self.pump(cx);
     }
 
-    /// What was released has left the host's buffer: the running statement may send more.
+    /// The released replies have left the host's buffer: the running statement may send more.
     pub fn on_drained(&mut self, cx: &mut SessionCx<'_>) {
         self.in_flight = 0;
         if !matches!(self.activity, Activity::Running) {
@@ -306,19 +305,19 @@ impl Session {
         }
     }
 
-    /// A cancel request; ignored if its secret is not this session's or nothing runs.
+    /// A cancel request; ignored if the secret is another one or no statement runs.
     pub fn on_cancel(&mut self, cx: &mut SessionCx<'_>, secret: i32) {
         if secret == self.secret {
             self.cancel(cx);
         }
     }
 
-    /// Its number in `pg_stat_activity`; 0 before the startup message.
+    /// Backend number, as in `pg_stat_activity`; 0 before the startup message.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Another session cancels what runs here; nothing if nothing runs.
+    /// Another session cancels the running statement, if there is one.
     pub fn cancel(&mut self, cx: &mut SessionCx<'_>) {
         match self.activity {
             Activity::Running => self.tell(cx, ToTxn::Cancel(errors::canceled())),
@@ -338,7 +337,7 @@ impl Session {
         self.pump(cx);
     }
 
-    /// Another session ends this one: at once, or when its commit has an outcome.
+    /// Another session ends this one: at once, or after the outcome of a commit.
     pub fn terminate_from_outside(&mut self, cx: &mut SessionCx<'_>) {
         if matches!(self.activity, Activity::Ending) {
             self.terminated = true;
@@ -347,7 +346,7 @@ impl Session {
         }
     }
 
-    /// The client is gone: its transaction is rolled back, unless it is being committed.
+    /// The client has gone: its transaction is rolled back, unless it commits.
     pub fn on_disconnect(&mut self, cx: &mut SessionCx<'_>) {
         if !matches!(self.activity, Activity::Ending) {
             self.roll_back(cx);
@@ -356,7 +355,7 @@ impl Session {
         self.close();
     }
 
-    /// Nothing is taken or said any more.
+    /// Ends the session: no more messages are handled or sent.
     fn close(&mut self) {
         self.inbox.clear();
         self.lookahead_until = None;
@@ -382,7 +381,7 @@ impl Session {
         self.pump(cx);
     }
 
-    /// When [`Session::on_tick`] wants to be called; never for a session that is over.
+    /// When [`Session::on_tick`] is to be called; never for a session that has ended.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.life == Life::Closed {
@@ -398,20 +397,20 @@ impl Session {
         }
     }
 
-    /// When [`Session::on_tick`] wants to be called because nothing has followed an Execute. Apart
-    /// from [`Session::deadline`]: it is set and unset by nearly every statement.
+    /// When [`Session::on_tick`] is to be called because no message has followed an Execute. Apart
+    /// from [`Session::deadline`], because nearly every statement sets and unsets it.
     #[inline]
     pub fn lookahead_until(&self) -> Option<Time> {
         self.lookahead_until
     }
 
-    /// Whether the session is over and may be dropped once its replies have left.
+    /// Whether the session has ended and may be dropped when its replies have left.
     pub fn is_closed(&self) -> bool {
         self.life == Life::Closed
     }
 
-    /// Bytes of the client's messages and COPY data that the session has not read: a host does not
-    /// read more from a client with many. 0 while what to do depends on the next message.
+    /// Bytes of the client's messages and COPY data that were not handled. A host stops reading
+    /// from a client with many. 0 while the next message decides how one is handled.
     pub fn backlog_bytes(&self) -> usize {
         let copying = matches!(self.activity, Activity::Running);
         let step = self.steps.get(self.at).filter(|_| copying);
@@ -423,7 +422,7 @@ impl Session {
         waiting + step.map_or(0, |step| step.copy_bytes)
     }
 
-    /// Whether it may have left something of a long statement ([`SessionCx::leftovers`]).
+    /// Whether the session may have left parts of a long statement ([`SessionCx::leftovers`]).
     #[inline]
     pub fn has_long(&self) -> bool {
         self.has_long
@@ -441,7 +440,7 @@ impl Session {
         (timeout_us > 0 && self.is_ready).then(|| self.since.after(timeout_us))
     }
 
-    /// Whether nothing of the client would be lost by ending the session now.
+    /// Whether the client loses nothing if the session ends now.
     fn may_end(&self) -> bool {
         self.life == Life::Open
             && self.block == Block::None
@@ -450,7 +449,7 @@ impl Session {
             && !self.skipping
     }
 
-    /// Goes on with whatever can go on.
+    /// Runs what can go on.
     fn pump(&mut self, cx: &mut SessionCx<'_>) {
         if self.urgent {
             self.release(cx);
@@ -489,8 +488,8 @@ impl Session {
         }
     }
 
-    /// The next message, unless what to do with it depends on the one behind it, for which the
-    /// session waits a moment.
+    /// Takes the next message, unless the one behind it decides how to handle it: then the session
+    /// waits a moment.
     fn next_message(&mut self, now: Time) -> Option<ClientMessage> {
         let front = self.inbox.front()?;
         if self.inbox.len() == 1 && !self.skipping && self.waits_for_next(front) {
@@ -540,7 +539,7 @@ impl Session {
             ClientMessage::ClosePortal(name) => self.on_close_portal(cx, &name),
             ClientMessage::Sync => self.on_sync(cx),
             ClientMessage::Flush => self.release(cx),
-            // What is left of a COPY that has failed.
+            // Rest of a COPY that has failed.
             ClientMessage::CopyData(_) | ClientMessage::CopyDone | ClientMessage::CopyFail(_) => {}
             ClientMessage::Terminate => self.terminate(cx),
             ClientMessage::BadQuery(error) => {
@@ -555,7 +554,7 @@ impl Session {
         }
     }
 
-    /// The client has said goodbye.
+    /// The client has ended the session.
     fn terminate(&mut self, cx: &mut SessionCx<'_>) {
         self.roll_back(cx);
         self.release(cx);
@@ -575,7 +574,7 @@ impl Session {
         }
     }
 
-    /// Gives the held replies to the host; what has run up to here is not run again.
+    /// Gives the held replies to the host; statements so far do not run again.
     fn release(&mut self, cx: &mut SessionCx<'_>) {
         let conn = self.conn;
         let waits = self.settings.knobs.synchronous_commit;
@@ -616,7 +615,7 @@ impl Session {
         }
     }
 
-    /// What a large pipeline has grown shrinks again: an idle session stays small.
+    /// Shrinks what a large pipeline has grown, so that an idle session stays small.
     fn give_back_memory(&mut self) {
         const KEPT: usize = 32;
         if self.held.capacity() > KEPT {
@@ -644,8 +643,8 @@ impl Session {
         }
         self.activity = Activity::Idle;
         let synced = matches!(self.ending.take(), Some(Ending::Sync));
-        // What was taken back from before the failed statement has happened all the same: a client
-        // that does not hear of its Parse would name the statement again.
+        // Says replies taken back from before the failed statement: what they tell has happened all
+        // the same. A client that is not told of its Parse would use the name again.
         if let Some(before) = self.steps.get(self.at).map(|step| step.before) {
             self.say_statics(before);
         }
@@ -656,7 +655,7 @@ impl Session {
         if self.query.is_some() || synced {
             self.end_batch(cx, Position(0));
         } else {
-            // As in PostgreSQL an error leaves at once, with all that is held before it.
+            // As in PostgreSQL, an error leaves at once, with all held replies before it.
             self.skipping = true;
             self.release(cx);
         }
@@ -672,14 +671,14 @@ impl Session {
         self.close();
     }
 
-    /// The database of the session as the present catalog has it.
+    /// The database of the session in the present catalog.
     fn database<'c>(&self, cx: &'c SessionCx<'_>) -> Result<&'c Arc<Database>, SqlError> {
         let found = cx.catalog.databases.get(&*self.database);
         found.ok_or_else(|| errors::no_database(&self.database))
     }
 }
 
-/// Whether a message is looked at even after an error in the extended protocol.
+/// Whether a message is handled even after an error in the extended protocol.
 fn ends_skipping(message: &ClientMessage) -> bool {
     matches!(
         message,

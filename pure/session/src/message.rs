@@ -1,4 +1,4 @@
-//! What sessions, transactions and schema changes of one node say to one another.
+//! Messages between sessions, transactions and schema changes of one node.
 
 use crate::conn::ConnId;
 use crate::errors;
@@ -19,11 +19,11 @@ pub struct TxnHandle {
     pub session: ShardId,
     /// The session's connection.
     pub conn: ConnId,
-    /// Counts transactions (attempts, too) of this connection, from 1.
+    /// Number of the transaction (each attempt is one) on this connection, from 1.
     pub number: u64,
 }
 
-/// Number of a statement inside its transaction, from 1, given by the session.
+/// Number of a statement in its transaction, from 1; drawn by the session.
 pub type StatementNo = u32;
 
 /// From a session to its transaction.
@@ -35,7 +35,7 @@ pub enum ToTxn {
     Credit(StatementNo, u32),
     /// Data for COPY FROM; `None`: end; an error: the client gave up.
     CopyData(StatementNo, Result<Option<Vec<u8>>, SqlError>),
-    /// The rest of the statement's rows is not wanted: end it as if complete.
+    /// The client does not want more rows of the statement: it ends as if complete.
     Close(StatementNo),
     /// Ends the running statement with this error (57014).
     Cancel(SqlError),
@@ -47,13 +47,13 @@ pub enum ToTxn {
 
 /// A statement to run.
 pub struct RunRequest {
-    /// Which statement of the transaction.
+    /// Number of the statement.
     pub statement: StatementNo,
-    /// Set on the first one.
+    /// Options of the transaction, with its first statement.
     pub begin: Option<BeginRequest>,
-    /// What to run.
+    /// Plan of the statement.
     pub plan: Arc<Plan>,
-    /// Its parameters.
+    /// Parameters of the statement.
     pub params: Params,
     /// Commit when it succeeds, roll back when it fails (a statement outside a transaction block).
     pub autocommit: bool,
@@ -61,7 +61,7 @@ pub struct RunRequest {
     pub catalog: Arc<Catalog>,
     /// Database of the session.
     pub database: Arc<Database>,
-    /// Facts about the session.
+    /// Facts of the session.
     pub facts: Arc<SessionFacts>,
     /// Batches that may be sent before the first [`ToTxn::Credit`].
     pub credit: u32,
@@ -90,13 +90,13 @@ impl std::fmt::Debug for RunRequest {
 /// How a transaction starts.
 #[derive(Clone, Copy, Debug)]
 pub struct BeginRequest {
-    /// Level given to the client (never weaker than asked for).
+    /// Level in force (never weaker than requested).
     pub isolation: Isolation,
-    /// Writes are refused; with SERIALIZABLE it reads a snapshot.
+    /// Whether writes are refused; with SERIALIZABLE, the transaction then reads a snapshot.
     pub read_only: bool,
-    /// Timestamp of the first attempt; `None`: this is it.
+    /// Timestamp of the first attempt; `None`: this is the first.
     pub priority_ts: Option<Ts>,
-    /// Counts attempts, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     /// `now()` of the transaction.
     pub txn_time: Time,
@@ -104,14 +104,14 @@ pub struct BeginRequest {
     pub lock_timeout_us: u64,
     /// Longest wait for a transaction in doubt, microseconds; 0: no limit.
     pub in_doubt_timeout_us: u64,
-    /// The bytes of its messages are to be known: it begins with EXPLAIN ANALYZE.
+    /// Whether bytes of its messages are counted: it begins with EXPLAIN ANALYZE.
     pub measured: bool,
     /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above
     /// it, so that a session reads what it wrote whichever shard coordinates.
     pub seen: Ts,
 }
 
-/// What statements may ask about their session. Made anew when a setting changes.
+/// Facts of a session that statements may read. Made anew when a setting changes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SessionFacts {
     /// User name.
@@ -122,8 +122,7 @@ pub struct SessionFacts {
     pub ends: Option<expr::Ends>,
     /// Settings that differ from their defaults, lower-case names.
     pub settings: Vec<(String, String)>,
-    /// Defaults of those whose value is not their default: what the startup message said, or the
-    /// server.
+    /// Defaults of settings that have another value, from the startup message or the server.
     pub defaults: Vec<(String, String)>,
     /// Last values drawn from sequences in this session.
     pub currval: Vec<(base::IndexId, i64)>,
@@ -139,13 +138,13 @@ pub enum FromTxn {
     CopyOut(StatementNo, Vec<u8>, Position),
     /// COPY FROM wants data (sent once).
     CopyInReady(StatementNo),
-    /// This many more bytes of COPY FROM data have been taken (said once in a while).
+    /// Number of further bytes of COPY FROM data that were taken (told now and then).
     CopyTaken(StatementNo, usize),
     /// The statement is over.
     Done(StatementNo, Done),
     /// The transaction is over (answer to Commit and Rollback).
     Ended {
-        /// How.
+        /// Outcome of the transaction.
         outcome: Outcome,
         /// Answers built from it wait for this position unless `synchronous_commit = off`.
         wait: Position,
@@ -155,46 +154,46 @@ pub enum FromTxn {
 /// End of a statement.
 #[derive(Debug)]
 pub struct Done {
-    /// Its tag, or why it failed. After `OpError::Aborted` the transaction is gone; after
-    /// `OpError::Sql` it is gone if it was autocommit, else it waits for Rollback.
+    /// Tag of the statement, or its error. After `OpError::Aborted` the transaction has ended.
+    /// After `OpError::Sql` it has ended if it was autocommit; else it waits for Rollback.
     pub result: Result<Tag, OpError>,
-    /// How the transaction ended, if it was autocommit and reached its end.
+    /// Outcome of the transaction, if it was autocommit and has ended.
     pub outcome: Option<Outcome>,
     /// Answers built from it wait for this position (what it read, and its commit) unless
     /// `synchronous_commit = off`.
     pub wait: Position,
     /// Priority timestamp, for a retry.
     pub priority_ts: Ts,
-    /// Sequence values drawn.
+    /// Sequence values that were drawn.
     pub currval: Vec<(base::IndexId, i64)>,
-    /// What `set_config` has set, in order; only if it succeeded.
+    /// Settings changed by `set_config`, in order; only if the statement succeeded.
     pub settings: Vec<SettingChange>,
 }
 
 /// A setting that a statement has changed: its lower-case name and its checked value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SettingChange {
-    /// Name.
+    /// Lower-case name.
     pub name: String,
-    /// Value.
+    /// Checked value.
     pub value: String,
-    /// It ends with the transaction.
+    /// Whether the change ends with the transaction.
     pub local: bool,
 }
 
-/// Why a client does not want its schema change any more.
+/// Why a client cancels its schema change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum DdlStop {
-    /// It has asked for that.
+    /// The client has cancelled.
     Canceled,
     /// `statement_timeout` has passed.
     StatementTimeout,
-    /// `lock_timeout` has passed: it is stopped only if it still waits for others.
+    /// `lock_timeout` has passed: a change is stopped only if it still waits for others.
     LockTimeout,
 }
 
 impl DdlStop {
-    /// What the client is told if that stops it.
+    /// The error for the client if that stops its change.
     pub fn error(self) -> SqlError {
         match self {
             DdlStop::Canceled => errors::canceled(),
@@ -211,15 +210,15 @@ pub struct Quiesce {
     pub version: u64,
     /// The tables.
     pub tables: Vec<TableId>,
-    /// Nothing waits longer than this.
+    /// When waits end at the latest.
     pub until: Time,
 }
 
-/// What a session wants of the shard that orders schema changes.
+/// A message of a session to the shard that orders schema changes.
 #[derive(Debug)]
 pub enum DdlCall {
-    /// A change of the schema; the database that its names refer to.
+    /// A change of the schema, with the database of its names.
     Ask(ConnId, String, plan::DdlPlan),
-    /// The one that this session has asked for is not wanted any more.
+    /// A cancel of the change that this session has requested.
     Stop(ConnId, DdlStop),
 }

@@ -1,4 +1,4 @@
-//! Values on their way from and to the client whose text form the catalog knows.
+//! Values to and from the client whose text form needs the catalog.
 
 use super::{Session, SessionCx};
 use base::{Datum, OutColumn, RowBatch, SqlError, Type};
@@ -40,7 +40,7 @@ impl Session {
         self.with_catalog(cx, |catalog| output::read(catalog, ty, text))
     }
 
-    /// Rows as the client reads them.
+    /// Replaces numbers in rows by names, as the client reads them.
     pub(super) fn put_names(
         &self,
         cx: &SessionCx<'_>,
@@ -70,7 +70,7 @@ impl Session {
             output::put_names(catalog, columns, &as_text, batch);
             Ok(())
         });
-        // Without a database there are no names: the numbers stay, as for what was dropped.
+        // Without a database there are no names: numbers stay, as for dropped objects.
         named.unwrap_or_default();
     }
 }

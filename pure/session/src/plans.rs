@@ -1,8 +1,7 @@
 //! Parsed and planned statements, and the cache of them that the sessions of a shard share.
 //!
-//! The cache is bounded twice: by a number of statements, replaced by second chance, and by a
-//! doorkeeper: a text enters only when it is seen again, so that statements full of literals pass
-//! by.
+//! The cache has two bounds: a number of statements, replaced by second chance, and a doorkeeper: a
+//! text enters only when it is seen again, so that statements full of literals stay out.
 
 use crate::preparing::Leftovers;
 use crate::statistics::Statistics;
@@ -17,19 +16,19 @@ use wire::Format;
 
 /// One statement with its plan.
 pub(crate) struct Prepared {
-    /// Its text.
+    /// Text of the statement.
     pub(crate) text: Box<str>,
     /// `None`: the text is empty.
     pub(crate) statement: Option<Statement>,
     /// Parameter types that the client declared.
     pub(crate) declared: Box<[Type]>,
-    /// `None` if the text is empty.
+    /// `None`: the text is empty.
     pub(crate) plan: Option<Arc<Plan>>,
-    /// Which numbers of rows it was planned with ([`Statistics::version`]).
+    /// Row counts for which it was planned ([`Statistics::version`]).
     pub(crate) counted: u64,
-    /// Database that it was planned for.
+    /// Database for which it was planned.
     pub(crate) database: DatabaseId,
-    /// Where a long one leaves what it is made of.
+    /// Where a long statement leaves its parts to be freed.
     pub(crate) leftovers: Option<Leftovers>,
 }
 
@@ -49,13 +48,13 @@ impl Prepared {
             .is_none_or(|plan| plan.catalog_version == version && *plan.zone == *zone)
     }
 
-    /// Whether the numbers of rows that it was planned with are still right, if they matter.
+    /// Whether the row counts of the plan are still right, if they matter.
     pub(crate) fn is_counted(&self, statistics: &Statistics) -> bool {
         let by_rows = self.plan.as_ref().is_some_and(|plan| plan.by_rows);
         !by_rows || self.counted == statistics.version(self.database)
     }
 
-    /// The zone that it was planned for.
+    /// Time zone for which it was planned.
     fn zone(&self) -> &str {
         self.plan.as_ref().map_or("", |plan| &plan.zone)
     }
@@ -85,7 +84,7 @@ pub struct PlanCache {
     pub(crate) binary: Arc<[Format]>,
 }
 
-/// Statements that a shard remembers. Programs have hundreds; a plan takes some kilobytes.
+/// Number of statements that a shard keeps. Programs have hundreds; a plan takes some kilobytes.
 const ENTRIES_MAX: usize = 2048;
 
 impl Default for PlanCache {
@@ -112,22 +111,22 @@ impl PlanCache {
         }
     }
 
-    /// Statements planned so far by the sessions of the shard.
+    /// Number of statements planned so far by the sessions of the shard.
     pub fn planned(&self) -> u64 {
         self.planned
     }
 
-    /// One statement is being planned.
+    /// Counts a statement that is planned.
     pub(crate) fn count_planned(&mut self) {
         self.planned += 1;
     }
 
-    /// Number of statements inside.
+    /// Number of statements in the cache.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is inside.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -152,9 +151,9 @@ impl PlanCache {
         Some(found.clone())
     }
 
-    /// Takes note of a statement just planned; it is kept from its second time on.
+    /// Notes a statement that was just planned; the cache keeps it from its second time on.
     pub(crate) fn offer(&mut self, prepared: &Rc<Prepared>) {
-        // They are bulk loads, not statements of a program.
+        // Long texts are bulk loads, not statements of a program.
         if prepared.text.len() >= parse::LONG_BYTES {
             return;
         }

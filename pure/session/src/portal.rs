@@ -23,23 +23,23 @@ pub(super) struct Portal {
 pub(super) enum PortalState {
     /// Runs it.
     Ready,
-    /// Goes on at the coordinator.
+    /// Goes on with the statement at the coordinator.
     Suspended(Box<Cursor>),
     /// Gives more rows of a command of the session itself.
     Rest(Box<RowBatch>, Tag),
-    /// It has run to its end: a portal with rows has none left, and answers this tag.
+    /// The statement has ended: a portal with rows has none left, and answers this tag.
     Finished(Tag),
-    /// Nothing: it runs now, cannot run twice, or its transaction has failed.
+    /// Nothing: the statement runs now, cannot run twice, or its transaction has failed.
     Spent,
 }
 
-/// What a suspended statement has already given.
+/// Rows that a suspended statement has given already.
 pub(super) struct Cursor {
     /// Number of the statement at the coordinator.
     pub(super) number: StatementNo,
-    /// Rows in order with what they wait for.
+    /// Rows in order, with the positions that they wait for.
     pub(super) buffer: VecDeque<(RowBatch, Position)>,
-    /// Batches taken out since the coordinator was last given credit.
+    /// Number of batches taken since the coordinator last got credit.
     pub(super) consumed: u32,
     /// The statement has ended well.
     pub(super) done: Option<Box<Done>>,
@@ -55,7 +55,7 @@ impl Cursor {
         }
     }
 
-    /// The next rows, at most `rows_max` (not 0); `None` if there are none at present.
+    /// The next rows, at most `rows_max` (not 0); `None`: there are none at present.
     pub(super) fn take(&mut self, rows_max: u32) -> Option<(RowBatch, Position)> {
         let (front, wait) = self.buffer.front_mut()?;
         if front.rows <= rows_max {
@@ -125,7 +125,7 @@ impl Session {
         self.portals.clear();
     }
 
-    /// The block has failed: its portals are there until it ends, but do not run any more.
+    /// The block has failed: its portals stay until it ends, but do not run any more.
     pub(super) fn spend_portals(&mut self) {
         let portals = self
             .unnamed_portal
@@ -218,8 +218,8 @@ pub(super) fn check_counts(
     Ok(())
 }
 
-/// Reads the parameters of a Bind message, whose counts have been checked; `read` reads those
-/// in text form.
+/// Reads the parameters of a Bind message, whose counts were checked; `read` reads those in text
+/// form.
 ///
 /// # Errors
 /// 22021 for text that is not UTF-8, and what the value forms raise.
@@ -251,7 +251,7 @@ pub(super) fn decode_params(
     failed.map_or(Ok(params), Err)
 }
 
-/// Which parameter it is; values are not shown, because logs would keep them.
+/// Names the parameter in an error. Values are not shown, because logs would keep them.
 fn place(portal: &str, index: usize, format: Format) -> String {
     let portal = match portal {
         "" => "unnamed portal".to_owned(),

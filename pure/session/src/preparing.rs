@@ -22,16 +22,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
-/// What a plan is made of.
+/// Inputs of a plan.
 pub(crate) struct Planning {
     pub(crate) statement: Statement,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) database: Arc<Database>,
     /// Types of parameters that the client declared.
     pub(crate) declared: Box<[Type]>,
-    /// The session's time zone as plans know it.
+    /// Time zone of the session, as plans have it.
     pub(crate) zone: Box<str>,
-    /// Rows of the tables of the database, as far as they are known.
+    /// Row counts of the database's tables, as far as they are known.
     pub(crate) rows: BTreeMap<TableId, u64>,
 }
 
@@ -53,7 +53,7 @@ impl Planning {
     }
 }
 
-/// 53200: what a text becomes would take more memory than the node has.
+/// 53200: the parsed text would take more memory than the node has.
 pub(crate) fn no_room(here: ShardId) -> SqlError {
     errors::memory_used_up(here.node())
         .detail("There is no room to parse and plan a statement of this many words.")
@@ -76,18 +76,18 @@ pub(crate) fn plan(
 }
 
 pub(crate) enum Work {
-    /// How much memory a text takes once it is parsed and planned.
+    /// Weighs a text: bytes of memory that it takes once it is parsed and planned.
     Weigh(Arc<str>),
     Parse(Arc<str>),
     Plan(Box<Planning>),
-    /// No session waits for this.
+    /// Frees these; no session waits for that.
     Free(Vec<Leftover>),
 }
 
-/// Parts of a long statement that are not needed any more.
+/// A part of a long statement that is not needed any more.
 pub(crate) type Leftover = Box<dyn Any + Send>;
 
-/// What is left of the long statements of a shard, until the host frees it.
+/// Parts of the shard's long statements that the host has not freed yet.
 #[derive(Clone, Default)]
 pub struct Leftovers(Rc<RefCell<Vec<Leftover>>>);
 
@@ -96,7 +96,7 @@ impl Leftovers {
         self.0.borrow_mut().push(leftover);
     }
 
-    /// All of it, to be freed.
+    /// Takes all parts, to be freed.
     pub fn take(&self, barrier: Barrier) -> Option<Preparation> {
         let leftovers = self.0.take();
         (!leftovers.is_empty()).then_some(Preparation {
@@ -114,12 +114,12 @@ pub struct Preparation {
     pub(crate) conn: ConnId,
     pub(crate) number: u64,
     pub(crate) barrier: Barrier,
-    /// Gone as soon as the session does not wait any more.
+    /// Dropped when the session waits no more.
     pub(crate) wanted: Weak<()>,
     pub(crate) work: Work,
 }
 
-/// What planning gives.
+/// Result of planning.
 pub(crate) type PlanResult = Result<Arc<Plan>, SqlError>;
 
 pub(crate) enum Made {

@@ -1,6 +1,6 @@
-//! The first write of a block to a table whose schema is about to change waits until the change
-//! has been published, as behind PostgreSQL's lock. Blocks that have written to the table go on
-//! to their end meanwhile (`machine::quiesce`).
+//! A block's first write to a table whose schema is about to change waits until the change is
+//! published, as behind PostgreSQL's lock. Blocks that have written to the table go on to their end
+//! meanwhile (`machine::quiesce`).
 
 use super::block::Block;
 use super::run::Start;
@@ -12,21 +12,21 @@ use plan::Plan;
 /// A statement that waits.
 pub(super) struct Quiesced {
     start: Start,
-    /// `statement_timeout`.
+    /// When `statement_timeout` ends the wait.
     until: Option<Time>,
-    /// `lock_timeout`.
+    /// When `lock_timeout` ends the wait.
     locked_until: Option<Time>,
 }
 
 impl Quiesced {
-    /// When [`Session::on_tick`] has something to do for it.
+    /// When [`Session::on_tick`] is to be called for the wait.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.until.into_iter().chain(self.locked_until).min()
     }
 }
 
 impl Session {
-    /// Whether a block of this session has written to one of the tables and may go on. One that
+    /// Whether a block of this session has written to one of the tables and can go on. A block that
     /// waits for a schema change itself cannot.
     pub fn holds_open(&self, tables: &[TableId]) -> bool {
         self.txn.as_ref().is_some_and(|txn| !txn.gone)
@@ -34,8 +34,7 @@ impl Session {
             && self.written.iter().any(|table| tables.contains(table))
     }
 
-    /// Whether the statement must wait: it is the first of its block that writes to a table which
-    /// is quiesced.
+    /// Whether the statement must wait: it is its block's first write to a quiesced table.
     pub(super) fn must_wait(&self, cx: &SessionCx<'_>, plan: &Plan) -> bool {
         if self.block != Block::Explicit || cx.quiesced.is_empty() || !plan.writes {
             return false;
@@ -62,7 +61,7 @@ impl Session {
         self.activity = Activity::Quiesced(Box::new(wait));
     }
 
-    /// A table is no longer quiesced: what waits is planned again, if it must be, and starts.
+    /// A table is no longer quiesced: a waiting statement is planned again, if need be, and starts.
     pub fn on_quiesced_end(&mut self, cx: &mut SessionCx<'_>) {
         if !matches!(self.activity, Activity::Quiesced(_)) {
             return;
@@ -89,13 +88,13 @@ impl Session {
         self.pump(cx);
     }
 
-    /// The statement that waits fails.
+    /// The waiting statement fails.
     pub(super) fn fail_quiesced(&mut self, cx: &mut SessionCx<'_>, error: SqlError) {
         self.activity = Activity::Idle;
         self.fail(cx, error, Position(0));
     }
 
-    /// A time limit of the statement that waits has passed.
+    /// A time limit of the waiting statement has passed.
     pub(super) fn on_quiesced_tick(&mut self, cx: &mut SessionCx<'_>) {
         let Activity::Quiesced(waiting) = &self.activity else {
             return;

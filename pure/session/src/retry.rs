@@ -1,5 +1,5 @@
-//! Running a transaction again that the protocol has rolled back, as long as its client has seen
-//! nothing of it.
+//! Transactions that the protocol has rolled back run again, as long as the client has seen no
+//! result of them.
 
 use super::{Activity, Session, SessionCx, errors};
 use crate::away::AWAY_US_MAX;
@@ -8,26 +8,26 @@ use std::collections::VecDeque;
 use txn::AbortReason;
 use wire::Reply;
 
-/// Attempts of one transaction before its client is told.
+/// Number of attempts of one transaction before its client is told.
 pub(super) const ATTEMPTS_MAX: u32 = 10;
-/// Longest time, in microseconds, for which attempts go on while the schema changes. Most changes,
-/// and databases that are closed by one, take less. So a statement waits for a short schema change.
+/// Longest time, in microseconds, for which a transaction is run again while the schema changes.
+/// Most changes, and the closing of a database by one, take less: a statement waits for them.
 const SCHEMA_US_MAX: u64 = 2_000_000;
-/// First pause before another attempt; doubles each time. The older transaction needs about this
-/// long to finish.
+/// First pause before another attempt, in microseconds; doubles each time. The older transaction
+/// needs about this long to end.
 const BACKOFF_US: u64 = 200;
-/// Pause before an attempt that needs a node without a connection.
+/// Pause before an attempt that needs a node without a connection, in microseconds.
 const AWAY_PAUSE_US: u64 = 10_000;
-/// Longest pause, before jitter.
+/// Longest pause, before jitter, in microseconds.
 const BACKOFF_US_MAX: u64 = 20_000;
-/// A client that begins a transaction this soon after a 40001 is taken to repeat it.
+/// Microseconds after a 40001 within which a client's next transaction counts as its repetition.
 const REPEAT_US_MAX: u64 = 1_000_000;
 
 /// Why a transaction waits before it runs again.
 enum Pause {
-    /// Others were in its way.
+    /// Other transactions were in its way.
     Conflict,
-    /// A node is not connected; attempts have failed for that since this time.
+    /// A node has no connection; attempts have failed for that since this time.
     Away(Time),
     /// The schema is changing; attempts have failed for that since this time.
     Schema(Time),
@@ -38,13 +38,13 @@ pub(super) struct Retry {
     priority_ts: Ts,
     attempt: u32,
     tries: u32,
-    /// When an attempt first failed because a node was not connected.
+    /// When an attempt first failed because a node had no connection.
     away_since: Option<Time>,
     /// When an attempt first failed because the schema was changing.
     schema_since: Option<Time>,
-    /// Replies between those of its statements, still to be said.
+    /// Replies between those of its statements that were not said again yet.
     statics: VecDeque<(Reply, Position)>,
-    /// How many of them have been said.
+    /// Number of those that were said.
     moved: usize,
 }
 
@@ -65,7 +65,7 @@ impl Session {
         }
         let txn = self.txn.take().expect("just seen");
         if let (AbortReason::Die { .. }, Some(ts)) = (&reason, txn.priority_ts) {
-            // The client's own repetition keeps the place in the queue that this one had.
+            // The client's own repetition keeps the priority of this transaction.
             self.carried = Some((cx.now.after(REPEAT_US_MAX), ts, txn.attempt + 1));
         }
         let error = errors::aborted(&reason, self.database(cx).ok().map(|d| &**d));
@@ -76,8 +76,8 @@ impl Session {
         }
     }
 
-    /// What comes before another attempt of a transaction that has ended for `reason` in its
-    /// attempt `tries`; `None`: there is none.
+    /// The pause before another attempt of a transaction that has ended for `reason` in its attempt
+    /// `tries`; `None`: there is no other attempt.
     fn pause(&self, cx: &SessionCx<'_>, reason: &AbortReason, tries: u32) -> Option<Pause> {
         let attempts_max = match reason {
             AbortReason::Requested
@@ -113,7 +113,7 @@ impl Session {
         self.restart_after(cx, Pause::Conflict);
     }
 
-    /// Takes back what the transaction has said and runs all its statements again after a pause.
+    /// Takes back the replies of the transaction and runs its statements again after a pause.
     fn restart_after(&mut self, cx: &mut SessionCx<'_>, pause: Pause) {
         let (attempt, tries, priority_ts) = {
             let txn = self
@@ -134,7 +134,7 @@ impl Session {
             (away_since, schema_since) = (old.away_since, old.schema_since);
         }
         let doubled = (BACKOFF_US << (tries - 1).min(10)).min(BACKOFF_US_MAX);
-        // Nobody was in the way of a transaction whose rows are away: it does not become urgent.
+        // A transaction whose rows are away met no other one: it does not become urgent.
         let (attempt, tries, pause_us) = match pause {
             Pause::Conflict => (attempt + 1, tries + 1, doubled),
             Pause::Schema(since) => {
@@ -155,7 +155,7 @@ impl Session {
             statics,
             moved: 0,
         });
-        // Spreads sessions that died together; any spreading does.
+        // Spreads sessions that died together; any spread will do.
         let spread =
             (u64::from(self.conn.0) * 31 + self.txn_count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let pause_us = pause_us + (spread >> 32) % pause_us;
@@ -192,20 +192,20 @@ impl Session {
         let held = self.held.len();
         let step = &mut self.steps[self.at];
         if self.retry.is_none() {
-            // Only `take_back` gives it a meaning.
+            // Only `take_back` uses this.
             step.before = 0;
         }
         step.mark = held;
     }
 
-    /// Says what is left of the replies of a restarted transaction.
+    /// Says the remaining replies of a restarted transaction.
     pub(super) fn flush_statics(&mut self) {
         if let Some(retry) = &mut self.retry {
             self.held.extend(retry.statics.drain(..));
         }
     }
 
-    /// The pause is over.
+    /// The pause has passed.
     pub(super) fn run_again(&mut self, cx: &mut SessionCx<'_>) {
         self.activity = Activity::Idle;
         let late = self

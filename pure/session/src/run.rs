@@ -1,4 +1,4 @@
-//! Statements at the coordinator: how they start and what comes back.
+//! Statements at the coordinator: their start, and the messages that come back.
 
 use super::copy::CopyState;
 use super::plans::Prepared;
@@ -25,17 +25,17 @@ pub(super) struct OpenTxn {
     pub(super) coordinator: ShardId,
     /// Number of its last statement.
     pub(super) statement: StatementNo,
-    /// Counts attempts of the same work, from 1, a client's own repetition included.
+    /// Number of attempts of the same work, from 1, with a client's own repetition.
     pub(super) attempt: u32,
-    /// Counts those since the client last heard of it.
+    /// Number of attempts since the client was last told of one.
     pub(super) tries: u32,
-    /// Priority, as the coordinator told it.
+    /// Priority, as told by the coordinator.
     pub(super) priority_ts: Option<Ts>,
-    /// Whether the client has seen nothing of it yet.
+    /// Whether the client has seen no result of the transaction yet.
     pub(super) retryable: bool,
-    /// It failed while no statement of the client ran: the next one gets this.
+    /// The transaction failed between statements: the next statement gets this error.
     pub(super) broken: Option<(SqlError, Position)>,
-    /// The coordinator has ended it.
+    /// The coordinator has ended the transaction.
     pub(super) gone: bool,
 }
 
@@ -59,31 +59,31 @@ pub(super) struct Step {
     pub(super) formats: Arc<[Format]>,
     /// Whether its rows are announced (simple protocol).
     pub(super) describe: bool,
-    /// Most rows of this Execute; 0: all.
+    /// Largest number of rows of this Execute; 0: all.
     pub(super) rows_max: u32,
-    /// Rows said so far in this Execute.
+    /// Number of rows said so far in this Execute.
     pub(super) rows: u32,
-    /// Batches of its credit that are used up, to be given back when the client's buffer is empty.
+    /// Batches of credit that are used up, given back when the client's buffer is empty.
     pub(super) spent: u32,
     pub(super) autocommit: bool,
     pub(super) number: StatementNo,
     pub(super) facts: Arc<SessionFacts>,
     pub(super) deadline: Option<Time>,
-    /// Portal to put back when it is over.
+    /// Portal to put back when the statement has ended.
     pub(super) portal: Option<String>,
     pub(super) copy: CopyState,
-    /// Bytes of COPY data that it has been sent and has not said to have taken.
+    /// Bytes of COPY data that were sent to the statement and that it has not taken.
     pub(super) copy_bytes: usize,
-    /// Rows that came and were not asked for yet.
+    /// Rows that have come and that no Execute has asked for.
     pub(super) cursor: Option<Box<Cursor>>,
-    /// Where its replies begin among the held ones, and how many they are.
+    /// Index of its first reply among the held ones, and their number.
     pub(super) mark: usize,
     pub(super) said: usize,
-    /// Held replies before it that no statement has said.
+    /// Number of held replies before it that are of no statement.
     pub(super) before: usize,
 }
 
-/// What is needed to start a statement.
+/// Inputs of a statement's start.
 pub(super) struct Start {
     pub(super) prepared: Rc<Prepared>,
     pub(super) params: Params,
@@ -91,11 +91,11 @@ pub(super) struct Start {
     pub(super) describe: bool,
     pub(super) rows_max: u32,
     pub(super) portal: Option<String>,
-    /// Whether it is the last of its query string or pipeline.
+    /// Whether the statement is the last of its query string or pipeline.
     pub(super) last: bool,
-    /// Whether others belong to the same implicit transaction.
+    /// Whether other statements belong to the same implicit transaction.
     pub(super) many: bool,
-    /// `statement_timeout` of one that has waited before it began.
+    /// When `statement_timeout` ends a statement that has waited before its start.
     pub(super) until: Option<Time>,
 }
 
@@ -160,7 +160,7 @@ impl Session {
         }
     }
 
-    /// Whether the change goes through rows that this very block has locked.
+    /// Whether the change uses rows that this block itself has locked.
     fn would_wait_for_itself(&self, cx: &SessionCx<'_>, plan: &DdlPlan) -> bool {
         let (Some(fill), Some(_)) = (&plan.fill, &self.txn) else {
             return false;
@@ -194,7 +194,7 @@ impl Session {
             self.fail(cx, error, Position(0));
             return;
         }
-        // A row limit means nothing to a statement that returns none.
+        // A statement without rows ignores a row limit.
         let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
         let autocommit = start.last && rows_max == 0 && self.block != Block::Explicit;
         if rows_max > 0 {
@@ -229,7 +229,7 @@ impl Session {
         self.run_step(cx);
     }
 
-    /// Notes the tables that an explicit block writes to.
+    /// Notes the tables to which an explicit block writes.
     fn note_written(&mut self, plan: &Plan) {
         if self.block == Block::Explicit {
             let written = &mut self.written;
@@ -241,7 +241,7 @@ impl Session {
         }
     }
 
-    /// Makes `step` the present one. Steps before it are kept only if they may have to run again.
+    /// Makes `step` the present one. Earlier steps are kept only if they may have to run again.
     pub(super) fn push_step(&mut self, step: Step) {
         if self.txn.as_ref().is_some_and(|txn| !txn.retryable) {
             self.steps.clear();
@@ -283,7 +283,7 @@ impl Session {
         });
     }
 
-    /// Where a transaction runs whose first rows have this home.
+    /// The coordinator of a transaction whose first rows have this home.
     fn coordinator(&self, cx: &SessionCx<'_>, home: ShardId) -> ShardId {
         let database = cx.catalog.databases.get(&*self.database);
         let moves = database.is_some_and(|database| database.protocol.moves_rows());
@@ -316,7 +316,7 @@ impl Session {
         step.mark = self.held.len();
         step.said = 0;
         step.rows = 0;
-        // What a limited Execute does not want yet waits in its cursor.
+        // Rows that a limited Execute does not want yet wait in its cursor.
         step.spent = if step.rows_max > 0 {
             0
         } else {
@@ -389,7 +389,7 @@ impl Session {
         self.pump(cx);
     }
 
-    /// Whether statement `number` is the one that the client waits for.
+    /// Whether the client waits for statement `number`.
     pub(super) fn is_running(&self, number: StatementNo) -> bool {
         matches!(self.activity, Activity::Running) && self.steps[self.at].number == number
     }
@@ -417,7 +417,7 @@ impl Session {
             Some(cursor) => {
                 cursor.buffer.push_back((batch, wait));
                 if step.plan.writes {
-                    // It runs to its end before the first row is given, as in PostgreSQL.
+                    // It runs to its end before its first row is given, as in PostgreSQL.
                     self.tell(cx, ToTxn::Credit(number, 1));
                 } else {
                     self.serve(cx);
@@ -432,7 +432,7 @@ impl Session {
         }
     }
 
-    /// One more batch is held; when the credit is used up they go out.
+    /// Counts a held batch. When the credit is used up, held batches leave.
     pub(super) fn count_batch(&mut self, cx: &mut SessionCx<'_>) {
         self.held_batches += 1;
         if self.held_batches + self.in_flight >= CREDIT_BATCHES {
@@ -440,7 +440,7 @@ impl Session {
         }
     }
 
-    /// Says rows of a limited Execute as far as they are there.
+    /// Says rows of a limited Execute, as many as have come.
     pub(super) fn serve(&mut self, cx: &mut SessionCx<'_>) {
         loop {
             let step = &mut self.steps[self.at];
@@ -476,7 +476,7 @@ impl Session {
         }
     }
 
-    /// Gives the running limited statement credit for the batches that it has used up.
+    /// Gives the running limited statement credit for the batches used up.
     pub(super) fn credit_cursor(&mut self, cx: &mut SessionCx<'_>) {
         let cursor = self.steps[self.at]
             .cursor
@@ -503,7 +503,7 @@ impl Session {
         self.at = 0;
         let cursor = step.cursor.expect("a limited Execute has a cursor");
         self.leave_portal(step.portal.as_deref(), PortalState::Suspended(cursor));
-        // In a second attempt a statement may give more rows than in the first.
+        // A second attempt of a statement may give more rows than the first.
         if !self.steps.is_empty() {
             self.run_step(cx);
         } else if let Some(ending) = self.ending.take() {
@@ -551,7 +551,7 @@ impl Session {
             let txn = self.txn.as_mut().expect("checked by the caller");
             txn.gone = gone;
             match self.activity {
-                // Nothing more comes from a transaction that is gone.
+                // A transaction that has ended sends no more.
                 Activity::Running if gone => self.fail(cx, error, done.wait),
                 Activity::Ending if gone => self.fail_ending(cx, error, done.wait),
                 Activity::Idle
@@ -567,7 +567,7 @@ impl Session {
         }
     }
 
-    /// The running statement is over.
+    /// The running statement has ended.
     fn step_done(&mut self, cx: &mut SessionCx<'_>, done: Done) {
         let wait = done.wait;
         match (done.result, done.outcome) {
@@ -603,7 +603,7 @@ impl Session {
     fn step_done_well(&mut self, cx: &mut SessionCx<'_>, tag: Tag, wait: Position) {
         self.end_copy_out();
         let step = &mut self.steps[self.at];
-        // The tag of a limited Execute counts the rows that this one has given.
+        // The tag of a limited Execute counts the rows of this Execute.
         let tag = match &step.cursor {
             Some(_) => tag.with_count(u64::from(step.rows)),
             None => tag,
@@ -639,7 +639,7 @@ impl Session {
         }
     }
 
-    /// Rows of the present step as the client gets them.
+    /// Rows of the present step in the client's form.
     fn rows_reply(&self, cx: &SessionCx<'_>, mut batch: RowBatch) -> Reply {
         let step = &self.steps[self.at];
         let (columns, formats) = (step.plan.columns.clone(), step.formats.clone());

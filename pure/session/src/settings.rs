@@ -1,5 +1,5 @@
-//! The settings of one session: values from startup, from SET, from SET LOCAL, and what a rollback
-//! restores.
+//! The settings of one session: values from startup, SET and SET LOCAL, and the values that a
+//! rollback restores.
 //!
 //! Only values that differ from the server's defaults are stored.
 
@@ -17,29 +17,29 @@ type Values = BTreeMap<Box<str>, Box<str>>;
 /// Settings of one session.
 #[derive(Default)]
 pub(super) struct Settings {
-    /// Values that RESET restores: those of the startup message.
+    /// Values that RESET restores, from the startup message.
     start: Values,
     current: Values,
-    /// Set once the transaction under way has changed something.
+    /// Values before the open transaction's first change; `None`: it has changed none.
     undo: Option<Box<Undo>>,
-    /// Reported settings as the client knows them.
+    /// Values of reported settings that the client was told.
     told: Values,
-    /// Some value has changed since then.
+    /// Whether a value has changed since then.
     untold: bool,
-    /// The values that the session itself acts on.
+    /// The values that the session itself uses.
     pub(super) knobs: Knobs,
     /// Name of the time zone; empty for UTC.
     zone_name: Box<str>,
 }
 
 struct Undo {
-    /// After a rollback.
+    /// Values after a rollback.
     before: Values,
-    /// After a commit: without what SET LOCAL has done.
+    /// Values after a commit: without SET LOCAL.
     after: Values,
 }
 
-/// Settings that the session acts on, read once per change.
+/// Settings that the session uses, read once per change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Knobs {
     /// 0: no limit.
@@ -56,7 +56,7 @@ pub(super) struct Knobs {
     pub(super) synchronous_commit: bool,
     pub(super) default_isolation: Isolation,
     pub(super) default_read_only: bool,
-    /// Least severity that the client is told, as [`rank`] counts.
+    /// Least severity of messages to the client, as [`rank`] counts.
     least: u8,
 }
 
@@ -109,7 +109,7 @@ fn rank(severity: Severity) -> u8 {
     }
 }
 
-/// The level of that name; SERIALIZABLE for anything unknown.
+/// The level of that name; SERIALIZABLE for an unknown name.
 pub(super) fn isolation(word: &str) -> Isolation {
     match word {
         "read uncommitted" => Isolation::ReadUncommitted,
@@ -129,11 +129,11 @@ pub(super) fn isolation_name(isolation: Isolation) -> &'static str {
     }
 }
 
-/// A reported setting that has changed: name and value.
+/// Reported settings that have changed: names and values.
 pub(super) type Report = Vec<(String, String)>;
 
 impl Settings {
-    /// Takes the values of the startup message, already checked.
+    /// Takes the values of the startup message, which were checked before.
     pub(super) fn start(&mut self, values: impl Iterator<Item = (String, String)>) {
         for (name, value) in values {
             put(&mut self.start, &name, &value);
@@ -150,14 +150,14 @@ impl Settings {
 
     /// The time zone; `None` is UTC.
     pub(super) fn zone(&self) -> Option<Zone> {
-        // Most sessions are in UTC, and looking a name up costs as much as reading a row.
+        // Most sessions are in UTC, and a look-up of a name costs as much as reading a row.
         match &*self.zone_name {
             "" => None,
             name => Zone::named(name),
         }
     }
 
-    /// Reads what the session acts on.
+    /// Reads the values that the session uses.
     fn read(&mut self) {
         self.knobs = Knobs::read(&self.current);
         let zone = zoned::of_setting(value_in(&self.current, "timezone"));
@@ -166,7 +166,7 @@ impl Settings {
         }
     }
 
-    /// Reported settings whose values the client does not know yet: it is told once, before it is
+    /// Reported settings whose values the client was not told yet: it is told once, before it is
     /// ready for the next statement.
     pub(super) fn report(&mut self) -> Report {
         if !core::mem::take(&mut self.untold) {
@@ -183,7 +183,7 @@ impl Settings {
             .collect()
     }
 
-    /// The value of a setting, by any spelling of its name; `None` if there is no such setting.
+    /// The value of a setting, in any case of its name; `None`: there is no such setting.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         value_in(&self.current, name)
     }
@@ -221,13 +221,13 @@ impl Settings {
         self.change(in_txn, false, |values| values.clone_from(&start));
     }
 
-    /// The transaction has committed; whether it has changed anything.
+    /// The transaction has committed. Returns whether it has changed any setting.
     pub(super) fn commit(&mut self) -> bool {
         let undo = self.undo.take();
         undo.map(|undo| self.replace(undo.after)).is_some()
     }
 
-    /// The transaction has rolled back; whether it had changed anything.
+    /// The transaction has rolled back. Returns whether it had changed any setting.
     pub(super) fn roll_back(&mut self) -> bool {
         let undo = self.undo.take();
         undo.map(|undo| self.replace(undo.before)).is_some()
@@ -276,7 +276,7 @@ impl Settings {
 
     fn replace(&mut self, next: Values) {
         let before = core::mem::replace(&mut self.current, next);
-        // The user's own settings stay, without a value, as in PostgreSQL.
+        // Settings of the user's own stay, without a value, as in PostgreSQL.
         for (name, _) in before {
             if known::is_custom(&name) {
                 self.current.entry(name).or_default();

@@ -17,11 +17,11 @@ use wire::Reply;
 /// A query string under way.
 #[derive(Default)]
 pub(super) struct QueryString {
-    /// Its only statement, found in the plan cache.
+    /// The only statement of the string, if the plan cache has it.
     ready: Option<Rc<Prepared>>,
-    /// Statements not started yet.
+    /// Statements that were not started yet.
     rest: VecDeque<Statement>,
-    /// It has more than one.
+    /// Whether the string has more than one statement.
     many: bool,
 }
 
@@ -34,7 +34,7 @@ impl Session {
         match self.cached(cx, &text, &[]) {
             Some(prepared) => query.ready = Some(prepared),
             None => match self.parse(cx, &text) {
-                // Its portal stays, as in PostgreSQL.
+                // The unnamed portal stays, as in PostgreSQL.
                 Ok(statements) if statements.is_empty() => {
                     self.say(Reply::EmptyQuery, Position(0));
                 }
@@ -114,7 +114,7 @@ impl Session {
         self.remember(cx, statement, &[], plan)
     }
 
-    /// Parses and plans one statement for later use; an empty text is one, too.
+    /// Parses and plans one statement for later use; an empty text counts as one.
     ///
     /// # Errors
     /// 42601 for several statements in one text, and what parsing and planning raise.
@@ -149,7 +149,7 @@ impl Session {
         self.remember(cx, statement, declared, plan)
     }
 
-    /// Plans a statement for later use, if that has not been done for the present catalog.
+    /// Plans a statement for later use, unless it is planned for the present catalog.
     ///
     /// # Errors
     /// Those of planning.
@@ -181,8 +181,7 @@ impl Session {
         }
     }
 
-    /// Parses a text, if that was not done ahead, and the node has memory for what becomes of it
-    /// (53200).
+    /// Parses a text, unless that was done ahead, if the node has memory for the result (53200).
     fn parse(&mut self, cx: &mut SessionCx<'_>, text: &str) -> Result<Vec<Statement>, SqlError> {
         if let Some(parsed) = self.take_parsed() {
             return parsed;
@@ -257,7 +256,7 @@ impl Session {
 }
 
 impl QueryString {
-    /// The next statement, if it is still to be planned.
+    /// The next statement, if it is not planned yet.
     pub(super) fn next(&self) -> Option<&Statement> {
         self.rest.front().filter(|_| self.ready.is_none())
     }

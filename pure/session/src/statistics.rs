@@ -1,57 +1,57 @@
-//! How many rows tables have, as far as this shard knows: for the planner.
+//! Row counts of tables, as far as this shard knows them: for the planner.
 //!
-//! A shard knows the rows that it holds; the others tell theirs when they are asked. That happens
-//! when a statement is planned for which they matter and nothing is known, and later at most every
+//! A shard knows its own rows; other shards tell theirs when they are asked. It asks when a
+//! statement is planned for which row counts matter and none are known, and later at most every
 //! [`AGAIN_US`] while rows are written. Statements do not wait for the answer. When a table has
-//! become twice as large, or half, plans for which it matters are made again.
+//! become twice as large, or half, plans for which that matters are made again.
 
 use base::{DatabaseId, TableId, Time};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Microseconds after which the numbers of rows are asked for again, if rows are written.
+/// Microseconds after which row counts are asked for again, while rows are written.
 const AGAIN_US: u64 = 2_000_000;
-/// Rows below which tables are alike: a table with fewer is planned as one with this many.
+/// Rows below which a table is planned as if it had that many.
 const ROWS_MIN: u64 = 1_000;
 
-/// What is known of one database.
+/// Row counts of one database.
 #[derive(Default)]
 struct Known {
     name: String,
     rows: BTreeMap<TableId, u64>,
-    /// Raised when the numbers have changed by much; 0 if there are none.
+    /// Raised when a count has changed by much; 0: there are none.
     version: u64,
-    /// When it was asked for last.
+    /// When the shards were last asked.
     at: Time,
 }
 
-/// The numbers of rows that this shard knows, by database.
+/// Row counts that this shard knows, by database.
 #[derive(Default)]
 pub struct Statistics {
     known: BTreeMap<DatabaseId, Known>,
     to_ask: VecDeque<DatabaseId>,
-    /// The question under way, with the number that it has once it is asked.
+    /// The open question, with its number once it was sent.
     asked: Option<(DatabaseId, Option<u64>)>,
 }
 
 impl Statistics {
-    /// Rows of a table in the whole cluster.
+    /// Number of rows of a table in the whole cluster.
     pub(crate) fn rows(&self, database: DatabaseId, table: TableId) -> Option<u64> {
         self.known.get(&database)?.rows.get(&table).copied()
     }
 
-    /// Rows of all tables of a database, as far as they are known.
+    /// Row counts of all tables of a database, as far as they are known.
     pub(crate) fn all(&self, database: DatabaseId) -> BTreeMap<TableId, u64> {
         let known = self.known.get(&database);
         known.map_or_else(BTreeMap::new, |known| known.rows.clone())
     }
 
-    /// Which numbers these are: plans made with others are made again.
+    /// Version of the row counts: plans with other ones are made again.
     pub(crate) fn version(&self, database: DatabaseId) -> u64 {
         self.known.get(&database).map_or(0, |known| known.version)
     }
 
-    /// A statement was planned for which the numbers of rows matter.
+    /// A statement was planned for which row counts matter.
     pub(crate) fn want(&mut self, database: DatabaseId, name: &str, now: Time) {
         if let Entry::Vacant(entry) = self.known.entry(database) {
             entry.insert(Known {
@@ -63,7 +63,7 @@ impl Statistics {
         }
     }
 
-    /// Rows were written, here or elsewhere.
+    /// Rows were written, on any shard.
     pub fn note_writes(&mut self, now: Time) {
         for (database, known) in &mut self.known {
             if known.at.after(AGAIN_US) <= now {
@@ -73,12 +73,12 @@ impl Statistics {
         }
     }
 
-    /// Whether there is something to ask, or to hear.
+    /// Whether no question is to be sent or answered.
     pub fn is_idle(&self) -> bool {
         self.to_ask.is_empty() && self.asked.is_none()
     }
 
-    /// The question under way, or the next one: the name of its database and its number.
+    /// The open question, or the next one: the name of its database, and its number.
     pub fn question(&mut self) -> Option<(String, &mut Option<u64>)> {
         if self.asked.is_none() {
             self.asked = self.to_ask.pop_front().map(|database| (database, None));
@@ -87,7 +87,7 @@ impl Statistics {
         Some((self.known.get(database)?.name.clone(), ticket))
     }
 
-    /// The answer; `None` if shards are missing in it, so that it says nothing.
+    /// The answer; `None`: shards are missing in it, so it is ignored.
     pub fn on_answer(&mut self, rows: Option<BTreeMap<TableId, u64>>) {
         let asked = self.asked.take();
         let known = asked.and_then(|(database, _)| self.known.get_mut(&database));
@@ -121,7 +121,7 @@ mod tests {
         Some(rows.map(|(table, rows)| (TableId(table), *rows)).collect())
     }
 
-    /// Asks if there is something to ask, and answers.
+    /// Sends a question if there is one, and answers it.
     fn answer(statistics: &mut Statistics, rows: Option<BTreeMap<TableId, u64>>) -> bool {
         let asks = statistics.question().is_some();
         if asks {
