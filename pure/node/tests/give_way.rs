@@ -17,7 +17,7 @@ fn world(protocol: ProtocolKind) -> World {
     world
 }
 
-/// Lets the client's statement go on, from tick to tick, for so long at most; `None`: it waits.
+/// Lets the client's statement go on from tick to tick, for a limited time; `None`: it waits.
 fn wait(world: &mut World, conn: u32, limit_us: u64) -> Option<Outcome> {
     let mut outcome = Outcome::default();
     let until = world.now.after(limit_us);

@@ -73,7 +73,7 @@ struct World {
     /// Long texts that the session has given away.
     preparations: Vec<Preparation>,
     prepared: Vec<PreparationResult>,
-    /// Long texts that nobody wanted any more when their turn came.
+    /// Long texts whose sessions did not want them any more when their turn came.
     left_out: u64,
     txns: BTreeMap<TxnHandle, Txn>,
     replies: Vec<Reply>,

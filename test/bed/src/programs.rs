@@ -26,7 +26,7 @@ pub enum Test {
     Sum,
     /// Emits 1 if the row is there, and reads no column.
     Exists,
-    /// The values of so many first rows, or last ones if it is negative; those below 0 do not pass.
+    /// The values of this many first rows, or last rows if negative; values below 0 do not pass.
     First(i64),
 }
 

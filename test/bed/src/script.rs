@@ -21,7 +21,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 ///                        plus: a formula of an int8, plus2: of an int2; recent: in a snapshot
 ///                        that misses nothing, drawn with the first and raised as it is told
 /// commit T | abort T | forget T | cost T
-/// deliver [COUNT]        messages that may leave, in order; each line says who was told what
+/// deliver [COUNT]        messages that may leave, in order; each line names sender and receiver
 /// settle                 flushes every node and delivers, until no message is under way
 /// drop TEXT | twice TEXT | late TEXT
 ///                        the first message whose line contains TEXT: lost, comes again, comes last
@@ -34,7 +34,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// flush N | tick MILLIS | crash N | restart N
 /// checkpoint SHARD       a whole one; it counts when its node is flushed
 /// state SHARD | value SHARD KEY
-/// owner KEY              who owns a row of a home, and its value there
+/// owner KEY              the owner of a row of a home, and its value there
 /// ```
 ///
 /// SHARD of an operation may be `home`: then the last digit of KEY is its slot.

@@ -45,7 +45,7 @@ pub trait Subject: Protocol + Sized {
     /// Breaks a rule, or none, from here on.
     fn plant(&mut self, fault: Option<Self::Fault>);
 
-    /// Whether the outcome of a transaction with so many operations may be unknown to its client.
+    /// Whether a client may not know the outcome of a transaction of this many operations.
     fn may_be_unknown(operations: usize) -> bool {
         let _ = operations;
         true

@@ -50,9 +50,9 @@ pub struct Node {
 /// A message under way.
 #[derive(Clone, Debug)]
 pub struct Flight<M> {
-    /// Who sent it.
+    /// Sender.
     pub from: ShardId,
-    /// Who gets it.
+    /// Receiver.
     pub to: ShardId,
     /// Content.
     pub message: M,
@@ -79,13 +79,13 @@ pub struct World<P: Subject> {
     pub placement: Placement,
     /// Messages in the order in which they were sent.
     pub flights: Vec<Flight<P::Message>>,
-    /// Answers to clients that nobody has taken.
+    /// Answers to clients that were not taken yet.
     pub answers: Vec<(TxnId, OpId, OpReply)>,
     /// What checkers may read.
     pub history: Vec<Event>,
     /// Catalog version at which the tables changed last.
     pub schema: u64,
-    /// Versions at or below it, except the newest of them, are read by nobody.
+    /// No reader reads versions at or below this, but the newest of them.
     pub horizon: Ts,
     pub(crate) initial: Vec<(ShardId, Key, i64)>,
     counter: u64,
@@ -124,7 +124,7 @@ pub fn options(priority_ts: Ts) -> TxnOptions {
 }
 
 impl<P: Subject> World<P> {
-    /// A cluster of so many nodes with so many shards each.
+    /// A cluster of `nodes` nodes with `shards` shards each.
     pub fn new(nodes: u16, shards: u16) -> World<P> {
         let ids = (1..=nodes)
             .flat_map(|node| (0..shards).map(move |index| ShardId::new(NodeId(node), index)));
@@ -525,7 +525,7 @@ impl<P: Subject> World<P> {
         }
     }
 
-    /// Who owns a row. Panics if it is not exactly one shard.
+    /// The owner of a row. Panics if that is not exactly one shard.
     pub fn owner(&self, key: &Key) -> ShardId {
         let owners = self.owners(key);
         assert_eq!(owners.len(), 1, "{key:?} is owned by {owners:?}");

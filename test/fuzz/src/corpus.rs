@@ -80,7 +80,7 @@ pub fn histories() -> Vec<Vec<u8>> {
         r#"[{"type": "ok", "process": 1, "value": [["r", "\u00e4\ud83d\ude00", [1e3]]]}]"#,
     ];
     inputs.extend(more.map(|text| text.as_bytes().to_vec()));
-    // As deep as anybody may try: what uses stack for each of these runs out of it.
+    // As deep as a client may try: code that uses stack for each of these runs out of it.
     for opening in ["[", "#_", "#a ", "{", "{\"a\":[", "(", "#{"] {
         inputs.push(opening.repeat(100_000).into_bytes());
     }

@@ -1,4 +1,4 @@
-//! The guard: who has the lock, and what they did.
+//! The guard: which client has the lock, and what each one did.
 
 use crate::rows::WriteSet;
 use crate::{Body, Context, GlobalLock, INQUIRE_US, Work};
@@ -82,7 +82,7 @@ impl GlobalLock {
         }
     }
 
-    /// One record, and the rows: nobody sees them before the lock is free.
+    /// One record, and the rows: no other client sees them before the lock is free.
     fn commit(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Ts {
         let guarded = self.guarded.get_mut(&txn).expect("it has the lock");
         let (writes, commit_ts) = (guarded.writes.take(), cx.clock.tick(cx.now));

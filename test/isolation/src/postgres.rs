@@ -1,4 +1,4 @@
-//! PostgreSQL as a system under test: a connection per session, and one that asks who is blocked.
+//! PostgreSQL as a system under test: one connection per session, one to ask which are blocked.
 //!
 //! Which of the sessions of a deadlock is rolled back is the one that looks for it first. So that
 //! this does not depend on how busy the machine is, a session looks soon only if others wait when
@@ -20,7 +20,7 @@ const LATE: &str = "1s";
 const LOOKED: Duration = Duration::from_millis(20);
 /// Pause between looks.
 const LOOK: Duration = Duration::from_micros(100);
-/// Pause before the server is asked who is blocked.
+/// Pause before the server is asked which sessions are blocked.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// A session that neither answers nor is blocked for this long is broken.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -70,7 +70,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Who waits for whom, of the sessions that have not answered.
+    /// Which session waits for which, of those that have not answered.
     fn blocked(&mut self) -> Result<Vec<(i32, i32)>, Broken> {
         let pending = self.sessions.iter().filter(|of| of.asked.is_some());
         let pids: Vec<String> = pending.map(|of| of.wire.pid.to_string()).collect();

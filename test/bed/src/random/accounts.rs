@@ -124,8 +124,8 @@ impl<P: Subject> Mix<P> for Accounts {
 }
 
 impl<P: Subject> Run<P, Accounts> {
-    /// Readers at home that write elsewhere, where their commit is entrusted, and whoever might see
-    /// or change what they have read; all on one row of each shard.
+    /// Readers at home that write elsewhere, where their commit is entrusted, and transactions that
+    /// might see or change what they have read; all on one row of each shard.
     fn narrow_steps(&mut self, home: ShardId) -> Vec<Step> {
         let row = key(TABLE, NAMES[0]);
         let (get, read) = (row.clone(), SHARED);

@@ -119,7 +119,7 @@ pub struct Client {
     pub outcome: Option<Outcome>,
     /// Its answer waits for the disk.
     pub(super) held: bool,
-    /// Its node is gone, nobody will answer.
+    /// Its node has gone, so no answer will come.
     pub(super) lost: bool,
     /// A statement failed, so it must roll back.
     pub(super) failed: bool,
@@ -189,7 +189,7 @@ impl Act {
 }
 
 impl Client {
-    /// Nobody will tell it anything any more.
+    /// The client gets no more answers.
     pub(super) fn lose(&mut self) {
         self.lost = true;
         self.held = false;

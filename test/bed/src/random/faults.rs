@@ -123,7 +123,7 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
         }
     }
 
-    /// Connections stand again; those that are `all` or due, and whose ends are up.
+    /// Connections are back: all, or those that are due, if both ends are up.
     fn reconnect(&mut self, all: bool) {
         let ends: Vec<(NodeId, NodeId)> = self.unseen.keys().copied().collect();
         for (here, there) in ends {
@@ -187,7 +187,7 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
     }
 }
 
-/// A step less for each; those that are due, or all.
+/// Counts each down by one step. Returns those that are due, or all.
 fn due(left: &mut std::collections::BTreeMap<NodeId, u32>, all: bool) -> Vec<NodeId> {
     left.values_mut()
         .for_each(|left| *left = left.saturating_sub(1));

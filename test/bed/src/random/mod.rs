@@ -35,7 +35,7 @@ enum Move {
     Deliver,
     /// A journal becomes durable.
     Flush,
-    /// Time goes on by so many microseconds.
+    /// Time goes on by this many microseconds.
     Tick(u64),
     /// Time goes on by fewer microseconds than this.
     Pause(u64),
@@ -54,11 +54,11 @@ enum Move {
 /// How a run goes.
 #[derive(Debug)]
 struct Profile {
-    /// Of 100 steps, so many of each; the rest let time go on.
+    /// Number of 100 steps for each move; in the others time goes on.
     weights: Vec<(Move, u64)>,
     /// Messages between nodes get lost or come twice.
     loses: bool,
-    /// A client gives up in one of so many moves.
+    /// One of this many moves is that a client gives up.
     cancel_one_in: u64,
     /// Steps that a crashed node stays down, at most, beyond the first five.
     down_steps: u64,
@@ -105,7 +105,7 @@ pub struct Run<P: Subject, M> {
     cut: BTreeMap<NodeId, u32>,
     /// Those of them that the others know to be down.
     noticed: BTreeSet<NodeId>,
-    /// Connections that are down: who cannot send to whom, and for how many steps.
+    /// Connections that are down, from a node to another, and for how many steps more.
     unseen: BTreeMap<(NodeId, NodeId), u32>,
     /// Statements that met the end of a column's range.
     pub overflows: usize,

@@ -162,7 +162,7 @@ fn one_other_node_commits_with_one_record() {
     assert_eq!(figures(run(true, groups)), (4, 6, 0, 1));
     let readers: &[&[_]] = &[&[(home, get("a"))], &[(far, get("a")), (beside, get("b"))]];
     assert_eq!(figures(run(false, readers)), (4, 6, 0, 0));
-    // Who writes at home or on a third node takes two phases.
+    // A transaction that writes at home or on a third node takes two phases.
     let wide: &[&[_]] = &[&[(home, add("a")), (far, add("a")), (beside, add("a"))]];
     assert_eq!(figures(run(false, wide)), (4, 8, 4, 2));
 }
