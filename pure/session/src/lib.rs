@@ -14,7 +14,7 @@
 //!   position that it waits for.
 //! * At most one statement runs at a time; suspended portals wait at the coordinator for credit.
 //! * `steps[at]` is the running statement. Earlier steps are of the same transaction and run again
-//! with it; they are dropped once a result was released.
+//!   with it; they are dropped once a result was released.
 //! * Messages of an older attempt never match the handle of the current one and are dropped.
 //!
 //! The session is no parser or planner (`sql`) and no coordinator (`node`), and knows no bytes
