@@ -8,7 +8,7 @@
 //! | step | waits for |
 //! |---|---|
 //! | command | the record being durable on node 1, every shard's `CatalogAck` |
-//! | fill | its transactions, one batch each |
+//! | fill | its transactions, one batch each, which give way to clients (rule R21) |
 //!
 //! **Nodes that are down.** A new change is refused while a node is down, or while the disk of any
 //! is full, because every node journals each version of the catalog. When a node goes down while
@@ -35,6 +35,7 @@ mod quiet;
 
 use crate::fill::Work;
 use crate::message::DdlWork;
+use crate::txns::place::{Place, Tries};
 use base::{IndexId, NodeId, ShardId, SqlError, SqlState, TableId, Time};
 use catalog::{Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};
 use exec::fill::FillPosition;
@@ -71,6 +72,7 @@ pub(crate) enum Action {
         work: Work,
         /// Where the batch begins.
         position: Option<FillPosition>,
+        place: Place,
     },
     /// Tell all shards that the catalog of this version changes these tables (none: that it does
     /// not come). The change goes on when they have answered ([`Ddl::on_quiesced`]).
@@ -120,7 +122,9 @@ enum Waiting {
     Batch {
         fill: Fill,
         handle: Option<TxnHandle>,
-        attempts: u32,
+        tries: Tries,
+        /// When it begins, unless it has.
+        begins: Time,
     },
 }
 
@@ -350,7 +354,13 @@ impl Ddl {
 
     /// News of the batch's transaction. `next`: where the next batch begins; `None`: this was the
     /// last.
-    pub(crate) fn on_txn(&mut self, from: TxnHandle, message: FromTxn, next: Option<FillPosition>) {
+    pub(crate) fn on_txn(
+        &mut self,
+        from: TxnHandle,
+        message: FromTxn,
+        next: Option<FillPosition>,
+        now: Time,
+    ) {
         let Some(change) = &mut self.current else {
             return;
         };
@@ -360,7 +370,10 @@ impl Ddl {
             _ => return,
         };
         let waiting = core::mem::replace(&mut change.waiting, Waiting::Nothing);
-        let Waiting::Batch { fill, attempts, .. } = waiting else {
+        let Waiting::Batch {
+            fill, mut tries, ..
+        } = waiting
+        else {
             unreachable!("just matched")
         };
         if done.outcome == Some(Outcome::Unknown) {
@@ -377,12 +390,20 @@ impl Ddl {
             Err(OpError::Raise(_)) => {
                 unreachable!("a transaction answers a refused snapshot itself")
             }
-            Err(OpError::Aborted(reason)) if attempts < BATCH_ATTEMPTS_MAX && may_pass(&reason) => {
-                let attempts = attempts + 1;
+            Err(OpError::Aborted(reason))
+                if tries.count() < BATCH_ATTEMPTS_MAX && may_pass(&reason) =>
+            {
+                tries.note(done.priority_ts);
+                let met_lock = matches!(
+                    reason,
+                    AbortReason::Die { .. } | AbortReason::LockTimeout { .. }
+                );
+                let pause_us = if met_lock { tries.pause_us() } else { 0 };
                 change.waiting = Waiting::Batch {
                     fill,
                     handle: None,
-                    attempts,
+                    tries,
+                    begins: now.after(pause_us),
                 };
             }
             Err(OpError::Aborted(reason)) => {
@@ -430,6 +451,18 @@ impl Ddl {
         }
     }
 
+    /// While what is closed waits for a decision: refuses a change that has not begun, as
+    /// [`Ddl::next`] would.
+    pub(crate) fn refuse(&mut self, nodes: Nodes<'_>) -> Option<Action> {
+        if nodes.down.is_empty() || nodes.starting {
+            return None;
+        }
+        let mut queue = self.queue.iter();
+        let at = queue.position(|(origin, ..)| *origin != Origin::Restart)?;
+        let (origin, ..) = self.queue.remove(at)?;
+        Some(Action::Answer(origin, Err(needs_all_nodes(nodes.down))))
+    }
+
     /// The next action; `None`: the change waits.
     pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, nodes: Nodes<'_>) -> Option<Action> {
         let down = nodes.down;
@@ -467,14 +500,15 @@ impl Ddl {
             Waiting::Quiet(quiet) if quiet.is_over(nodes.now) => change.end_quiet(),
             Waiting::Quiet(_) => return None,
             Waiting::Batch {
-                handle: Some(_), ..
-            } => return None,
-            Waiting::Batch {
-                handle: None, fill, ..
-            } => {
-                let fill = fill.clone();
-                return Some(change.batch(fill));
+                handle: None,
+                fill,
+                tries,
+                begins,
+            } if *begins <= nodes.now => {
+                let (fill, place) = (fill.clone(), tries.place());
+                return Some(change.batch(fill, place));
             }
+            Waiting::Batch { .. } => return None,
         }
         match change.steps.pop_front() {
             Some(Step::Command(command)) => {
@@ -488,9 +522,10 @@ impl Ddl {
                 change.waiting = Waiting::Batch {
                     fill: fill.clone(),
                     handle: None,
-                    attempts: 0,
+                    tries: Tries::default(),
+                    begins: nodes.now,
                 };
-                Some(change.batch(fill))
+                Some(change.batch(fill, Tries::default().place()))
             }
             None => {
                 let change = self.current.take().expect("just seen");
@@ -666,7 +701,7 @@ impl Change {
         }
     }
 
-    fn batch(&self, fill: Fill) -> Action {
+    fn batch(&self, fill: Fill, place: Place) -> Action {
         let work = match fill {
             Fill::Index { table, index } => Work::Index { table, index },
             Fill::Validate { table, constraint } => Work::Validate { table, constraint },
@@ -695,6 +730,7 @@ impl Change {
             database: self.database.clone(),
             work,
             position: self.position.clone(),
+            place,
         }
     }
 }

@@ -34,6 +34,7 @@ use crate::show::Shows;
 use crate::show_rows::Facts;
 use crate::stages::{Stage, Stages};
 use crate::txns::Txns;
+use crate::txns::place::Place;
 use ahead::Ahead;
 use base::{
     IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
@@ -417,9 +418,11 @@ impl Shard {
             let database = self.any_database();
             // Counters never move, whatever the protocol of the sequence's database.
             let protocol = ProtocolKind::COMMON;
-            let handle = self.txns.spawn(database, protocol, move |port| {
-                draw_block(port, draws, sequence)
-            });
+            let handle = self
+                .txns
+                .spawn(database, protocol, Place::USUAL, move |port| {
+                    draw_block(port, draws, sequence)
+                });
             self.draws.insert(handle, id);
         }
         any |= self.tend_statistics();

@@ -3,6 +3,7 @@
 mod closing;
 mod give_way;
 mod one_moment;
+pub(crate) mod place;
 
 use crate::core::Core;
 use crate::execute::{Start, execute_raised, start, start_exact};
@@ -16,6 +17,7 @@ use catalog::{Database, Execution, ProtocolKind};
 use exec::Running;
 use give_way::Ended;
 use parse::session::Isolation;
+use place::Place;
 use plan::Plan;
 use session::message::{BeginRequest, Done, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle};
 use std::cell::{Cell, RefCell};
@@ -335,6 +337,7 @@ impl Txns {
         &mut self,
         database: Arc<Database>,
         protocol: ProtocolKind,
+        place: Place,
         make: impl FnOnce(Rc<StatementPort>) -> Running,
     ) -> TxnHandle {
         let (catalog, here, number, txn_time) = {
@@ -350,10 +353,10 @@ impl Txns {
         let begin = BeginRequest {
             isolation: Isolation::Serializable,
             read_only: false,
-            priority_ts: None,
-            attempt: 1,
+            priority_ts: place.priority_ts,
+            attempt: place.attempt,
             txn_time,
-            lock_timeout_us: 0,
+            lock_timeout_us: place.lock_timeout_us,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             measured: false,
             seen: base::Ts::ZERO,

@@ -622,3 +622,37 @@ fn node_1_comes_back_while_the_others_open_it() {
         assert!(seen.undone > 3, "{change:?}: {seen:?}");
     }
 }
+
+/// Node 1 cannot end its own change without a majority. What queues behind it is told so.
+#[test]
+fn a_change_behind_one_that_nobody_can_end_is_refused() {
+    let (first, second) = (ShardId::new(ONE, 0), ShardId::new(ONE, 1));
+    for asked_before in [true, false] {
+        let mut world = World::new(7, 3, ProtocolKind::TwoPhase);
+        world.connect_client(first);
+        world.connect_client(second);
+        world.ask(first, Change::ToLeap.sql());
+        while !world.catalog(first).is_closed() {
+            world.step();
+        }
+        if asked_before {
+            world.ask(second, "CREATE TABLE x (a int)");
+        }
+        let others = [NodeId(2), NodeId(3)];
+        others.iter().for_each(|id| world.pause(*id));
+        if !asked_before {
+            world.go_on(OPEN_US);
+            world.ask(second, "CREATE TABLE x (a int)");
+        }
+        world.go_on(OPEN_US);
+        let refused = Told::Failed("55000".to_owned());
+        assert_eq!(world.told(second), Some(refused), "{asked_before}");
+        others.iter().for_each(|id| world.resume(*id));
+        world.go_on(OPEN_US);
+        assert!(
+            !world.open_catalog().databases["postgres"]
+                .tables
+                .contains_key("x")
+        );
+    }
+}

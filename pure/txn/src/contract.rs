@@ -247,7 +247,8 @@ pub struct TxnOptions {
     pub isolation: Isolation,
     /// The transaction writes nothing.
     pub read_only: bool,
-    /// Timestamp for wait-die. A restarted transaction passes its first one.
+    /// Timestamp for wait-die. A restarted transaction passes its first one. With [`Ts::MAX`] it is
+    /// younger than all others: they wait for it, and it dies of them (rule R21).
     pub priority_ts: Ts,
     /// The transaction has died too often: it goes before all that are not urgent.
     pub urgent: bool,

@@ -40,6 +40,11 @@ impl Ddl {
     pub(crate) fn deadline(&self) -> Option<Time> {
         match &self.current.as_ref()?.waiting {
             Waiting::Quiet(quiet) => Some(quiet.until),
+            Waiting::Batch {
+                handle: None,
+                begins,
+                ..
+            } => Some(*begins),
             Waiting::Nothing | Waiting::Acks { .. } | Waiting::Batch { .. } => None,
         }
     }

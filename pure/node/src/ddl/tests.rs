@@ -4,7 +4,8 @@
 //! ```text
 //! ask ORIGIN SQL            ORIGIN: `session 1` here, `n2.0 7` another shard with its number
 //! ack SHARD VERSION | durable   (the record of node 1)
-//! batch done [more] | batch aborted | batch unknown | batch error
+//! batch done [more] | batch aborted | batch unknown | batch error | batch died
+//! deaths NUMBER             of a batch, each followed by the pause
 //! heard SHARD NUMBER | connected NODE | down NODE | up NODE | full NODE
 //! starting yes|no           whether nodes that are down are expected
 //! stop ORIGIN Canceled|LockTimeout
@@ -141,6 +142,16 @@ impl World {
                 let reason = AbortReason::Unreachable(ShardId::new(NodeId(2), 0));
                 (Err(OpError::Aborted(reason)), None)
             }
+            "died" => {
+                let key = base::Key::new(IndexId(1), base::Slot(0), Vec::new());
+                let holder = base::TxnId {
+                    shard: ShardId::new(NodeId(2), 0),
+                    incarnation: 1,
+                    counter: 7,
+                };
+                let reason = AbortReason::Die { key, holder };
+                (Err(OpError::Aborted(reason)), None)
+            }
             "cut off" => {
                 let key = base::Key::new(IndexId(1), base::Slot(0), Vec::new());
                 let (at, tie) = (ShardId::new(NodeId(3), 0), txn::Tie::Owner);
@@ -171,13 +182,14 @@ impl World {
             result,
             outcome,
             wait: base::Position(0),
-            priority_ts: base::Ts::ZERO,
+            priority_ts: base::Ts(self.batches),
             currval: Vec::new(),
             settings: Vec::new(),
         };
         let next = more.then(FillPosition::default);
         let from = handle(self.batches);
-        self.ddl.on_txn(from, FromTxn::Done(1, done), next);
+        self.ddl
+            .on_txn(from, FromTxn::Done(1, done), next, self.now);
     }
 
     fn next(&mut self) -> Option<Action> {
@@ -229,11 +241,18 @@ impl World {
                     .expect("a string takes everything");
                     self.catalog = catalog;
                 }
-                Action::Fill { position, .. } => {
+                Action::Fill {
+                    position, place, ..
+                } => {
                     self.batches += 1;
                     self.ddl.filling(handle(self.batches));
                     let begins = if position.is_some() { "next" } else { "first" };
-                    writeln!(trace, "{begins} batch").expect("a string takes everything");
+                    let gives_way = place == Tries::default().place();
+                    let place = match gives_way {
+                        true => String::new(),
+                        false => format!(", {place:?}"),
+                    };
+                    writeln!(trace, "{begins} batch{place}").expect("a string takes everything");
                 }
                 Action::Quiesce { version, tables } => {
                     let waits = !self.open.is_empty() || tables.is_empty();
@@ -298,6 +317,13 @@ impl Machine for World {
                 .on_ack(shard(words[0]), words[1].parse().expect("a version")),
             "durable" => self.ddl.on_ack(ShardId(0), self.catalog.version),
             "batch" => self.batch(rest),
+            "deaths" => {
+                for _ in 0..rest.parse().expect("a number") {
+                    self.batch("died");
+                    self.now = self.now.after(16_000);
+                    self.act(&mut String::new());
+                }
+            }
             // As often as it is tried, and once more.
             "batches" => {
                 for _ in 0..BATCH_ATTEMPTS_MAX {

@@ -88,7 +88,8 @@ impl Shard {
         }
         let Some(sequence) = self.draws.get(&handle).copied() else {
             let next = self.fill_next.borrow_mut().take();
-            self.ddl.on_txn(handle, message, next);
+            let now = self.core.borrow().now;
+            self.ddl.on_txn(handle, message, next, now);
             return;
         };
         if let FromTxn::Done(_, done) = message {

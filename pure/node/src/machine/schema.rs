@@ -185,7 +185,7 @@ impl Shard {
 
     pub(super) fn run_ddl(&mut self) -> bool {
         let mut any = false;
-        while !self.ddl.is_idle() && !self.awaits_register() {
+        while !self.ddl.is_idle() {
             let catalog = self.core.borrow().catalog.clone();
             let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
             let unseen = down.iter().all(|shard| !self.met.contains(&shard.node()));
@@ -196,7 +196,11 @@ impl Shard {
                 starting: unseen && self.is_starting(now),
                 full: &self.full_nodes,
             };
-            let Some(action) = self.ddl.next(&catalog, nodes) else {
+            let action = match self.awaits_register() {
+                true => self.ddl.refuse(nodes),
+                false => self.ddl.next(&catalog, nodes),
+            };
+            let Some(action) = action else {
                 break;
             };
             any = true;
@@ -213,13 +217,14 @@ impl Shard {
                 database,
                 work,
                 position,
+                place,
             } => {
                 let catalog = self.core.borrow().catalog.clone();
                 let database = catalog.databases.get(&database);
                 let database = database.expect("a change holds its database").clone();
                 let next = self.fill_next.clone();
                 let protocol = database.protocol;
-                let handle = self.txns.spawn(database, protocol, move |port| {
+                let handle = self.txns.spawn(database, protocol, place, move |port| {
                     crate::fill::batch(port, work, position, next)
                 });
                 self.ddl.filling(handle);

@@ -19,6 +19,7 @@
 use super::Shard;
 use crate::message::{Message, WireMessage};
 use crate::port::StatementPort;
+use crate::txns::place::Place;
 use base::{Key, NodeId, Position, ShardId, Tag, Time};
 use catalog::{Catalog, Database, Switching};
 use exec::port::OpFuture;
@@ -213,9 +214,10 @@ impl Shard {
                 if keys.is_empty() {
                     return false;
                 }
+                let (database, place) = (database.clone(), Place::USUAL);
                 let spawned = self
                     .txns
-                    .spawn(database.clone(), protocol, |port| gather(port, keys));
+                    .spawn(database, protocol, place, |port| gather(port, keys));
                 self.switch.gathering = Some(spawned);
                 true
             }
