@@ -171,7 +171,7 @@ fn a_store_survives_the_trip() {
         assert_eq!(digest(&loaded), digest(&store));
         assert_eq!(loaded.counts().rows, store.counts().rows);
         let tombstone = loaded.newest_ts(KeyRef::new(INDEX, Slot(0), &0u64.to_be_bytes()));
-        loaded.collect(Ts::MAX, usize::MAX);
+        loaded.collect(&store::Horizons::at(Ts::MAX), usize::MAX);
         assert_eq!(loaded.counts().versions, store.counts().rows, "{tombstone}");
     }
 }

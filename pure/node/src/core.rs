@@ -5,13 +5,14 @@ mod lanes;
 use crate::config::ShardConfig;
 use crate::input::Memory;
 use crate::message::Message;
-use base::{Clock, IndexId, LookupMap, Position, Prng, ShardId, Time, Ts};
+use crate::oldest::Readers;
+use base::{Clock, IndexId, LookupMap, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
 use lanes::Protocols;
 pub(crate) use lanes::clocks_suffice;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::Store;
+use store::{Horizons, Store};
 use txn::contract::Outgoing;
 use txn::{Counters, Event, JournalPort};
 
@@ -100,12 +101,11 @@ pub(crate) struct Core {
     unique: u64,
     txn_counter: u64,
     op_counter: u64,
-    /// Snapshots that transactions coordinated here still read, with their number of users.
-    snapshots: BTreeMap<Ts, u32>,
-    /// Bounds announced by the other shards.
-    pub(crate) peers_oldest: BTreeMap<ShardId, Ts>,
-    /// Versions at or below this are read no more, except the newest of each row.
-    pub(crate) horizon: Ts,
+    pub(crate) readers: Readers,
+    /// Nodes whose readers are not waited for ([`session::away::GONE_US`]).
+    pub(crate) gone: BTreeSet<NodeId>,
+    /// No version at or below that of its database, but the newest of each row, is read any more.
+    pub(crate) horizons: Horizons,
     /// Bytes that statements of this shard have charged.
     pub(crate) memory_bytes: i64,
 }
@@ -144,10 +144,10 @@ impl Core {
             unique: 0,
             txn_counter: 0,
             op_counter: 0,
-            snapshots: BTreeMap::new(),
-            peers_oldest: BTreeMap::new(),
+            readers: Readers::default(),
+            gone: BTreeSet::new(),
             // Recovery gives newest versions only: older snapshots cannot be read.
-            horizon: clock_floor,
+            horizons: Horizons::at(clock_floor),
             memory_bytes: 0,
             config,
         };
@@ -227,6 +227,11 @@ impl Core {
         if !catalog.placement.shards().is_empty() {
             self.placement.clone_from(&catalog.placement);
         }
+        let spaces = catalog.databases.values().flat_map(|database| {
+            let (id, spaces) = (database.id, database.key_spaces());
+            spaces.into_iter().map(move |index| (index, id))
+        });
+        self.horizons.set_databases(spaces);
         self.catalog = catalog;
         for (protocol, index) in left {
             self.leave(protocol, index);
@@ -252,45 +257,6 @@ impl Core {
                 self.store.drop_index(index);
             }
         }
-    }
-
-    /// Holds a snapshot until [`Core::release_snapshot`].
-    pub(crate) fn hold_snapshot(&mut self, ts: Ts) {
-        *self.snapshots.entry(ts).or_insert(0) += 1;
-    }
-
-    /// One user of the snapshot needs it no more.
-    pub(crate) fn release_snapshot(&mut self, ts: Ts) {
-        let users = self
-            .snapshots
-            .get_mut(&ts)
-            .expect("a released snapshot was held");
-        *users -= 1;
-        if *users == 0 {
-            self.snapshots.remove(&ts);
-        }
-    }
-
-    /// Timestamp below which this shard reads nothing any more.
-    pub(crate) fn oldest_read(&self) -> Ts {
-        let own = self
-            .snapshots
-            .keys()
-            .next()
-            .copied()
-            .unwrap_or(self.clock.last());
-        own.min(self.protocols.oldest_read(own))
-    }
-
-    /// Computes the horizon from what this and the other shards announced.
-    pub(crate) fn update_horizon(&mut self) {
-        let mut horizon = self.oldest_read();
-        for shard in self.catalog.placement.shards() {
-            if *shard != self.config.shard {
-                horizon = horizon.min(self.peers_oldest.get(shard).copied().unwrap_or(Ts::ZERO));
-            }
-        }
-        self.horizon = self.horizon.max(horizon);
     }
 }
 

@@ -23,6 +23,7 @@ pub mod input;
 mod kind;
 pub mod machine;
 pub mod message;
+pub mod oldest;
 mod port;
 mod program;
 mod protocols;

@@ -346,17 +346,12 @@ impl Shard {
             WireMessage::Quiesce { version, tables } => self.on_quiesce(version, tables),
             WireMessage::Quiesced { version } => self.on_quiesced(from, version),
             WireMessage::InTheWay(named) => self.txns.give_way(named),
-            WireMessage::OldestRead { ts, wanted } => {
+            WireMessage::OldestRead { oldest, wanted } => {
                 let mut core = self.core.borrow_mut();
-                core.clock.merge(ts);
-                core.peers_oldest.insert(from, ts);
-                core.update_horizon();
+                core.on_oldest(from, oldest, wanted);
                 if wanted {
                     // The sender has written rows.
                     self.statistics.note_writes(core.now);
-                    let ts = core.oldest_read();
-                    let answer = WireMessage::OldestRead { ts, wanted: false };
-                    core.send(from, Message::Wire(answer), Position(0));
                 }
             }
         }
@@ -483,7 +478,11 @@ impl Shard {
         }
         // Shards announce what they read; a single shard looks when it has something to remove.
         if core.store.expiring() > 0 && core.catalog.placement.shards().len() == 1 {
-            core.update_horizon();
+            core.update_horizons();
+        }
+        if self.away.look(core.now) {
+            core.gone.clone_from(self.away.gone());
+            core.update_horizons();
         }
         let written = core.counters.rows_written != self.rows_written_announced;
         if written && self.announce_at.is_none() {
@@ -493,10 +492,10 @@ impl Shard {
             self.announce_at = None;
             self.statistics.note_writes(core.now);
             self.rows_written_announced = core.counters.rows_written;
-            announce(&mut core);
+            core.announce();
         }
-        let horizon = core.horizon;
-        core.store.collect(horizon, COLLECT_ROWS);
+        let both = &mut *core;
+        both.store.collect(&both.horizons, COLLECT_ROWS);
         let bound = self
             .bound_pending
             .map_or(core.clock_bound, |(_, bound)| bound);
@@ -545,7 +544,18 @@ impl Shard {
         self.core.borrow_mut().protocols.set_slice(units);
     }
 
-    /// Number of statements that were planned here so far.
+    /// Changes after how long without a connection the readers of a node are not waited for any
+    /// more: in tests and simulation, where outages are short.
+    pub fn set_gone_after(&mut self, us: u64) {
+        self.away.set_gone_after(us);
+    }
+
+    /// Versions of rows that are kept, the newest of each row included.
+    pub fn versions(&self) -> usize {
+        self.core.borrow().store.counts().versions
+    }
+
+    /// Statements that were planned here so far.
     pub fn planned(&self) -> u64 {
         self.plans.planned()
     }
@@ -616,6 +626,7 @@ impl Shard {
         add(self.session_deadlines.first().map(|(at, _)| *at));
         add(self.lookaheads.first().map(|(at, _)| *at));
         add(self.announce_at);
+        add(self.away.deadline());
         add(self.shows.borrow().again_at);
         add(self.switch.deadline());
         add(self.quiescing.deadline());
@@ -702,20 +713,6 @@ impl Shard {
                 };
                 facts.rows_of(*what)
             }
-        }
-    }
-}
-
-/// Tells all other shards below which timestamp this one reads nothing, and collects old versions.
-fn announce(core: &mut Core) {
-    core.update_horizon();
-    let ts = core.oldest_read();
-    let here = core.config.shard;
-    let catalog = core.catalog.clone();
-    for shard in catalog.placement.shards() {
-        if *shard != here {
-            let message = WireMessage::OldestRead { ts, wanted: true };
-            core.send(*shard, Message::Wire(message), Position(0));
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Messages between shards.
 
+use crate::oldest::Oldest;
 pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
-use base::{NodeId, RowBatch, ShardId, SqlError, TableId, Ts};
+use base::{NodeId, RowBatch, ShardId, SqlError, TableId};
 use catalog::{Catalog, Command};
 use parse::show::Show;
 use plan::Fill;
@@ -72,11 +73,11 @@ pub enum WireMessage {
         /// The rows.
         rows: RowBatch,
     },
-    /// The sender, and transactions that it coordinates, read nothing below `ts` any more.
+    /// The sender and the transactions it coordinates read nothing older any more.
     OldestRead {
-        /// The bound.
-        ts: Ts,
-        /// Whether the sender has versions to collect and wants the receiver's bound.
+        /// What they may read.
+        oldest: Oldest,
+        /// The sender has versions to collect and wants the receiver's bound.
         wanted: bool,
     },
     /// From the first shard of a node to node 1's: its disk is full (true), or has room (false).

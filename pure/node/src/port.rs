@@ -177,7 +177,7 @@ impl StatementPort {
                 exact: alone || stale,
                 ..Held::begin(core.clock.tick(now))
             };
-            core.hold_snapshot(held.at);
+            core.hold_snapshot(self.txn.database, held.at);
             self.snapshot.set(Some(held));
             held
         });
@@ -208,8 +208,8 @@ impl StatementPort {
         };
         let before = place.replace(Some(raised)).expect("only raised");
         let mut core = self.txn.core.borrow_mut();
-        core.hold_snapshot(raised.at);
-        core.release_snapshot(before.at);
+        core.hold_snapshot(self.txn.database, raised.at);
+        core.release_snapshot(self.txn.database, before.at);
     }
 
     /// Whether the shard is on a node that cannot be reached now.
@@ -294,7 +294,7 @@ impl Drop for StatementPort {
         let mut core = self.txn.core.borrow_mut();
         core.memory_bytes -= self.memory.bytes.get();
         if let Some(held) = self.snapshot.get() {
-            core.release_snapshot(held.at);
+            core.release_snapshot(self.txn.database, held.at);
         }
     }
 }

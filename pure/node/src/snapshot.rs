@@ -12,7 +12,7 @@ use txn::Snapshot;
 /// The snapshot of a statement or transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
-    /// Timestamp that is read; the horizon stays below it.
+    /// Read at this timestamp; the horizons of its database stay at or below it.
     pub(crate) at: Ts,
     /// Timestamp with which the reader began.
     pub(crate) since: Ts,

@@ -250,7 +250,7 @@ impl Txns {
             ..Held::begin(first)
         });
         if let Some(held) = snapshot {
-            core.hold_snapshot(held.at);
+            core.hold_snapshot(database.id, held.at);
         }
         let options = TxnOptions {
             isolation: begin.isolation,
@@ -714,7 +714,7 @@ impl Txns {
         drop(txn.statements);
         let mut core = self.core.borrow_mut();
         if let Some(held) = txn.shared.snapshot.get() {
-            core.release_snapshot(held.at);
+            core.release_snapshot(txn.shared.database, held.at);
         }
         core.note_answered();
         core.forget(txn.shared.protocol, txn.shared.id);

@@ -9,7 +9,7 @@ use base::{
 use base::{Ts, TxnId, Type};
 use leap::Leap;
 use std::sync::Arc;
-use store::{Store, Write};
+use store::{Horizons, Store, Write};
 use two_phase::TwoPhase;
 use txn::{
     Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, OpReply, Outbox, Outcome, Program,
@@ -92,7 +92,7 @@ impl<P: Protocol> World<P> {
     }
 
     fn call<R>(&mut self, call: impl FnOnce(&mut P, &mut Cx<'_, P::Message>) -> R) -> R {
-        let horizon = self.clock.last();
+        let horizons = Horizons::at(self.clock.last());
         let mut cx = Cx {
             now: Time(1_800_000_000_000_000),
             shard: HERE,
@@ -104,7 +104,7 @@ impl<P: Protocol> World<P> {
             store: &mut self.store,
             journal: &mut self.journal,
             out: &mut self.out,
-            horizon,
+            horizons: &horizons,
             clock_bound: Ts::MAX,
             decode: |_| panic!("programs stay here"),
             catalog: 1,

@@ -25,6 +25,9 @@ use txn::contract::Outgoing;
 pub(crate) const HOUSEKEEPING_NS: u64 = 100_000_000;
 /// Steps of a shard between two checks of its invariants.
 const VALIDATE_STEPS: u64 = 512;
+/// Time without a connection after which the readers of a node are not waited for: outages are
+/// seldom longer than two seconds here.
+const GONE_AFTER_US: u64 = 50_000;
 /// Steps of all shards together between two comparisons of the owners of rows.
 const OWNERS_STEPS: u64 = 2_048;
 
@@ -118,6 +121,7 @@ impl World {
             let config = self.shard_config(id, recovered.incarnation);
             let mut machine = Shard::new(config, Box::new(journal), recovered_shard);
             machine.set_slice(self.plan.slice_units());
+            machine.set_gone_after(GONE_AFTER_US);
             if fresh && id == ShardId(0) {
                 let placement = Placement::new(self.plan.nodes, self.plan.shards);
                 machine.bootstrap(placement, self.plan.protocol);

@@ -1,9 +1,10 @@
 //! Removal of versions and tombstones that no reader can see any more.
 
+use crate::horizons::Horizons;
 use crate::store::Store;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
-use base::{IndexId, Slot, Ts};
+use alloc::collections::{BTreeMap, BTreeSet};
+use base::{IndexId, PieceQueue, Slot, Ts};
 
 /// A row that had older versions, or was deleted, at `commit_ts`. Each such row is in the queue
 /// exactly once.
@@ -14,27 +15,82 @@ pub(crate) struct Expiry {
     pub(crate) key: Box<[u8]>,
 }
 
+/// Microseconds by which the horizon of a database lags behind that of databases without readers
+/// before its rows stand aside. Longer: other databases wait longer. Shorter: rows move from queue
+/// to queue for readers that are done in a moment.
+const LAG_US: u64 = 1_000_000;
+/// Microseconds by which the highest horizon goes on before rows that stand aside are looked at.
+const LOOK_US: u64 = 100_000;
+
+/// Rows whose turn came while readers of their database still held them back: without them the
+/// others, which no reader holds back, would have to wait behind.
+#[derive(Default)]
+pub(crate) struct Aside {
+    queues: BTreeMap<IndexId, PieceQueue<Expiry>>,
+    /// Rows in all queues.
+    rows: usize,
+    /// The highest horizon when all that was due had been taken.
+    looked: Ts,
+}
+
 impl<S: Default> Store<S> {
-    /// Removes what no reader at or above `horizon` sees: superseded versions, and rows whose
-    /// newest version is a tombstone. Visits at most `budget_rows` rows and returns the number of
-    /// rows visited; if that is the budget, call this again.
-    pub fn collect(&mut self, horizon: Ts, budget_rows: usize) -> usize {
+    /// Removes what no reader at or above the horizon of its database can see: superseded versions,
+    /// and rows whose newest version is a tombstone. Visits at most `budget_rows` rows. Returns the
+    /// number of rows visited; call again while that is the budget.
+    pub fn collect(&mut self, horizons: &Horizons, budget_rows: usize) -> usize {
+        let highest = horizons.highest();
         let mut visited = 0;
-        while visited < budget_rows {
-            match self.expiries.front() {
-                Some(expiry) if expiry.commit_ts <= horizon => {}
-                _ => break,
+        while visited < budget_rows
+            && let Some(expiry) = self.expiries.front()
+            && expiry.commit_ts <= highest
+        {
+            let horizon = horizons.of(expiry.index);
+            let due = expiry.commit_ts <= horizon;
+            if !due && highest.time().since(horizon.time()) < LAG_US {
+                break;
             }
             let expiry = self.expiries.pop_front().expect("looked at above");
-            self.collect_row(expiry, horizon);
+            if due {
+                self.collect_row(expiry, horizon);
+            } else {
+                let queue = self.aside.queues.entry(expiry.index);
+                queue.or_default().push_back(expiry);
+                self.aside.rows += 1;
+            }
             visited += 1;
+        }
+        if self.aside.rows > 0 && highest.time().since(self.aside.looked.time()) >= LOOK_US {
+            visited += self.collect_aside(horizons, budget_rows - visited);
+        }
+        visited
+    }
+
+    /// The same for those that stand aside.
+    fn collect_aside(&mut self, horizons: &Horizons, budget_rows: usize) -> usize {
+        let mut visited = 0;
+        let mut queues = core::mem::take(&mut self.aside.queues);
+        queues.retain(|index, queue| {
+            let horizon = horizons.of(*index);
+            while visited < budget_rows
+                && queue.front().is_some_and(|e| e.commit_ts <= horizon)
+                && let Some(expiry) = queue.pop_front()
+            {
+                self.collect_row(expiry, horizon);
+                visited += 1;
+            }
+            !queue.is_empty()
+        });
+        self.aside.queues = queues;
+        self.aside.rows -= visited;
+        if visited < budget_rows {
+            self.aside.looked = horizons.highest();
         }
         visited
     }
 
     /// Rows that wait for [`Store::collect`].
     pub fn expiring(&self) -> usize {
-        self.expiries.len()
+        self.expiries.len() + self.aside.rows
     }
 
     fn collect_row(&mut self, expiry: Expiry, horizon: Ts) {
@@ -83,7 +139,9 @@ impl<S: Default> Store<S> {
     /// may have no row.)
     pub(crate) fn validate_expiries(&self) {
         let mut queued = BTreeSet::new();
-        for expiry in self.expiries.iter() {
+        let aside = || self.aside.queues.values().flat_map(PieceQueue::iter);
+        assert_eq!(aside().count(), self.aside.rows, "rows aside are counted");
+        for expiry in self.expiries.iter().chain(aside()) {
             let found = self
                 .tree(expiry.index, expiry.slot)
                 .and_then(|t| t.locate(&expiry.key));

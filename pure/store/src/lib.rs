@@ -30,6 +30,7 @@ mod checkpoint;
 mod digest;
 mod expiry;
 pub mod formula;
+mod horizons;
 mod moving;
 mod newer;
 mod store;
@@ -38,5 +39,6 @@ pub mod write;
 
 pub use checkpoint::{CheckpointCursor, CheckpointRow};
 pub use formula::{ColumnFormula, Formula, FormulaClass, FormulaOp};
+pub use horizons::{ByDatabase, Horizons};
 pub use store::{Counts, KeyVisitor, RowVisitor, Store, VersionRef, Window};
 pub use write::Write;

@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(at(&here, 29), None);
         here.validate();
         there.validate();
-        here.collect(Ts(40), 100);
+        here.collect(&crate::Horizons::at(Ts(40)), 100);
         here.evict(KeyRef::new(index, slot, b"l"));
         here.validate();
         assert_eq!(here.counts().rows, 0);

@@ -1,6 +1,6 @@
 //! The store of one shard: reads at a timestamp, committed writes, counters.
 
-use crate::expiry::Expiry;
+use crate::expiry::{Aside, Expiry};
 use crate::tree::{Bounds, Leaf, Page, Tree};
 use crate::write::Write;
 use alloc::collections::BTreeMap;
@@ -13,6 +13,8 @@ pub struct Store<S = ()> {
     pub(crate) indexes: BTreeMap<IndexId, IndexRows<S>>,
     /// Rows with unneeded versions or tombstones, about in the order of their timestamps.
     pub(crate) expiries: PieceQueue<Expiry>,
+    /// Those of them that only readers of their own database still hold back.
+    pub(crate) aside: Aside,
     /// Pages of dropped indexes, freed one by one.
     pub(crate) dropped: Vec<Page<S>>,
     pub(crate) counts: Counts,
@@ -98,6 +100,7 @@ impl<S> Default for Store<S> {
         Store {
             indexes: BTreeMap::new(),
             expiries: PieceQueue::new(),
+            aside: Aside::default(),
             dropped: Vec::new(),
             counts: Counts::default(),
             scratch: Vec::new(),
@@ -217,8 +220,9 @@ impl<S: Default> Store<S> {
 
     /// Applies one committed write.
     ///
-    /// `commit_ts` is above every version of the row. `horizon`: no reader below it begins any
-    /// more, so versions that only such readers see are dropped ([`Ts::MAX`]: all but the newest).
+    /// `commit_ts` is above every version of the row. `horizon`: no read below it is answered any
+    /// more, so versions that only such reads could see are dropped ([`Ts::MAX`]: only the
+    /// newest version matters).
     ///
     /// Panics if the write contradicts the store: an insert of a present row, a delete or formula
     /// of an absent one, a formula that does not fold. The protocol must have checked that.

@@ -1,10 +1,10 @@
 //! The store against a plain map of version lists: random writes, reads, scans, collection,
 //! checkpoints and digests over many seeds, with every invariant checked on the way.
 
-use base::{IndexId, KeyRange, KeyRef, Prng, Slot, Ts};
+use base::{DatabaseId, IndexId, KeyRange, KeyRef, Prng, Slot, Time, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use store::{CheckpointCursor, CheckpointRow, Store, Window, Write};
+use store::{ByDatabase, CheckpointCursor, CheckpointRow, Horizons, Store, Window, Write};
 
 type Place = (IndexId, Slot, Vec<u8>);
 type Seen = Vec<(Vec<u8>, Vec<u8>, Ts)>;
@@ -220,7 +220,7 @@ impl Run {
     fn collect(&mut self) {
         self.horizon = Ts(self.prng.between(self.horizon.0 as i64, self.now.0 as i64) as u64);
         let budget = 1 + self.prng.below(50) as usize;
-        assert!(self.store.collect(self.horizon, budget) <= budget);
+        assert!(self.store.collect(&Horizons::at(self.horizon), budget) <= budget);
     }
 
     fn check_all(&mut self) {
@@ -260,7 +260,7 @@ fn random_runs_equal_the_model() {
             }
         }
         // When nobody reads any more, only the newest versions are left.
-        while run.store.collect(Ts::MAX, 64) == 64 {}
+        while run.store.collect(&Horizons::at(Ts::MAX), 64) == 64 {}
         run.horizon = run.now;
         run.check_all();
         assert_eq!(run.store.counts().versions, run.store.counts().rows);
@@ -303,7 +303,7 @@ fn rows_that_come_and_go_leave_nothing() {
                 Ts(100_000 + i as u64),
                 Ts::MAX,
             );
-            store.collect(Ts::MAX, 2);
+            store.collect(&Horizons::at(Ts::MAX), 2);
             if i % 2000 == 0 {
                 store.validate();
             }
@@ -355,7 +355,7 @@ fn checkpoint_under_writes_and_redo_give_the_same_rows() {
         for (place, write, ts) in &journal {
             loaded.redo(KeyRef::new(place.0, place.1, &place.2), write, *ts);
         }
-        loaded.collect(Ts::MAX, usize::MAX);
+        loaded.collect(&Horizons::at(Ts::MAX), usize::MAX);
         loaded.validate();
         assert_eq!(loaded.counts().rows, run.store.counts().rows, "seed {seed}");
         for index in [IndexId(1), IndexId(2)] {
@@ -482,7 +482,7 @@ fn state_stays_with_its_row() {
             Ts::MAX,
         );
     }
-    store.collect(Ts::MAX, 1000);
+    store.collect(&Horizons::at(Ts::MAX), 1000);
     store.validate();
     for n in 0..1000u32 {
         let key = (n.wrapping_mul(7919) % 1000).to_be_bytes();
@@ -560,9 +560,41 @@ fn a_tombstone_says_when_until_nobody_can_ask() {
     ] {
         store.apply(KeyRef::new(index, slot, b"k"), &write, Ts(ts), Ts::MAX);
     }
-    store.collect(Ts(7), 10);
+    store.collect(&Horizons::at(Ts(7)), 10);
     store.validate();
     assert_eq!(store.newest_ts(KeyRef::new(index, slot, b"k")), Ts(9));
-    store.collect(Ts(9), 10);
+    store.collect(&Horizons::at(Ts(9)), 10);
     assert_eq!(store.newest_ts(KeyRef::new(index, slot, b"k")), Ts::ZERO);
+}
+
+/// A reader of one database keeps its versions; those of the other do not wait behind them.
+#[test]
+fn rows_that_are_held_back_stand_aside() {
+    let second = |n: u64| Ts::from_time(Time(1_800_000_000_000_000 + n * 1_000_000));
+    let (here, there) = (IndexId(1), IndexId(2));
+    let (held, free) = (DatabaseId(1), DatabaseId(2));
+    let mut store: Store = Store::new();
+    let mut horizons = Horizons::default();
+    horizons.set_databases([(here, held), (there, free)].into_iter());
+    for n in 1..=20 {
+        for index in [here, there] {
+            let key = KeyRef::new(index, Slot(0), b"k");
+            let write = Write::Put(vec![n as u8]);
+            store.apply(key, &write, second(n), horizons.of(index));
+        }
+    }
+    assert_eq!(store.counts().versions, 40);
+    horizons.advance(second(30), &ByDatabase::from_iter([(held, second(5))]));
+    store.collect(&horizons, 1);
+    store.validate();
+    while store.collect(&horizons, 1) > 0 {}
+    store.validate();
+    // Versions 5 to 20 here, and the newest one there.
+    assert_eq!((store.counts().versions, store.expiring()), (17, 1));
+    let old = store.get(KeyRef::new(here, Slot(0), b"k"), second(5));
+    assert_eq!(old.map(|v| v.value), Some(&[5][..]));
+    horizons.advance(second(31), &ByDatabase::default());
+    while store.collect(&horizons, 1) > 0 {}
+    store.validate();
+    assert_eq!((store.counts().versions, store.expiring()), (2, 0));
 }

@@ -199,6 +199,15 @@ pub enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Their index.
+    #[must_use]
+    pub fn index(&self) -> IndexId {
+        match self {
+            Wanted::Row(key) => key.index,
+            Wanted::Rows(index, ..) => *index,
+        }
+    }
+
     /// A key that stands for the rows in messages to the user.
     #[must_use]
     pub fn example(&self) -> Key {
@@ -555,7 +564,8 @@ pub fn install_row<M>(
         *gone = Some(key.index);
         return;
     }
-    cx.store.apply(key, write, commit_ts, cx.horizon);
+    cx.store
+        .apply(key, write, commit_ts, cx.horizons.of(key.index));
     cx.counters.rows_written += 1;
     cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
 }

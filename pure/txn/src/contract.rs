@@ -17,7 +17,7 @@ use base::{
 use core::fmt;
 use journal::{CheckpointTables, Ownership};
 use serde::{Deserialize, Serialize};
-use store::{Formula, Store, Write};
+use store::{Formula, Horizons, Store, Write};
 
 /// Number of one outstanding operation of a transaction at its coordinator; never used twice.
 #[derive(
@@ -501,8 +501,9 @@ pub struct Cx<'a, M> {
     pub journal: &'a mut dyn JournalPort,
     /// Effects of the step.
     pub out: &'a mut Outbox<M>,
-    /// No reader reads versions at or below this timestamp any more, but the newest of them.
-    pub horizon: Ts,
+    /// No reader reads versions at or below the horizon of their database any more, except the
+    /// newest of them ([`Cx::admit_snapshot`]).
+    pub horizons: &'a Horizons,
     /// Durable bound on the clocks of this node: its next life draws only above it.
     pub clock_bound: Ts,
     /// Decodes programs that came from other nodes.
@@ -650,8 +651,9 @@ pub trait Protocol: fmt::Display {
     /// Number of locked items.
     fn lock_count(&self) -> usize;
 
-    /// Largest timestamp below which this shard will not read again (for the horizon), at `now_ts`.
-    fn oldest_read(&self, now_ts: Ts) -> Ts;
+    /// Calls `f` with the index and the timestamp of each snapshot that is being read here, for
+    /// whatever shard: no horizon of this shard passes it.
+    fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts));
 
     /// Checks the invariants (rule R20); panics with a description of a broken one.
     fn validate(&self, store: &Store);

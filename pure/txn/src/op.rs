@@ -117,6 +117,12 @@ impl Op {
         self.read()?.snapshot()
     }
 
+    /// The index and the timestamp of a read of a snapshot.
+    #[must_use]
+    pub fn reads_at(&self) -> Option<(IndexId, Ts)> {
+        Some((self.index()?, self.snapshot()?.at))
+    }
+
     /// As [`Op::snapshot`], mutable.
     pub fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
         let read = match self {

@@ -6,7 +6,7 @@ use crate::counters::Counters;
 use crate::history::Event;
 use crate::reason::AbortReason;
 use alloc::vec::Vec;
-use base::{IndexId, Key, Position, Ts, TxnId};
+use base::{IndexId, Key, Planted, Position, Ts, TxnId, is_planted};
 
 impl<M> Cx<'_, M> {
     /// Appends the record that `encode` writes into `scratch`, and counts it.
@@ -37,7 +37,8 @@ impl<M> Cx<'_, M> {
     /// [`AbortReason::SnapshotTooOld`].
     #[inline]
     pub fn admit_snapshot(&self, wanted: Wanted<'_>, at: Ts) -> Result<(), AbortReason> {
-        match at < self.horizon {
+        let below = at < self.horizons.highest() && at < self.horizons.of(wanted.index());
+        match below && !is_planted(Planted::OldSnapshotServed) {
             true => Err(AbortReason::SnapshotTooOld(wanted.example())),
             false => Ok(()),
         }

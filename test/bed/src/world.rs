@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::rc::Rc;
-use store::{Store, Write};
+use store::{Horizons, Store, Write};
 use txn::{Counters, Cx, Event, Op, OpId, OpReply, Outbox, Submission, Submitted, TxnOptions};
 
 /// How far the bound of a node's clocks is ahead of them, at most. Microseconds.
@@ -272,6 +272,7 @@ impl<P: Subject> World<P> {
         let ahead = self.ahead.get(&id.node()).copied().unwrap_or(0);
         let units = |counters: &Counters| counters.units + counters.rows_read;
         let before = units(&shard.counters);
+        let horizons = Horizons::at(self.horizon.max(shard.horizon));
         let mut cx = Cx {
             now: self.now.after(ahead),
             shard: id,
@@ -283,7 +284,7 @@ impl<P: Subject> World<P> {
             store: &mut shard.store,
             journal: &mut port,
             out: &mut out,
-            horizon: self.horizon.max(shard.horizon),
+            horizons: &horizons,
             clock_bound: node.clock_bound,
             decode: programs::decode,
             catalog: 1,

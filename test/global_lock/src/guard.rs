@@ -90,7 +90,8 @@ impl GlobalLock {
             return commit_ts;
         }
         for (key, write) in &writes {
-            cx.store.apply(key, write, commit_ts, cx.horizon);
+            cx.store
+                .apply(key, write, commit_ts, cx.horizons.of(key.index));
         }
         let record = Record::Commit {
             txn,

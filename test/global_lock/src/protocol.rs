@@ -159,9 +159,7 @@ impl Protocol for GlobalLock {
         self.queue.len().min(1)
     }
 
-    fn oldest_read(&self, now_ts: Ts) -> Ts {
-        now_ts
-    }
+    fn each_snapshot(&self, _: &mut dyn FnMut(IndexId, Ts)) {}
 
     fn validate(&self, _: &Store) {
         self.check();

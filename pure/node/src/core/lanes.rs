@@ -94,7 +94,7 @@ macro_rules! enter {
             store: &mut core.store,
             journal: &mut core.journal,
             out: &mut lane.out,
-            horizon: core.horizon,
+            horizons: &core.horizons,
             clock_bound: core.clock_bound,
             decode: crate::program::decode,
             catalog: core.catalog.version,
@@ -253,12 +253,9 @@ impl Protocols {
         first
     }
 
-    /// Timestamp below which no protocol reads; see [`Protocol::oldest_read`].
-    pub(crate) fn oldest_read(&self, now_ts: Ts) -> Ts {
-        let mut oldest = now_ts;
-        every!(self, |lane| oldest =
-            oldest.min(lane.machine.oldest_read(now_ts)));
-        oldest
+    /// See [`Protocol::each_snapshot`].
+    pub(crate) fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts)) {
+        every!(self, |lane| lane.machine.each_snapshot(f));
     }
 
     /// What a transaction has cost so far; `None` if it is not known here.

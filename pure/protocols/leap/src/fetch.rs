@@ -1,6 +1,7 @@
 //! Rows of a scan that are away: their owners send them to the home, which merges them.
 
 use crate::job::{Job, Origin, Stop, Wait};
+use crate::keyed::waits_until;
 use crate::message::{Body, Fetch, Fetched, FetchedRow};
 use crate::outage::cut_off;
 use crate::request::Standing;
@@ -10,7 +11,7 @@ use alloc::vec::Vec;
 use base::{Key, ShardId, Ts};
 use txn::bulk::Wanted;
 use txn::lock::Item;
-use txn::{AbortReason, Asked, LockMode, OpError, OpResult, Tie};
+use txn::{AbortReason, Asked, LockMode, OpError, OpResult, Snapshot, Tie};
 
 /// Largest number of rows in one answer.
 const ROWS_MAX: usize = 1_000;
@@ -20,10 +21,9 @@ const BYTES_MAX: usize = 1 << 20;
 /// A fetch at the owner.
 #[derive(Debug, Default)]
 pub(crate) struct FetchJob {
-    pub(crate) at: Option<Ts>,
-    guarded: bool,
+    pub(crate) snapshot: Option<Snapshot>,
     lock: Option<LockMode>,
-    keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
     /// Number of keys that are dealt with.
     done: usize,
     rows: Vec<(Key, FetchedRow)>,
@@ -81,9 +81,12 @@ impl Leap {
         }
         let mut job = Box::new(Job::new(txn, fetch.options, u64::MAX, origin));
         job.id = self.jobs.next_number();
+        let snapshot = fetch.at.map(|at| match fetch.guarded {
+            true => Snapshot::guarded(at, at),
+            false => Snapshot::exactly(at),
+        });
         job.fetch = Some(Box::new(FetchJob {
-            at: fetch.at,
-            guarded: fetch.guarded,
+            snapshot,
             lock: fetch.lock,
             keys: fetch.keys,
             ..FetchJob::default()
@@ -104,9 +107,9 @@ impl Leap {
         job: &mut Job,
         fetch: &mut FetchJob,
     ) -> Result<(), Stop> {
-        if let (Some(ts), Some(first)) = (fetch.at, fetch.keys.first()) {
+        if let (Some(snapshot), Some(first)) = (fetch.snapshot, fetch.keys.first()) {
             // All its rows are of one index.
-            Self::admit_snapshot(cx, Wanted::Row(first), ts)?;
+            Self::admit_snapshot(cx, Wanted::Row(first), snapshot.at)?;
             if fetch.lock.is_none() && !job.commits_seen {
                 let mut sorted: Vec<&Key> = match self.pendings.formulas.row_count() == 0 {
                     true => Vec::new(),
@@ -114,7 +117,7 @@ impl Leap {
                 };
                 sorted.sort_unstable();
                 let reads = &mut |key: &Key| sorted.binary_search(&key).is_ok();
-                let until = if fetch.guarded { Ts::MAX } else { ts };
+                let until = waits_until(snapshot);
                 let commits = |key| self.commits_below(until, Wanted::Row(key));
                 if fetch.keys.iter().any(commits) || self.awaits_outcomes(cx, job, until, reads)? {
                     return Err(Stop::Wait(Wait::Commit));
@@ -144,15 +147,8 @@ impl Leap {
                     continue;
                 }
             }
-            if fetch.at.is_some_and(|ts| self.lacks_history(key, ts)) {
-                return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
-            }
-            if fetch.guarded
-                && let Some(ts) = fetch.at
-                && cx.store.newest_ts(key) > ts
-            {
-                let reason = AbortReason::SnapshotMisses(Some(key.clone()));
-                return Err(Stop::aborted(reason));
+            if let Some(snapshot) = fetch.snapshot {
+                self.look_at(cx, key, snapshot)?;
             }
             let row = self.fetched_row(cx, job, fetch, key);
             cx.counters.rows_read += 1;
@@ -177,8 +173,8 @@ impl Leap {
         let mut access = self.access(job);
         let mut row = FetchedRow::default();
         let mut folded = Vec::new();
-        if let Some(ts) = fetch.at {
-            let seen = access.see(cx.store, key, ts, &mut folded);
+        if let Some(snapshot) = fetch.snapshot {
+            let seen = access.see(cx.store, key, snapshot.at, &mut folded);
             row.at = seen.row.map(Box::from);
             row.version = seen.version;
         }

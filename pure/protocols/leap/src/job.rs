@@ -5,7 +5,7 @@ use crate::scan::ScanState;
 use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
 use local::jobs::Work;
 use local::{Asker, Loading};
 use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
@@ -118,11 +118,11 @@ impl Job {
     }
 
     /// The snapshot that it reads, if it does.
-    pub(crate) fn snapshot(&self) -> Option<Ts> {
+    pub(crate) fn reads_at(&self) -> Option<(IndexId, Ts)> {
         if let Some(fetch) = &self.fetch {
-            return fetch.at;
+            return Some((fetch.keys.first()?.index, fetch.snapshot?.at));
         }
-        Some(self.op.as_ref()?.snapshot()?.at)
+        self.op.as_ref()?.reads_at()
     }
 }
 

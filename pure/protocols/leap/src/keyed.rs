@@ -20,15 +20,6 @@ pub(crate) fn waits_until(snapshot: Snapshot) -> Ts {
     }
 }
 
-/// Refuses a row of which a guarded snapshot may miss a version.
-pub(crate) fn look_out(cx: &Cx<'_>, key: &Key, snapshot: Snapshot) -> Result<(), Stop> {
-    if snapshot.is_guarded() && cx.store.newest_ts(key) > snapshot.at {
-        let reason = AbortReason::SnapshotMisses(Some(key.clone()));
-        return Err(Stop::aborted(reason));
-    }
-    Ok(())
-}
-
 impl Leap {
     pub(crate) fn run_keyed(
         &mut self,
@@ -165,9 +156,6 @@ impl Leap {
             Standing::Doubtful => return Err(Stop::Wait(Wait::Gate)),
         }
         Self::admit_snapshot(cx, Wanted::Row(key), ts)?;
-        if self.lacks_history(key, ts) {
-            return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
-        }
         if !job.commits_seen {
             let (wanted, reads) = (Wanted::Row(key), &mut |other: &Key| other == key);
             let until = waits_until(snapshot);
@@ -176,8 +164,21 @@ impl Leap {
             }
             job.commits_seen = true;
         }
-        look_out(cx, key, snapshot)?;
+        self.look_at(cx, key, snapshot)?;
         self.get(cx, job, key, ts, program)
+    }
+
+    /// Refuses a row of which a snapshot may miss a version: the history that it needs has not come
+    /// with the row (rule R13), or the snapshot is guarded and there is a newer version.
+    pub(crate) fn look_at(&self, cx: &Cx<'_>, key: &Key, snapshot: Snapshot) -> Result<(), Stop> {
+        if self.lacks_history(key, snapshot.at) {
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
+        }
+        if snapshot.is_guarded() && cx.store.newest_ts(key) > snapshot.at {
+            let reason = AbortReason::SnapshotMisses(Some(key.clone()));
+            return Err(Stop::aborted(reason));
+        }
+        Ok(())
     }
 
     /// Whether a transaction may commit, or install what it has committed, on a row that is
@@ -207,10 +208,7 @@ impl Leap {
         snapshot: Snapshot,
         program: &Program,
     ) -> Result<OpResult, Stop> {
-        if self.lacks_history(key, snapshot.at) {
-            return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
-        }
-        look_out(cx, key, snapshot)?;
+        self.look_at(cx, key, snapshot)?;
         let before = self.get(cx, job, key, snapshot.at, program)?;
         let passes = matches!(&before, OpResult::Rows { batch, .. } if batch.rows > 0);
         if passes {

@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, SLOT_COUNT, ShardId, Slot};
 use core::ops::Bound;
-use txn::{AbortReason, Read, ScanOp, Slots};
+use txn::{Read, ScanOp, Slots};
 
 /// Largest number of rows in one fetch. Their keys are one message, the rows are another one, and
 /// reading them is one step of the owner.
@@ -42,8 +42,7 @@ impl Leap {
     /// Lists rows that are away, in scan order, a slice a turn. `Err`: none can be visited yet.
     ///
     /// A row that leaves meanwhile stays visible here as it is in the snapshot, because no row is
-    /// removed while a scan is under way. A row that comes home is here. The last turn of each part
-    /// looks after rows that have come home without their history.
+    /// removed while a scan is under way. A row that comes home is here.
     pub(crate) fn list_away(
         &mut self,
         cx: &mut Cx<'_>,
@@ -76,12 +75,6 @@ impl Leap {
         {
             state.lists = true;
             return Err(Stop::Budget);
-        }
-        if let Some(snapshot) = op.read.snapshot() {
-            let mut rows = self.home.since.range(low..high);
-            if let Some((key, _)) = rows.find(|(key, since)| *since > snapshot.at && op.has(key)) {
-                return Err(Stop::aborted(AbortReason::SnapshotTooOld(key.clone())));
-            }
         }
         Ok(())
     }
@@ -124,11 +117,6 @@ impl Leap {
             let Some(entry) = self.home.table.get(&key) else {
                 // The row has come home.
                 state.missing.remove(&key);
-                let since = self.home.since.get(&key);
-                let snapshot = op.read.snapshot();
-                if snapshot.is_some_and(|snapshot| since > Some(snapshot.at)) {
-                    return Err(Stop::aborted(AbortReason::SnapshotTooOld(key)));
-                }
                 continue;
             };
             match entry.owner {

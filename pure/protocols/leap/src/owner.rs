@@ -378,12 +378,12 @@ impl Leap {
         want: Want,
     ) {
         let (mut versions, mut whole) = (Vec::new(), true);
-        let (horizon, versions_max) = (cx.horizon, self.settings.versions_max.max(1));
+        let (horizon, most) = (cx.horizons.of(key.index), self.settings.versions_max.max(1));
         let mut bytes = 0;
         cx.store.versions(key, &mut |commit_ts, value| {
             bytes += value.map_or(0, <[u8]>::len);
             let fits = versions.is_empty() || bytes <= ROW_BYTES_MAX;
-            if versions.len() == versions_max || !fits {
+            if versions.len() == most || !fits {
                 whole = false;
                 return false;
             }

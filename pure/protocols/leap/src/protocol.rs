@@ -1,5 +1,6 @@
 //! The contract of `txn`, as this protocol meets it.
 
+use crate::job::Job;
 use crate::message::Body;
 use crate::{AwayCursor, Cx, Leap, Message};
 use alloc::vec::Vec;
@@ -84,7 +85,7 @@ impl Protocol for Leap {
         self.claim(cx);
         self.resolve_slice(cx);
         let most = self.settings.slice_units as usize;
-        cx.counters.units += self.home.since.sweep(cx.horizon, most) as u64;
+        cx.counters.units += self.home.since.sweep(cx.horizons, most) as u64;
         self.end_step(cx);
     }
 
@@ -160,10 +161,9 @@ impl Protocol for Leap {
         self.locks.len()
     }
 
-    fn oldest_read(&self, now_ts: Ts) -> Ts {
-        let here = self.jobs.values().filter_map(|job| job.snapshot());
-        let elsewhere = self.coord.snapshots();
-        here.chain(elsewhere).min().unwrap_or(now_ts).min(now_ts)
+    fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts)) {
+        let reads = self.jobs.values().filter_map(Job::reads_at);
+        reads.for_each(|(index, at)| f(index, at));
     }
 
     fn validate(&self, store: &Store) {

@@ -228,9 +228,10 @@ impl Leap {
         self.sharing.forget(&key);
         // The index may have been dropped while the row was under way.
         let dropped = (cx.schema_changed)(key.index).is_none();
+        let horizon = cx.horizons.of(key.index);
         for version in versions.iter().rev().filter(|_| !dropped) {
             let (commit_ts, row) = (version.commit_ts, version.row.as_deref());
-            cx.store.restore(&key, commit_ts, row, cx.horizon);
+            cx.store.restore(&key, commit_ts, row, horizon);
         }
         if let Some(newest) = versions.first()
             && position > cx.durable
@@ -257,7 +258,7 @@ impl Leap {
             )
         };
         if home == self.shard {
-            if since > cx.horizon {
+            if since > horizon {
                 self.home.since.insert(key.clone(), since);
             }
         } else {

@@ -312,6 +312,9 @@ impl Leap {
                 // Rows of other homes that are here are scanned at their home.
                 let here = |slot: &Slot| self.home(*slot) == self.shard;
                 slots.extend(store_slots(cx.store, op, low.slot).filter(here));
+                // A row without its history may be absent now.
+                let cut = self.home.since.cut(op.read.at(), || ahead_of(op));
+                slots.extend(cut.filter(|key| op.has(key)).map(|key| key.slot));
                 let mut from = low;
                 while let Some((key, _)) = self.home.table.range(from..high.clone()).next() {
                     slots.insert(key.slot);
@@ -348,6 +351,12 @@ impl Leap {
         }
         let away = state.first_missing(op, slot);
         let range = state.rest(op, away.as_ref());
+        // Rows may have come home without their history while the scan was under way.
+        let ends = || key_bounds(op, slot, &range);
+        if let Some(key) = self.home.since.cut(op.read.at(), ends).next() {
+            let reason = AbortReason::SnapshotTooOld(key.clone());
+            return Some(Halt::Visit(local::Halt::Stop(Stop::aborted(reason))));
+        }
         let fetched = &state.fetched;
         let extras = self.extras_of(job, op, fetched, (slot, &range, *budget as usize + 1));
         let rows = Rows {

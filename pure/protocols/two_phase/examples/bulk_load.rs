@@ -15,7 +15,7 @@ use base::codec::CodecError;
 use base::{Clock, Datum, IndexId, Key, NodeId, Position, Prng, ShardId, Slot, Time, Ts, TxnId};
 use std::sync::Arc;
 use std::time::Instant;
-use store::Store;
+use store::{Horizons, Store};
 use two_phase::{Message, TwoPhase};
 use txn::{
     Counters, Cx, JournalPort, Op, OpId, Outbox, Protocol, RowProgram, Submitted, TxnOptions,
@@ -62,6 +62,7 @@ fn main() {
         counter: 1,
     };
     let placement = base::Placement::over(vec![shard]);
+    let horizons = Horizons::at(Ts::MAX);
     let mut cx = Cx {
         now: Time(1_800_000_000_000_000),
         shard,
@@ -73,7 +74,7 @@ fn main() {
         store: &mut store,
         journal: &mut journal,
         out: &mut out,
-        horizon: Ts::MAX,
+        horizons: &horizons,
         clock_bound: Ts::MAX,
         decode,
         catalog: 1,

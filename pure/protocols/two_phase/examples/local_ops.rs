@@ -13,7 +13,7 @@ use base::{Clock, Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot
 use base::{Prng, Time, Ts, TxnId, Type};
 use std::sync::Arc;
 use std::time::Instant;
-use store::{Store, Write};
+use store::{Horizons, Store, Write};
 use two_phase::{Message, TwoPhase};
 use txn::{
     Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, Outbox, Program, Protocol, Read,
@@ -98,6 +98,7 @@ fn main() {
             };
             let mut out: Outbox<Message> = Outbox::default();
             let placement = base::Placement::over(vec![shard]);
+            let horizons = Horizons::at(Ts::MAX);
             let mut cx = Cx {
                 now: Time(1_800_000_000_000_000 + next),
                 shard,
@@ -109,7 +110,7 @@ fn main() {
                 store: &mut store,
                 journal: &mut journal,
                 out: &mut out,
-                horizon: Ts::MAX,
+                horizons: &horizons,
                 clock_bound: Ts::MAX,
                 decode,
                 catalog: 1,

@@ -7,7 +7,7 @@ use crate::snapshot::Arrival;
 use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec;
-use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, Position, ShardId, Time, TxnId};
 use local::jobs::Work;
 use local::{Asker, Loading};
 use store::Write;
@@ -147,11 +147,6 @@ impl Job {
             direct: self.direct,
             ..Asker::new(self.id, self.txn, &self.options, now)
         }
-    }
-
-    /// The snapshot that the job reads.
-    pub(crate) fn snapshot(&self) -> Option<Ts> {
-        Some(self.op.as_ref()?.snapshot()?.at)
     }
 }
 

@@ -224,7 +224,8 @@ impl TwoPhase {
                 commit_ts >= promise.prepare_ts,
                 "commits lie above their promises"
             );
-            self.kept.note(promise.prepare_ts, commit_ts, cx.horizon);
+            self.kept
+                .note(promise.prepare_ts, commit_ts, cx.horizons.lowest());
             let bulk = self.is_bulk_promise(&promise);
             let again = promise.journal_again;
             if promise.durable {

@@ -151,9 +151,10 @@ impl Protocol for TwoPhase {
         self.locks.len()
     }
 
-    fn oldest_read(&self, now_ts: Ts) -> Ts {
-        let snapshots = self.jobs.values().filter_map(|job| job.snapshot());
-        snapshots.min().unwrap_or(now_ts).min(now_ts)
+    fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts)) {
+        let ops = self.jobs.values().filter_map(|job| job.op.as_ref());
+        ops.filter_map(Op::reads_at)
+            .for_each(|(index, at)| f(index, at));
     }
 
     fn validate(&self, _store: &Store) {

@@ -1,12 +1,14 @@
 //! What clients and other nodes send.
 
 use base::{
-    Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Ts, TxnId,
+    DatabaseId, Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState,
+    Ts, TxnId,
 };
 use catalog::Catalog;
 use journal::Ballot;
 use node::WireMessage;
 use node::message::Question;
+use node::oldest::Oldest;
 use node::register::Word;
 use runtime::frame::{Hello, encode_hello, encode_message};
 use std::sync::Arc;
@@ -298,7 +300,10 @@ pub fn frames() -> Vec<Vec<u8>> {
         },
         WireMessage::ShowRows { id: 3, rows },
         WireMessage::OldestRead {
-            ts: Ts(1 << 50),
+            oldest: Oldest {
+                clock: Ts(1 << 50),
+                readers: [(DatabaseId(7), Ts(1 << 49))].into_iter().collect(),
+            },
             wanted: true,
         },
     ]);

@@ -98,12 +98,6 @@ impl Coordinator {
         })
     }
 
-    /// Snapshots of the reads that are under way on other shards.
-    pub(crate) fn snapshots(&self) -> impl Iterator<Item = Ts> {
-        let readings = self.readings.iter();
-        readings.filter_map(|(_, reading)| Some(reading.request.op.snapshot()?.at))
-    }
-
     /// Cost of a transaction up to now.
     pub(crate) fn cost_so_far(&self, here: NodeId, txn: TxnId) -> Option<TxnCost> {
         let state = self.txns.get(&txn)?;

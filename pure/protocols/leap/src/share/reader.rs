@@ -50,7 +50,8 @@ impl Leap {
             let ts = version.commit_ts;
             cx.store.evict(&key);
             if let Some(row) = &version.row {
-                cx.store.restore(&key, ts, Some(row), cx.horizon);
+                cx.store
+                    .restore(&key, ts, Some(row), cx.horizons.of(key.index));
             }
             if position > cx.durable {
                 self.installed.insert(ts, position);

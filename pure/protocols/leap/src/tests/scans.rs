@@ -2,7 +2,7 @@
 
 use super::local::{add, get, insert, number, run, shard};
 use super::random::sum_op;
-use super::world::{TABLE, World, key};
+use super::world::{TABLE, World, key, kind};
 use crate::Settings;
 use base::{Datum, KeyRange, Ts};
 use bed::programs::{Test, program};
@@ -259,6 +259,60 @@ fn a_history_that_was_cut_refuses_old_snapshots() {
     world.settle();
     let reply = world.take_answer(id).unwrap();
     let error = OpError::Aborted(txn::AbortReason::SnapshotTooOld(key("a0")));
+    assert_eq!(reply.result, Err(error));
+}
+
+/// The horizons of two shards differ when one of them takes a node for gone.
+#[test]
+fn what_an_owner_has_collected_is_refused_by_the_next() {
+    let mut world = world();
+    let before = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    run(&mut world, 1, add("a0", 1));
+    let horizon = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    world.shards.get_mut(&shard(1)).unwrap().horizon = horizon;
+    run(&mut world, 2, add("a0", 1));
+    for (at, expected) in [(before, None), (horizon, Some(2))] {
+        let txn = world.begin(shard(3));
+        let read = Op::Get {
+            key: key("a0"),
+            read: Read::Snapshot(Snapshot::exactly(at)),
+            program: program(Test::Read),
+        };
+        let id = world.submit(txn, read, true);
+        world.settle();
+        let reply = world.take_answer(id).unwrap();
+        let refused = OpError::Aborted(txn::AbortReason::SnapshotTooOld(key("a0")));
+        match expected {
+            None => assert_eq!(reply.result, Err(refused)),
+            Some(value) => assert_eq!(number(&reply), Some(value)),
+        }
+    }
+}
+
+/// The row leaves when the scan has listed the rows that are away, and comes back before the scan
+/// visits its slot.
+#[test]
+fn a_scan_sees_that_a_row_came_home_without_its_history() {
+    let mut world = world();
+    world.settings(Settings {
+        versions_max: 2,
+        ..Settings::default()
+    });
+    run(&mut world, 2, add("b0", 0));
+    let before = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    let reader = world.begin(shard(1));
+    let read = Read::Snapshot(Snapshot::exactly(before));
+    let id = world.submit_to(reader, shard(1), scan(read, 100, false, None), false);
+    let fetch = world.flights.remove(0);
+    assert_eq!(kind(&fetch), "Fetch");
+    for at in [3, 3, 3, 1] {
+        run(&mut world, at, add("e3", 1));
+    }
+    assert_eq!(world.owner(&key("e3")), shard(1));
+    world.deliver(fetch);
+    world.settle();
+    let reply = world.take_answer(id).expect("it is answered");
+    let error = OpError::Aborted(txn::AbortReason::SnapshotTooOld(key("e3")));
     assert_eq!(reply.result, Err(error));
 }
 
