@@ -21,7 +21,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::codec;
 use base::crc::{Crc32c, crc32c};
-use base::{IndexId, Key, NodeId, Position, SLOT_COUNT, ShardId, Slot, Ts, TxnId};
+use base::{IndexId, Key, Position, SLOT_COUNT, ShardId, Slot, Ts, TxnId};
 use serde::{Deserialize, Serialize};
 use store::CheckpointRow;
 
@@ -476,8 +476,24 @@ fn decode_row<'a>(fields: &mut Parser<'a>) -> Result<CheckpointRow<'a>, Fault> {
 }
 
 impl CheckpointHeader {
-    /// Whether this file is the one that a manifest of `cluster` on `node` names.
-    pub fn belongs_to(&self, cluster: u64, node: NodeId) -> bool {
-        self.cluster == cluster && self.shard.node() == node
+    /// Checks that the file with this header is the one that a manifest names: that of `shard`, in
+    /// the checkpoint `number` of `cluster`, which begins at `start`.
+    ///
+    /// # Errors
+    /// [`Fault::Foreign`] names what it belongs to another one of.
+    pub fn check(
+        &self,
+        cluster: u64,
+        shard: ShardId,
+        (number, start): (u64, Position),
+    ) -> Result<(), Fault> {
+        let other = match () {
+            () if self.cluster != cluster => "cluster",
+            () if self.shard.node() != shard.node() => "node",
+            () if self.shard != shard => "shard",
+            () if (self.number, self.start) != (number, start) => "checkpoint",
+            () => return Ok(()),
+        };
+        Err(Fault::Foreign(other))
     }
 }

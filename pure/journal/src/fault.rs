@@ -24,7 +24,7 @@ pub enum Fault {
     Magic,
     /// Written by a release with another format.
     Version(u32),
-    /// The file belongs to another cluster, node or shard; the text names which.
+    /// The file belongs to another cluster, node, shard or checkpoint; the text names which.
     Foreign(&'static str),
     /// The segment does not begin where the one before ends.
     Gap {

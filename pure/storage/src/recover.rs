@@ -15,8 +15,8 @@ use journal::manifest::MANIFEST_NAME;
 use journal::reader::Torn;
 use journal::segment::parse_segment_name;
 use journal::{
-    CheckpointReader, Manifest, Reader, Record, RecoveredShard, Recovery, Replay, ReplayStart,
-    frame,
+    CheckpointHeader, CheckpointReader, CheckpointTables, JournalError, Manifest, Reader, Record,
+    RecoveredShard, Recovery, Replay, ReplayStart, frame,
 };
 use store::{Store, Write};
 
@@ -300,11 +300,11 @@ impl Loading {
         for (shard, start) in &manifest.shards {
             let store = &mut stores[usize::from(shard.index())];
             let name = checkpoint_name(manifest.number, *shard);
-            starts.push((
-                *shard,
-                *start,
-                load_checkpoint(disk, &name, store, progress)?,
-            ));
+            let (header, tables) = load_checkpoint(disk, &name, store, progress)?;
+            header
+                .check(identity.cluster, *shard, (manifest.number, *start))
+                .map_err(|fault| JournalError::new(&disk.describe(&name), 0, fault))?;
+            starts.push((*shard, *start, tables));
         }
         let replay = Replay::new(ReplayStart {
             node: identity.node,
@@ -400,7 +400,7 @@ fn load_checkpoint<D: Disk>(
     name: &str,
     store: &mut Store,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<journal::CheckpointTables, StorageError> {
+) -> Result<(CheckpointHeader, CheckpointTables), StorageError> {
     let mut reader = CheckpointReader::new(&disk.describe(name));
     let mut result = Ok(());
     let mut bytes = 0;
@@ -416,7 +416,7 @@ fn load_checkpoint<D: Disk>(
         }
     })?;
     result?;
-    Ok(reader.finish()?.1)
+    Ok(reader.finish()?)
 }
 
 fn newest_catalog(manifest: &Manifest, recovery: &Recovery) -> Result<Arc<Catalog>, StorageError> {
@@ -449,7 +449,7 @@ fn split(
                 recovery.clock_floor
             },
             clock_bound: bound,
-            tables: journal::CheckpointTables::default(),
+            tables: CheckpointTables::default(),
             vote: None,
         })
         .collect();

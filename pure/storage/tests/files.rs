@@ -1,9 +1,11 @@
 //! What a node does when some of its files are missing, cut or damaged.
 
-use base::{NodeId, Position, Time};
+use base::{NodeId, Position, ShardId, Time, Ts};
+use journal::checkpoint::checkpoint_name;
 use journal::manifest::MANIFEST_NAME;
 use journal::segment::segment_name;
-use journal::{Manifest, Record, SEGMENT_HEADER_BYTES, frame};
+use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Fault, Manifest, Record};
+use journal::{SEGMENT_HEADER_BYTES, frame};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -125,7 +127,7 @@ fn missing(disk: &MemDisk, begin: bool) -> Missing {
 /// One record as it stands in a segment.
 fn framed() -> Vec<u8> {
     let mut payload = Vec::new();
-    Record::ClockBound { ts: base::Ts(9) }.encode(&mut payload);
+    Record::ClockBound { ts: Ts(9) }.encode(&mut payload);
     let mut bytes = Vec::new();
     frame(&payload, &mut bytes);
     bytes
@@ -321,6 +323,67 @@ fn a_mark_of_another_node_is_refused() {
     let limits = JournalLimits::default();
     let refused = open(&disk, identity, limits, Time(1), &mut |_| {}).err();
     assert!(matches!(refused, Some(StorageError::Foreign { .. })));
+}
+
+/// A file of another checkpoint, shard, node or cluster under the name that the manifest asks for.
+#[test]
+fn a_checkpoint_that_the_manifest_does_not_mean_is_refused() {
+    let shard = ShardId::new(NodeId(2), 0);
+    let meant = CheckpointHeader {
+        cluster: 7,
+        shard,
+        number: 1,
+        start: Position(0),
+        clock_floor: Ts(9),
+    };
+    let begun = |header: CheckpointHeader| {
+        let (disk, _) = used();
+        let mut bytes = Vec::new();
+        let writer = CheckpointWriter::new(header, &mut bytes);
+        writer.finish(&CheckpointTables::default(), &mut bytes);
+        let manifest = Manifest {
+            cluster: 7,
+            node: NodeId(2),
+            number: 1,
+            shards: vec![(shard, Position(0))],
+            incarnation: 2,
+            ..Manifest::default()
+        };
+        let mut files = disk.0.borrow_mut();
+        files.insert(checkpoint_name(1, shard), bytes);
+        files.insert(MANIFEST_NAME.into(), manifest.encode());
+        drop(files);
+        start(&disk, false).map(|node| node.incarnation)
+    };
+    assert_eq!(begun(meant).expect("it is the right one"), 3);
+    let (cluster, number, start) = (8, 2, Position(1));
+    let other_node = ShardId::new(NodeId(1), 0);
+    let other_shard = ShardId::new(NodeId(2), 1);
+    let others = [
+        ("cluster", CheckpointHeader { cluster, ..meant }),
+        (
+            "node",
+            CheckpointHeader {
+                shard: other_node,
+                ..meant
+            },
+        ),
+        (
+            "shard",
+            CheckpointHeader {
+                shard: other_shard,
+                ..meant
+            },
+        ),
+        ("checkpoint", CheckpointHeader { number, ..meant }),
+        ("checkpoint", CheckpointHeader { start, ..meant }),
+    ];
+    for (what, header) in others {
+        let Err(StorageError::Journal(error)) = begun(header) else {
+            panic!("{what}");
+        };
+        assert_eq!(error.fault, Fault::Foreign(what));
+    }
 }
 
 #[test]
