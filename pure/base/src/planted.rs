@@ -94,8 +94,6 @@ planted! {
     SnapshotNotMerged = "snapshot-not-merged",
     /// Snapshots: they are not raised to what was answered before their reader began.
     SnapshotNotRaised = "snapshot-not-raised",
-    /// Snapshots: one below what is kept is read all the same.
-    OldSnapshotServed = "old-snapshot-served",
     /// Snapshots: a READ COMMITTED statement reads at its shard's clock, whatever was answered.
     RcSnapshotStale = "rc-snapshot-stale",
     /// Snapshots: the first statement of a block, too, reads one moment without locks.

@@ -6,7 +6,7 @@ use crate::counters::Counters;
 use crate::history::Event;
 use crate::reason::AbortReason;
 use alloc::vec::Vec;
-use base::{IndexId, Key, Planted, Position, Ts, TxnId, is_planted};
+use base::{IndexId, Key, Position, Ts, TxnId};
 
 impl<M> Cx<'_, M> {
     /// Appends the record that `encode` writes into `scratch`, and counts it.
@@ -38,7 +38,7 @@ impl<M> Cx<'_, M> {
     #[inline]
     pub fn admit_snapshot(&self, wanted: Wanted<'_>, at: Ts) -> Result<(), AbortReason> {
         let below = at < self.horizons.highest() && at < self.horizons.of(wanted.index());
-        match below && !is_planted(Planted::OldSnapshotServed) {
+        match below {
             true => Err(AbortReason::SnapshotTooOld(wanted.example())),
             false => Ok(()),
         }
