@@ -8,7 +8,7 @@
 //! * The fault `InChange` waits until something is closed at node 1.
 
 use crate::plan::Kind;
-use crate::queue::Event;
+use crate::queue::{Event, NodeEvent};
 use crate::world::World;
 use catalog::{Catalog, ChangeId};
 use std::collections::BTreeMap;
@@ -63,7 +63,6 @@ impl Closed {
 }
 
 impl World {
-    /// A shard has made a step.
     pub(crate) fn closed_after_step(&mut self, node: usize, shard: usize) {
         let running = self.nodes[node].running.as_ref();
         let running = running.expect("it has just made a step");
@@ -104,14 +103,8 @@ impl World {
                 *self.happened.entry(Kind::Cut).or_default() += 1;
                 return self.cut_off(node, down_us);
             }
-            self.push(
-                0,
-                Event::PowerCut {
-                    node,
-                    life,
-                    down_us,
-                },
-            );
+            let event = NodeEvent::PowerCut { down_us };
+            self.push(0, Event::Node(node, life, event));
         }
     }
 

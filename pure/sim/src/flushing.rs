@@ -2,7 +2,7 @@
 //! thread do.
 
 use crate::node_life::HOUSEKEEPING_NS;
-use crate::queue::{Event, Life};
+use crate::queue::{Event, Life, NodeEvent};
 use crate::world::World;
 use base::{NodeId, Position, ShardId};
 use node::{CheckpointPart, Input};
@@ -49,25 +49,16 @@ impl World {
                 median / 2 + self.prng.below(median + 1)
             }
         };
-        self.push(after, Event::FlushDone { node, life });
+        self.push(after, Event::Node(node, life, NodeEvent::FlushDone));
         if let Some((down_us, _)) = power {
             let after = self.prng.below(after);
-            self.push(
-                after,
-                Event::PowerCut {
-                    node,
-                    life,
-                    down_us,
-                },
-            );
+            let event = NodeEvent::PowerCut { down_us };
+            self.push(after, Event::Node(node, life, event));
         }
     }
 
     pub(crate) fn on_flush_done(&mut self, node: usize, life: Life) {
-        if !self.lives(node, life) {
-            return;
-        }
-        let running = self.nodes[node].running.as_mut().expect("just seen");
+        let running = self.nodes[node].up();
         running.flushing = false;
         let durable = match running.writer.sync() {
             Ok(durable) => durable,
@@ -128,10 +119,7 @@ impl World {
 
     /// Keeps zeros ahead of the journal; whether the node still lives.
     fn keep_room(&mut self, node: usize) -> bool {
-        let running = self.nodes[node]
-            .running
-            .as_mut()
-            .expect("the caller has looked");
+        let running = self.nodes[node].up();
         match running.writer.fill_ahead() {
             Ok(room) => {
                 if std::mem::replace(&mut running.full, !room) == room {
@@ -151,15 +139,15 @@ impl World {
     }
 
     pub(crate) fn on_housekeeping(&mut self, node: usize, life: Life) {
-        if !self.lives(node, life) {
-            return;
-        }
-        self.push(HOUSEKEEPING_NS, Event::Housekeeping { node, life });
-        let running = self.nodes[node].running.as_mut().expect("just seen");
+        self.push(
+            HOUSEKEEPING_NS,
+            Event::Node(node, life, NodeEvent::Housekeeping),
+        );
+        let running = self.nodes[node].up();
         let end = running.buffer.borrow().end();
         // A fault that waits for a checkpoint brings it about.
         let wanted = self.nodes[node].power_at_checkpoint.is_some();
-        let running = self.nodes[node].running.as_mut().expect("just seen");
+        let running = self.nodes[node].up();
         let due = wanted || running.checkpointer.journal_bytes(end) > self.plan.checkpoint_bytes;
         if due && !running.checkpointer.is_running() {
             let begun = running.checkpointer.begin(end);
@@ -223,14 +211,13 @@ impl World {
         };
         let life = running.life;
         let after = self.prng.below(PIECE_PAUSE_NS);
-        self.push(after, Event::CheckpointPiece { node, life, shard });
+        let event = NodeEvent::CheckpointPiece { shard };
+        self.push(after, Event::Node(node, life, event));
     }
 
-    pub(crate) fn on_piece(&mut self, node: usize, life: Life, shard: usize) {
-        if self.lives(node, life) {
-            let bytes = 1 << self.prng.between(6, 15);
-            self.input(node, shard, Input::CheckpointPiece { bytes });
-        }
+    pub(crate) fn on_piece(&mut self, node: usize, shard: usize) {
+        let bytes = 1 << self.prng.between(6, 15);
+        self.input(node, shard, Input::CheckpointPiece { bytes });
     }
 
     fn complete_checkpoint(&mut self, node: usize, durable: Position) {

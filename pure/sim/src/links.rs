@@ -1,7 +1,7 @@
 //! Connections between nodes: each shard has one to every other node, as in the server.
 
 use crate::hosted::{BEAT_US, Link, LinkState, RETRY_US_MAX, RETRY_US_MIN, SILENCE_US};
-use crate::queue::{Event, Life, LinkName};
+use crate::queue::{Event, Life, LinkName, NodeEvent};
 use crate::world::World;
 use base::NodeId;
 use node::Input;
@@ -21,10 +21,7 @@ impl World {
         let reachable = !self.network.is_cut(own, peer)
             && !self.network.is_cut(peer, own)
             && !self.nodes[peer].is_paused(now_ns);
-        let life = self.nodes[peer]
-            .running
-            .as_ref()
-            .map(|running| running.life);
+        let life = self.nodes[peer].running.as_ref().map(|up| up.life);
         let there_and_back = self.network.delay_ns(own, peer) + self.network.delay_ns(peer, own);
         let pause_ns = self.prng.below(1_000_000);
         let Some(link) = self.link(name) else {
@@ -49,11 +46,8 @@ impl World {
     }
 
     pub(crate) fn on_link_up(&mut self, name: LinkName, life: Life) {
-        let incarnation = self.nodes[name.peer]
-            .running
-            .as_ref()
-            .filter(|running| running.life == life)
-            .map(|running| running.incarnation);
+        let up = self.nodes[name.peer].running.as_ref();
+        let incarnation = up.filter(|up| up.life == life).map(|up| up.incarnation);
         let now_ns = self.now_ns;
         let Some(link) = self.link(name) else {
             return;
@@ -188,14 +182,7 @@ impl World {
             link.last_ns = at;
         }
         for (at, life, bytes) in late {
-            self.push_at(
-                at,
-                Event::Frame {
-                    node: to,
-                    life,
-                    bytes,
-                },
-            );
+            self.push_at(at, Event::Node(to, life, NodeEvent::Frame(bytes)));
         }
     }
 }

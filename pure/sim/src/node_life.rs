@@ -4,7 +4,7 @@ use crate::costs::Work;
 use crate::disk::SimDisk;
 use crate::hosted::{BEAT_US, Hosted, Link, LinkState, Running, SILENCE_US, ShardHost, SimJournal};
 use crate::plan::Kind;
-use crate::queue::{Event, Life, LinkName};
+use crate::queue::{Event, Life, LinkName, NodeEvent};
 use crate::scale::model::Model;
 use crate::world::{CLUSTER, World};
 use base::{NodeId, ShardId, Ts};
@@ -177,7 +177,10 @@ impl World {
                 self.push(after, Event::LinkTry(link));
             }
         }
-        self.push(HOUSEKEEPING_NS, Event::Housekeeping { node, life });
+        self.push(
+            HOUSEKEEPING_NS,
+            Event::Node(node, life, NodeEvent::Housekeeping),
+        );
     }
 
     fn start_later(&mut self, node: usize) {
@@ -226,9 +229,7 @@ impl World {
         self.trace
             .say(self.now_ns, || format!("n{} ends, power {power}", node + 1));
         if power {
-            let any_names = self.plan.any_names;
-            let disk = self.nodes[node].disk.clone();
-            disk.cut_power(&mut self.prng, any_names);
+            self.cut_power_of_disk(node);
         }
         self.nodes[node].disk.kill();
         let conns: Vec<u32> = running
@@ -241,6 +242,11 @@ impl World {
             self.push_at(at, Event::ClientLost { conn });
         }
         self.break_links_to(node, running.life);
+    }
+
+    fn cut_power_of_disk(&mut self, node: usize) {
+        let disk = self.nodes[node].disk.clone();
+        disk.cut_power(&mut self.prng, self.plan.any_names);
     }
 
     /// The others notice at some time that connections to this life are gone.
@@ -283,9 +289,7 @@ impl World {
             self.crash(node, true);
             self.start_later(node);
         } else {
-            let any_names = self.plan.any_names;
-            let disk = self.nodes[node].disk.clone();
-            disk.cut_power(&mut self.prng, any_names);
+            self.cut_power_of_disk(node);
         }
         true
     }
@@ -314,18 +318,16 @@ impl World {
             host.inbox.push_back(input);
             let at = host.busy_until_ns;
             if first {
-                self.push_at(at, Event::Run { node, life, shard });
+                self.push_at(at, Event::Node(node, life, NodeEvent::Run { shard }));
             }
             return;
         }
         self.step(node, shard, input);
     }
 
-    pub(crate) fn on_run(&mut self, node: usize, life: Life, shard: usize) {
-        if !self.lives(node, life) {
-            return;
-        }
-        let running = self.nodes[node].running.as_mut().expect("just seen");
+    pub(crate) fn on_run(&mut self, node: usize, shard: usize) {
+        let running = self.nodes[node].up();
+        let life = running.life;
         let Some(input) = running.shards[shard].inbox.pop_front() else {
             return;
         };
@@ -336,18 +338,14 @@ impl World {
         let host = &running.shards[shard];
         if !host.inbox.is_empty() {
             let at = host.busy_until_ns;
-            self.push_at(at, Event::Run { node, life, shard });
+            self.push_at(at, Event::Node(node, life, NodeEvent::Run { shard }));
         }
     }
 
     fn step(&mut self, node: usize, shard: usize, input: Input) {
         let now = self.wall(node);
         self.steps += 1;
-        let running = self.nodes[node]
-            .running
-            .as_mut()
-            .expect("the caller has looked");
-        let host = &mut running.shards[shard];
+        let host = &mut self.nodes[node].up().shards[shard];
         let mut from_ns = self.now_ns;
         self.trace.say(self.now_ns, || {
             format!("n{}.{shard} <- {input:?}", node + 1)
@@ -371,11 +369,7 @@ impl World {
         }
         host.steps += 1;
         self.closed_after_step(node, shard);
-        let host = &mut self.nodes[node]
-            .running
-            .as_mut()
-            .expect("it has just made a step")
-            .shards[shard];
+        let host = &mut self.nodes[node].up().shards[shard];
         if self.costs.is_none() && host.steps.is_multiple_of(VALIDATE_STEPS) {
             host.machine.validate();
         }
@@ -391,10 +385,7 @@ impl World {
 
     /// Does what the machine asked for; it leaves the shard at `from_ns`.
     fn carry_out(&mut self, node: usize, shard: usize, from_ns: u64) {
-        let running = self.nodes[node]
-            .running
-            .as_mut()
-            .expect("it has just made a step");
+        let running = self.nodes[node].up();
         let durable = running.durable.get();
         let host = &mut running.shards[shard];
         let mut effects = std::mem::take(&mut host.effects);
@@ -467,15 +458,8 @@ impl World {
         self.push_at(at, Event::ClientOut { conn, replies });
         if drained {
             let conn = id;
-            self.push_at(
-                at + 1,
-                Event::Drained {
-                    node,
-                    life,
-                    shard,
-                    conn,
-                },
-            );
+            let event = NodeEvent::Drained { shard, conn };
+            self.push_at(at + 1, Event::Node(node, life, event));
         }
         if closes {
             let at = self.arrival_at_client(conn, from_ns);
@@ -495,7 +479,7 @@ impl World {
         let from = ShardId::new(self.nodes[node].id, shard as u16);
         self.trace
             .say(self.now_ns, || format!("{from:?} -> {to:?} {message:?}"));
-        let running = self.nodes[node].running.as_mut().expect("a sender is up");
+        let running = self.nodes[node].up();
         let life = running.life;
         if to.node() == from.node() {
             let host = &mut running.shards[shard];
@@ -505,16 +489,8 @@ impl World {
             };
             let at = (from_ns + delay).max(host.local_last_ns + 1);
             host.local_last_ns = at;
-            return self.push_at(
-                at,
-                Event::Local {
-                    node,
-                    life,
-                    from,
-                    to,
-                    message,
-                },
-            );
+            let event = NodeEvent::Local { from, to, message };
+            return self.push_at(at, Event::Node(node, life, event));
         }
         let Message::Wire(message) = message else {
             panic!("a local message is addressed to another node")
@@ -533,8 +509,7 @@ impl World {
     ) {
         let from = ShardId::new(self.nodes[node].id, shard as u16);
         let peer = usize::from(to.node().0) - 1;
-        let running = self.nodes[node].running.as_mut().expect("a sender is up");
-        let host = &mut running.shards[shard];
+        let host = &mut self.nodes[node].up().shards[shard];
         let link = host
             .links
             .get_mut(&peer)
@@ -564,15 +539,8 @@ impl World {
         }
         if may_suffer && self.happens(Kind::Duplicate, self.plan.duplicate) {
             let after = self.network.delay_ns(node, peer) * 2;
-            let bytes = bytes.clone();
-            self.push(
-                after,
-                Event::Frame {
-                    node: peer,
-                    life,
-                    bytes,
-                },
-            );
+            let event = NodeEvent::Frame(bytes.clone());
+            self.push(after, Event::Node(peer, life, event));
         }
         let overtakes = may_suffer && self.happens(Kind::Reorder, self.plan.reorder);
         self.launch(node, shard, peer, life, bytes, from_ns, overtakes);
@@ -597,20 +565,12 @@ impl World {
         if overtakes {
             at += self.prng.below(8) * delay;
         } else {
-            let running = self.nodes[node].running.as_mut().expect("a sender is up");
-            let link = running.shards[shard].links.get_mut(&peer);
+            let link = self.nodes[node].up().shards[shard].links.get_mut(&peer);
             let link = link.expect("messages go to nodes that exist");
             at = at.max(link.last_ns + 1);
             link.last_ns = at;
         }
-        self.push_at(
-            at,
-            Event::Frame {
-                node: peer,
-                life,
-                bytes,
-            },
-        );
+        self.push_at(at, Event::Node(peer, life, NodeEvent::Frame(bytes)));
     }
 
     /// Draws whether something of this kind happens, with this chance in a million.
@@ -622,10 +582,7 @@ impl World {
         happens
     }
 
-    pub(crate) fn on_frame(&mut self, node: usize, life: Life, bytes: &[u8]) {
-        if !self.lives(node, life) {
-            return;
-        }
+    pub(crate) fn on_frame(&mut self, node: usize, bytes: &[u8]) {
         self.trace.mix(u64::from_le_bytes(
             bytes[..8].try_into().expect("a frame has a header"),
         ));
@@ -667,24 +624,13 @@ impl World {
         host.tick_number += 1;
         let number = host.tick_number;
         host.tick = Some((at, number));
-        self.push_at(
-            at,
-            Event::Tick {
-                node,
-                life,
-                shard,
-                number,
-            },
-        );
+        let event = NodeEvent::Tick { shard, number };
+        self.push_at(at, Event::Node(node, life, event));
     }
 
-    pub(crate) fn on_tick(&mut self, node: usize, life: Life, shard: usize, number: u64) {
-        if !self.lives(node, life) {
-            return;
-        }
+    pub(crate) fn on_tick(&mut self, node: usize, shard: usize, number: u64) {
         let now = self.wall(node);
-        let running = self.nodes[node].running.as_mut().expect("just seen");
-        let host = &mut running.shards[shard];
+        let host = &mut self.nodes[node].up().shards[shard];
         if host.tick.is_none_or(|(_, known)| known != number) {
             return;
         }
@@ -697,6 +643,11 @@ impl World {
 }
 
 impl Hosted {
+    /// The running node; the caller knows that it is up.
+    pub(crate) fn up(&mut self) -> &mut Running {
+        self.running.as_mut().expect("the node is up")
+    }
+
     /// Whether it stands still.
     pub(crate) fn is_paused(&self, now_ns: u64) -> bool {
         self.paused_until_ns > now_ns
@@ -707,11 +658,6 @@ impl Hosted {
 fn can_pass(error: &StorageError) -> bool {
     match error {
         StorageError::Disk(error) => error.fault != DiskFault::NotFound,
-        StorageError::Journal(_)
-        | StorageError::Missing { .. }
-        | StorageError::Cut { .. }
-        | StorageError::Foreign { .. }
-        | StorageError::Shards { .. }
-        | StorageError::Catalog(_) => false,
+        _ => false,
     }
 }

@@ -82,7 +82,6 @@ fn known_to_all(machines: &BTreeMap<ShardId, &Shard>) -> BTreeSet<IndexId> {
     known.unwrap_or_default()
 }
 
-/// All key spaces that a shard knows.
 fn key_spaces(machine: &Shard) -> BTreeSet<IndexId> {
     let catalog = machine.catalog();
     let databases = catalog.databases.values();

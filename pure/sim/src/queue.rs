@@ -29,43 +29,8 @@ pub(crate) struct LinkName {
 pub(crate) enum Event {
     /// The node starts if it is down.
     Start { node: usize },
-    /// A shard wanted to be woken.
-    Tick {
-        node: usize,
-        life: Life,
-        shard: usize,
-        number: u64,
-    },
-    /// A busy shard can take its next input.
-    Run {
-        node: usize,
-        life: Life,
-        shard: usize,
-    },
-    /// A message between shards of a node.
-    Local {
-        node: usize,
-        life: Life,
-        from: ShardId,
-        to: ShardId,
-        message: Message,
-    },
-    /// A frame arrives at a node.
-    Frame {
-        node: usize,
-        life: Life,
-        bytes: Vec<u8>,
-    },
-    /// The sync that was begun is over.
-    FlushDone { node: usize, life: Life },
-    /// Records for which no effect waits are flushed too; checkpoints that are due begin.
-    Housekeeping { node: usize, life: Life },
-    /// The next piece of a shard's checkpoint is asked for.
-    CheckpointPiece {
-        node: usize,
-        life: Life,
-        shard: usize,
-    },
+    /// Something at a node, unless this life of the node is over by then.
+    Node(usize, Life, NodeEvent),
     /// A shard tries to connect to another node.
     LinkTry(LinkName),
     /// The other node has answered; it lives this life.
@@ -85,25 +50,12 @@ pub(crate) enum Event {
     ClientLost { conn: u32 },
     /// The server sees that the client is gone.
     ClientGone { conn: u32 },
-    /// A client has taken what it was sent.
-    Drained {
-        node: usize,
-        life: Life,
-        shard: usize,
-        conn: ConnId,
-    },
     /// A cancel request arrives.
     Cancel { node: usize, pid: i32, secret: i32 },
     /// A task has slept enough.
     Wake(TaskId),
     /// A fault of the plan begins.
     Fault(usize),
-    /// The power goes, for this many microseconds.
-    PowerCut {
-        node: usize,
-        life: Life,
-        down_us: u64,
-    },
     /// A cut ends. The number tells it from a later one.
     CutEnd { from: usize, to: usize, number: u64 },
     /// A slow link is itself again.
@@ -114,66 +66,52 @@ pub(crate) enum Event {
     Look,
 }
 
+/// What happens at a node during one of its lives.
+pub(crate) enum NodeEvent {
+    /// A shard wanted to be woken.
+    Tick { shard: usize, number: u64 },
+    /// A busy shard can take its next input.
+    Run { shard: usize },
+    /// A message between shards of the node.
+    Local {
+        from: ShardId,
+        to: ShardId,
+        message: Message,
+    },
+    /// A frame arrives.
+    Frame(Vec<u8>),
+    /// The sync that was begun is over.
+    FlushDone,
+    /// Records for which no effect waits are flushed too; checkpoints that are due begin.
+    Housekeeping,
+    /// The next piece of a shard's checkpoint is asked for.
+    CheckpointPiece { shard: usize },
+    /// A client has taken what it was sent.
+    Drained { shard: usize, conn: ConnId },
+    /// The power goes, for this many microseconds.
+    PowerCut { down_us: u64 },
+}
+
 impl Event {
     /// The node at which it happens, if it is one: nothing happens at a node that stands still.
     pub(crate) fn node(&self) -> Option<usize> {
         match self {
-            Event::Tick { node, .. }
-            | Event::Run { node, .. }
-            | Event::Local { node, .. }
-            | Event::Frame { node, .. }
-            | Event::FlushDone { node, .. }
-            | Event::Housekeeping { node, .. }
-            | Event::CheckpointPiece { node, .. }
-            | Event::Drained { node, .. }
-            | Event::Cancel { node, .. } => Some(*node),
+            Event::Node(_, _, NodeEvent::PowerCut { .. }) => None,
+            Event::Node(node, ..) | Event::Cancel { node, .. } => Some(*node),
             Event::LinkTry(link) | Event::LinkUp(link, _) | Event::LinkDown(link) => {
                 Some(link.node)
             }
-            Event::Start { .. }
-            | Event::Connect { .. }
-            | Event::ClientIn { .. }
-            | Event::ClientOut { .. }
-            | Event::ClientLost { .. }
-            | Event::ClientGone { .. }
-            | Event::Wake(_)
-            | Event::Fault(_)
-            | Event::PowerCut { .. }
-            | Event::CutEnd { .. }
-            | Event::SlowEnd { .. }
-            | Event::Look
-            | Event::DiskEnd { .. } => None,
+            _ => None,
         }
     }
 
     /// Whether it comes from nothing but the passing of time.
     fn is_timer(&self) -> bool {
         match self {
-            Event::Tick { .. }
-            | Event::Housekeeping { .. }
-            | Event::CheckpointPiece { .. }
-            | Event::LinkTry(_)
-            | Event::Wake(_)
-            | Event::Fault(_)
-            | Event::PowerCut { .. }
-            | Event::CutEnd { .. }
-            | Event::SlowEnd { .. }
-            | Event::Look
-            | Event::DiskEnd { .. } => true,
-            Event::Start { .. }
-            | Event::Run { .. }
-            | Event::Local { .. }
-            | Event::Frame { .. }
-            | Event::FlushDone { .. }
-            | Event::LinkUp(..)
-            | Event::LinkDown(_)
-            | Event::Connect { .. }
-            | Event::ClientIn { .. }
-            | Event::ClientOut { .. }
-            | Event::ClientLost { .. }
-            | Event::ClientGone { .. }
-            | Event::Drained { .. }
-            | Event::Cancel { .. } => false,
+            Event::Node(_, _, event) => event.is_timer(),
+            Event::LinkTry(_) | Event::Wake(_) | Event::Fault(_) | Event::Look => true,
+            Event::CutEnd { .. } | Event::SlowEnd { .. } | Event::DiskEnd { .. } => true,
+            _ => false,
         }
     }
 
@@ -181,12 +119,7 @@ impl Event {
     pub(crate) fn code(&self) -> u64 {
         match self {
             Event::Start { .. } => 1,
-            Event::Tick { .. } => 2,
-            Event::Run { .. } => 3,
-            Event::Local { .. } => 4,
-            Event::Frame { .. } => 5,
-            Event::FlushDone { .. } => 6,
-            Event::Housekeeping { .. } => 7,
+            Event::Node(_, _, event) => event.code(),
             Event::LinkTry(_) => 8,
             Event::LinkUp(..) => 9,
             Event::LinkDown(_) => 10,
@@ -195,16 +128,39 @@ impl Event {
             Event::ClientOut { .. } => 13,
             Event::ClientLost { .. } => 14,
             Event::ClientGone { .. } => 15,
-            Event::Drained { .. } => 16,
             Event::Cancel { .. } => 17,
             Event::Wake(_) => 18,
             Event::Fault(_) => 19,
             Event::CutEnd { .. } => 20,
             Event::SlowEnd { .. } => 21,
             Event::DiskEnd { .. } => 22,
-            Event::PowerCut { .. } => 23,
-            Event::CheckpointPiece { .. } => 24,
             Event::Look => 25,
+        }
+    }
+}
+
+impl NodeEvent {
+    fn is_timer(&self) -> bool {
+        matches!(
+            self,
+            NodeEvent::Tick { .. }
+                | NodeEvent::CheckpointPiece { .. }
+                | NodeEvent::Housekeeping
+                | NodeEvent::PowerCut { .. }
+        )
+    }
+
+    fn code(&self) -> u64 {
+        match self {
+            NodeEvent::Tick { .. } => 2,
+            NodeEvent::Run { .. } => 3,
+            NodeEvent::Local { .. } => 4,
+            NodeEvent::Frame(_) => 5,
+            NodeEvent::FlushDone => 6,
+            NodeEvent::Housekeeping => 7,
+            NodeEvent::Drained { .. } => 16,
+            NodeEvent::PowerCut { .. } => 23,
+            NodeEvent::CheckpointPiece { .. } => 24,
         }
     }
 }
@@ -225,7 +181,8 @@ pub(crate) struct Queue {
 impl Queue {
     /// `now_ns` tells near from far.
     pub(crate) fn push(&mut self, now_ns: u64, at_ns: u64, event: Event) {
-        let near = matches!(event, Event::Tick { .. }) && at_ns < now_ns + NEAR_NS;
+        let near = matches!(event, Event::Node(_, _, NodeEvent::Tick { .. }));
+        let near = near && at_ns < now_ns + NEAR_NS;
         let timer = event.is_timer() && !near;
         self.busy += usize::from(!timer);
         self.number += 1;

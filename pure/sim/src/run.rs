@@ -234,7 +234,6 @@ impl World {
         text
     }
 
-    /// The result of a task that has finished.
     pub(crate) fn result_of<T: 'static>(&mut self, cx: &SimCx, task: Join<T>) -> T {
         let slot = Rc::new(RefCell::new(None));
         let filled = slot.clone();

@@ -6,7 +6,7 @@ use crate::executor::{Executor, Request, Shared, TaskId};
 use crate::hosted::{Hosted, NodeClock};
 use crate::network::Network;
 use crate::plan::{Kind, Plan};
-use crate::queue::{Event, Life, Queue};
+use crate::queue::{Event, Life, NodeEvent, Queue};
 use crate::scale::model::Model;
 use crate::trace::{Sink, Trace};
 use crate::waits::Waits;
@@ -47,7 +47,6 @@ pub(crate) struct World {
     pub(crate) trace: Trace,
     /// Makes steps take time.
     pub(crate) costs: Option<Model>,
-    /// Faults that happened, by kind.
     pub(crate) happened: BTreeMap<Kind, u64>,
     pub(crate) steps: u64,
     pub(crate) starts: u64,
@@ -117,12 +116,10 @@ impl World {
         }
     }
 
-    /// Puts an event `after_ns` from now.
     pub(crate) fn push(&mut self, after_ns: u64, event: Event) {
         self.queue.push(self.now_ns, self.now_ns + after_ns, event);
     }
 
-    /// Puts an event at a point in time.
     pub(crate) fn push_at(&mut self, at_ns: u64, event: Event) {
         self.queue.push(self.now_ns, at_ns, event);
     }
@@ -278,52 +275,11 @@ impl World {
     fn happen_inside(&mut self, event: Event) {
         match event {
             Event::Start { node } => self.start(node),
-            Event::Tick {
-                node,
-                life,
-                shard,
-                number,
-            } => self.on_tick(node, life, shard, number),
-            Event::Run { node, life, shard } => self.on_run(node, life, shard),
-            Event::Local {
-                node,
-                life,
-                from,
-                to,
-                message,
-            } => {
-                if self.lives(node, life) {
-                    let shard = usize::from(to.index());
-                    self.input(node, shard, Input::Message { from, message });
-                }
-            }
-            Event::Frame { node, life, bytes } => self.on_frame(node, life, &bytes),
-            Event::FlushDone { node, life } => self.on_flush_done(node, life),
-            Event::Housekeeping { node, life } => self.on_housekeeping(node, life),
-            Event::CheckpointPiece { node, life, shard } => self.on_piece(node, life, shard),
+            Event::Node(node, life, event) => self.happen_at(node, life, event),
             Event::LinkTry(link) => self.on_link_try(link),
             Event::LinkUp(link, life) => self.on_link_up(link, life),
             Event::LinkDown(link) => self.on_link_down(link),
-            Event::Drained {
-                node,
-                life,
-                shard,
-                conn,
-            } => {
-                if self.lives(node, life) {
-                    self.input(node, shard, Input::Drained { conn });
-                }
-            }
             Event::Fault(index) => self.on_fault(index),
-            Event::PowerCut {
-                node,
-                life,
-                down_us,
-            } => {
-                if self.lives(node, life) {
-                    self.cut_power(node, down_us);
-                }
-            }
             Event::CutEnd { from, to, number } => {
                 if self.network.mend(from, to, number) {
                     self.release_stalled(from, to);
@@ -331,17 +287,32 @@ impl World {
             }
             Event::SlowEnd { from, to } => self.network.speed_up(from, to),
             Event::Look => self.on_look(),
-            Event::Connect { .. }
-            | Event::ClientIn { .. }
-            | Event::ClientOut { .. }
-            | Event::ClientLost { .. }
-            | Event::ClientGone { .. }
-            | Event::Cancel { .. }
-            | Event::Wake(_) => unreachable!("clients are served by the caller"),
             Event::DiskEnd { node } => {
                 self.nodes[node].disk.set_room(None);
                 self.nodes[node].slow_disk = 1;
             }
+            _ => unreachable!("clients are served by the caller"),
+        }
+    }
+
+    /// What happens at a node in one of its lives; nothing if that one is over.
+    fn happen_at(&mut self, node: usize, life: Life, event: NodeEvent) {
+        if !self.lives(node, life) {
+            return;
+        }
+        match event {
+            NodeEvent::Tick { shard, number } => self.on_tick(node, shard, number),
+            NodeEvent::Run { shard } => self.on_run(node, shard),
+            NodeEvent::Local { from, to, message } => {
+                let shard = usize::from(to.index());
+                self.input(node, shard, Input::Message { from, message });
+            }
+            NodeEvent::Frame(bytes) => self.on_frame(node, &bytes),
+            NodeEvent::FlushDone => self.on_flush_done(node, life),
+            NodeEvent::Housekeeping => self.on_housekeeping(node, life),
+            NodeEvent::CheckpointPiece { shard } => self.on_piece(node, shard),
+            NodeEvent::Drained { shard, conn } => self.input(node, shard, Input::Drained { conn }),
+            NodeEvent::PowerCut { down_us } => self.cut_power(node, down_us),
         }
     }
 
@@ -480,14 +451,9 @@ fn weight(message: &ClientMessage) -> u64 {
     match message {
         ClientMessage::Query(text) => base::crc::crc32c(text.as_bytes()).into(),
         ClientMessage::Bind { params, .. } => {
-            let crc = |param: &Option<Vec<u8>>| {
-                param
-                    .as_ref()
-                    .map_or(0, |bytes| u64::from(base::crc::crc32c(bytes)))
-            };
-            params
-                .iter()
-                .fold(7, |sum: u64, param| sum.wrapping_mul(31) ^ crc(param))
+            let crc = |bytes: &Vec<u8>| u64::from(base::crc::crc32c(bytes));
+            let crcs = params.iter().map(|param| param.as_ref().map_or(0, crc));
+            crcs.fold(7, |sum: u64, crc| sum.wrapping_mul(31) ^ crc)
         }
         _ => 1,
     }

@@ -76,20 +76,26 @@ impl Ddl {
         }
     }
 
-    /// Changes the schema until the end.
-    async fn change(&self, cx: &SimCx) {
+    /// Changes the schema until the end, or writes to the table that comes and goes and reads it.
+    async fn work(&self, cx: &SimCx, changes: bool) {
         let mut more = 0;
-        let is_little = || self.changes.get() < CHANGES_MIN || self.compared.get() < COMPARED_MIN;
+        let is_little = || match changes {
+            true => self.changes.get() < CHANGES_MIN || self.compared.get() < COMPARED_MIN,
+            false => self.looks.get() < LOOKS_MIN,
+        };
         while goes_on(cx, is_little(), &mut more) {
             let Some(mut conn) = cx.connect_any().await else {
                 continue;
             };
             while goes_on(cx, is_little(), &mut more) && conn.is_open() {
-                let drawn = cx.rng().below(8);
-                let may_go_on = match drawn {
-                    0 => self.remake_table(cx, &mut conn).await,
-                    1..=3 => self.constraints.change(cx, &mut conn).await,
-                    _ => self.remake_index(cx, &mut conn).await,
+                let drawn = cx.rng().below(if changes { 8 } else { 6 });
+                let may_go_on = match (changes, drawn) {
+                    (true, 0) => self.remake_table(cx, &mut conn).await,
+                    (true, 1..=3) => self.constraints.change(cx, &mut conn).await,
+                    (true, _) => self.remake_index(cx, &mut conn).await,
+                    (false, 0) => self.look(cx, &mut conn).await,
+                    (false, 1 | 2) => self.insert(cx, &mut conn).await,
+                    (false, _) => self.constraints.visit(cx, &mut conn).await,
                 };
                 if !may_go_on {
                     break;
@@ -202,29 +208,6 @@ impl Ddl {
         goes_on
     }
 
-    /// Writes to the table that comes and goes, and reads it.
-    async fn visit(&self, cx: &SimCx) {
-        let mut more = 0;
-        let is_little = || self.looks.get() < LOOKS_MIN;
-        while goes_on(cx, is_little(), &mut more) {
-            let Some(mut conn) = cx.connect_any().await else {
-                continue;
-            };
-            while goes_on(cx, is_little(), &mut more) && conn.is_open() {
-                let drawn = cx.rng().below(6);
-                let may_go_on = match drawn {
-                    0 => self.look(cx, &mut conn).await,
-                    1 | 2 => self.insert(cx, &mut conn).await,
-                    _ => self.constraints.visit(cx, &mut conn).await,
-                };
-                if !may_go_on {
-                    break;
-                }
-                cx.pause(self.pause_us).await;
-            }
-        }
-    }
-
     async fn insert(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
         let key = self.next_key.replace(self.next_key.get() + 1);
         let sql = "INSERT INTO other (k, v) VALUES ($1, $2)";
@@ -307,8 +290,7 @@ impl Workload for Ddl {
                 cx.spawn(async move { rows.work(&own).await })
             });
             match client {
-                0 => self.change(&cx).await,
-                1 => self.visit(&cx).await,
+                0 | 1 => self.work(&cx, client == 0).await,
                 _ => self.rows.work(&cx).await,
             }
             if let Some(also) = also {
