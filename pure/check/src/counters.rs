@@ -102,11 +102,7 @@ fn note_txn(
                 });
             }
         }
-        Access::ReadCounter { .. }
-        | Access::Append { .. }
-        | Access::ReadList { .. }
-        | Access::Write { .. }
-        | Access::Read { .. } => {}
+        _ => {}
     });
     for (key, others) in seen {
         let own = own.get(&key).copied().unwrap_or(0);
@@ -443,7 +439,6 @@ fn running(adds: &[Add], when: impl Fn(&Add) -> Option<u64>) -> Vec<(u64, i128, 
     sums.collect()
 }
 
-/// The sums of what has a time below `bound`.
 fn sums_below(running: &[(u64, i128, i128)], bound: u64) -> (i128, i128) {
     let count = running.partition_point(|(time, _, _)| *time < bound);
     match running[..count].last() {

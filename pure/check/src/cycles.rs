@@ -276,7 +276,6 @@ impl<'g> Search<'g> {
     }
 }
 
-/// The name of a cycle, by its edges.
 fn name_of(edges: &[Label]) -> Name {
     let kinds = edges.iter().map(|label| label.dependency());
     let kinds: Vec<Dependency> = kinds.filter(|kind| *kind != Dependency::Glue).collect();

@@ -41,7 +41,6 @@ impl Dependency {
         Dependency::Glue,
     ];
 
-    /// Its bit in a [`Mask`].
     pub(crate) const fn bit(self) -> Mask {
         1 << self as u8
     }
@@ -64,7 +63,6 @@ pub(crate) const WRITES: Mask = Dependency::Ww.bit()
 pub(crate) const FORWARD: Mask = WRITES | Dependency::Wr.bit();
 /// All but anti-dependencies on ranges.
 pub(crate) const ITEMS: Mask = FORWARD | Dependency::Rw.bit();
-/// Everything.
 pub(crate) const EVERYTHING: Mask = ITEMS | Dependency::RwRange.bit();
 
 /// Kind, basis and key of an edge in one word: 3, 2 and 27 bits.

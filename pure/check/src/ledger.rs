@@ -98,10 +98,10 @@ impl Access<'_> {
     }
 
     pub(crate) fn is_write(&self) -> bool {
-        match self {
-            Access::Append { .. } | Access::Write { .. } | Access::Add { .. } => true,
-            Access::ReadList { .. } | Access::Read { .. } | Access::ReadCounter { .. } => false,
-        }
+        matches!(
+            self,
+            Access::Append { .. } | Access::Write { .. } | Access::Add { .. }
+        )
     }
 }
 
@@ -329,10 +329,7 @@ impl<'h> Ledger<'h> {
             self.each_access(txn, |access| match access {
                 Access::Append { key, value } => written.push((key, Some(value))),
                 Access::Write { key, value } => written.push((key, value)),
-                Access::ReadList { .. }
-                | Access::Read { .. }
-                | Access::Add { .. }
-                | Access::ReadCounter { .. } => {}
+                _ => {}
             });
             for (key, value) in written {
                 self.deleted[key as usize] |=
@@ -417,7 +414,7 @@ impl<'h> Ledger<'h> {
                 }
             }
             Access::Read { key, value, .. } => seen.extend(value.map(|value| (key, value))),
-            Access::Write { .. } | Access::Add { .. } | Access::ReadCounter { .. } => {}
+            _ => {}
         });
         for (key, values) in longer {
             let known = &mut self.lists[key as usize];
@@ -437,7 +434,6 @@ impl<'h> Ledger<'h> {
     }
 }
 
-/// The access of an operation on one key.
 fn access(op: &Op, key: u32) -> Option<Access<'_>> {
     match op {
         Op::Append { value, .. } => Some(Access::Append { key, value: *value }),
@@ -456,7 +452,7 @@ fn access(op: &Op, key: u32) -> Option<Access<'_>> {
         }
         Op::Add { delta, .. } => Some(Access::Add { key, delta: *delta }),
         Op::ReadCounter { value, .. } => Some(Access::ReadCounter { key, value: *value }),
-        Op::ReadLists { .. } | Op::ReadRange { .. } | Op::ReadTable { .. } => None,
+        _ => None,
     }
 }
 

@@ -157,17 +157,13 @@ impl Level {
     /// The order that the level keeps beside that of reads and writes.
     pub fn basis(self) -> Basis {
         match self {
-            Level::ReadUncommitted
-            | Level::ReadCommitted
-            | Level::RepeatableRead
-            | Level::SnapshotIsolation
-            | Level::Serializable => Basis::Values,
             Level::StrongSessionSnapshotIsolation | Level::StrongSessionSerializable => {
                 Basis::Session
             }
             Level::StrongReadCommitted
             | Level::StrongSnapshotIsolation
             | Level::StrictSerializable => Basis::RealTime,
+            _ => Basis::Values,
         }
     }
 
@@ -178,18 +174,6 @@ impl Level {
         basis <= self.basis()
             && match kind {
                 Kind::G0 => true,
-                Kind::G1a
-                | Kind::G1b
-                | Kind::G1c
-                | Kind::StaleRead
-                | Kind::Internal
-                | Kind::Unwritten
-                | Kind::Duplicate
-                | Kind::IncompatibleOrder
-                | Kind::LostAppend
-                | Kind::WrongSum
-                | Kind::WrongTotal
-                | Kind::BrokenRing => isolation >= Isolation::ReadCommitted,
                 Kind::LostUpdate | Kind::GSingle | Kind::GNonadjacent => {
                     isolation >= Isolation::Snapshot
                         || isolation == Isolation::RepeatableRead && !predicate
@@ -198,6 +182,7 @@ impl Level {
                     isolation == Isolation::Serializable
                         || isolation == Isolation::RepeatableRead && !predicate
                 }
+                _ => isolation >= Isolation::ReadCommitted,
             }
     }
 }

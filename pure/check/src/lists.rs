@@ -161,10 +161,7 @@ impl<'h> Judge<'_, 'h> {
                         self.orders[key as usize].broken = true;
                     }
                 }
-                Access::Write { .. }
-                | Access::Read { .. }
-                | Access::Add { .. }
-                | Access::ReadCounter { .. } => {}
+                _ => {}
             });
         }
         for order in &mut self.orders {
@@ -209,10 +206,7 @@ impl<'h> Judge<'_, 'h> {
         ledger.each_access(txn, |access| match access {
             Access::Append { key, value } => all.entry(key).or_default().push(value),
             Access::ReadList { .. } => reads += 1,
-            Access::Write { .. }
-            | Access::Read { .. }
-            | Access::Add { .. }
-            | Access::ReadCounter { .. } => {}
+            _ => {}
         });
         if reads == 0 {
             return;
@@ -241,10 +235,7 @@ impl<'h> Judge<'_, 'h> {
                     versions.push(version);
                 }
             }
-            Access::Write { .. }
-            | Access::Read { .. }
-            | Access::Add { .. }
-            | Access::ReadCounter { .. } => {}
+            _ => {}
         });
     }
 

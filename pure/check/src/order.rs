@@ -15,11 +15,8 @@ pub(crate) fn link_sessions(ledger: &Ledger<'_>, graph: &mut GraphBuilder) {
     let txns = &ledger.history.txns;
     let mut members: Vec<u32> = ledger.members().collect();
     members.sort_by_key(|txn| {
-        (
-            txns[*txn as usize].process,
-            txns[*txn as usize].invoked,
-            *txn,
-        )
+        let recorded = &txns[*txn as usize];
+        (recorded.process, recorded.invoked, *txn)
     });
     let mut before: Option<u32> = None;
     for txn in members {
@@ -168,15 +165,10 @@ pub(crate) fn exercised(ledger: &Ledger<'_>) -> Exercised {
 
 /// Whether an operation changes something.
 pub(crate) fn is_write(op: &Op) -> bool {
-    match op {
-        Op::Append { .. } | Op::Write { .. } | Op::Delete { .. } | Op::Add { .. } => true,
-        Op::ReadList { .. }
-        | Op::ReadLists { .. }
-        | Op::Read { .. }
-        | Op::ReadRange { .. }
-        | Op::ReadCounter { .. }
-        | Op::ReadTable { .. } => false,
-    }
+    matches!(
+        op,
+        Op::Append { .. } | Op::Write { .. } | Op::Delete { .. } | Op::Add { .. }
+    )
 }
 
 fn pairs(count: usize) -> u64 {

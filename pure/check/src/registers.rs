@@ -103,10 +103,7 @@ impl Judge<'_, '_> {
                     self.sightings.push(sighting);
                 }
             }
-            Access::Append { .. }
-            | Access::ReadList { .. }
-            | Access::Add { .. }
-            | Access::ReadCounter { .. } => {}
+            _ => {}
         });
         for place in begin..self.sightings.len() {
             let sighting = self.sightings[place];

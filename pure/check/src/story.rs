@@ -240,12 +240,7 @@ fn written(ledger: &Ledger<'_>, txn: u32, key: u32) -> String {
             value: None,
         } if k == key => values.push("a delete".to_string()),
         Access::Add { key: k, delta } if k == key => values.push(format!("{delta:+}")),
-        Access::Append { .. }
-        | Access::Write { .. }
-        | Access::Add { .. }
-        | Access::ReadList { .. }
-        | Access::Read { .. }
-        | Access::ReadCounter { .. } => {}
+        _ => {}
     });
     values.join(", ")
 }
@@ -259,12 +254,7 @@ fn seen(ledger: &Ledger<'_>, txn: u32, key: u32) -> String {
         }
         Access::Read { key: k, value, .. } if k == key => states.push(value_text(value)),
         Access::ReadCounter { key: k, value } if k == key => states.push(value.to_string()),
-        Access::Append { .. }
-        | Access::Write { .. }
-        | Access::Add { .. }
-        | Access::ReadList { .. }
-        | Access::Read { .. }
-        | Access::ReadCounter { .. } => {}
+        _ => {}
     });
     states.dedup();
     states.join(" and then ")

@@ -186,12 +186,7 @@ fn write_text(op: &Op) -> Option<String> {
         Op::Write { key, value } => Some(format!("write {key} = {value}")),
         Op::Append { key, value } => Some(format!("append {value} to {key}")),
         Op::Delete { key } => Some(format!("delete {key}")),
-        Op::ReadList { .. }
-        | Op::ReadLists { .. }
-        | Op::Read { .. }
-        | Op::ReadRange { .. }
-        | Op::ReadCounter { .. }
-        | Op::ReadTable { .. } => None,
+        _ => None,
     }
 }
 

@@ -236,12 +236,7 @@ impl Reader {
                     values: naturals(seen)?,
                 }
             }
-            Form::Bool
-            | Form::Int(_)
-            | Form::Text(_)
-            | Form::Word(_)
-            | Form::Other
-            | Form::Map(_) => {
+            _ => {
                 self.registers.insert(key);
                 Op::Read {
                     key,

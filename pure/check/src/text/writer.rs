@@ -116,15 +116,11 @@ impl<W: Write> Line<'_, W> {
     }
 
     fn ops(&mut self, txn: &Txn, answered: bool) -> fmt::Result {
-        for (place, op) in txn.ops.iter().enumerate() {
-            if place > 0 {
-                self.gap()?;
-            }
-            self.out.write_char('[')?;
-            self.op(op, answered)?;
-            self.out.write_char(']')?;
-        }
-        Ok(())
+        self.each(&txn.ops, |line, op| {
+            line.out.write_char('[')?;
+            line.op(op, answered)?;
+            line.out.write_char(']')
+        })
     }
 
     fn op(&mut self, op: &Op, answered: bool) -> fmt::Result {
@@ -244,13 +240,23 @@ impl<W: Write> Line<'_, W> {
 
     fn list(&mut self, values: &[u64]) -> fmt::Result {
         self.out.write_char('[')?;
-        for (place, value) in values.iter().enumerate() {
+        self.each(values, |line, value| write!(line.out, "{value}"))?;
+        self.out.write_char(']')
+    }
+
+    /// Writes elements with gaps between them.
+    fn each<T>(
+        &mut self,
+        elements: &[T],
+        mut each: impl FnMut(&mut Self, &T) -> fmt::Result,
+    ) -> fmt::Result {
+        for (place, element) in elements.iter().enumerate() {
             if place > 0 {
                 self.gap()?;
             }
-            write!(self.out, "{value}")?;
+            each(self, element)?;
         }
-        self.out.write_char(']')
+        Ok(())
     }
 
     fn rows<T>(
@@ -259,14 +265,11 @@ impl<W: Write> Line<'_, W> {
         mut each: impl FnMut(&mut Self, &T) -> fmt::Result,
     ) -> fmt::Result {
         self.out.write_char('[')?;
-        for (place, row) in rows.iter().enumerate() {
-            if place > 0 {
-                self.gap()?;
-            }
-            self.out.write_char('[')?;
-            each(self, row)?;
-            self.out.write_char(']')?;
-        }
+        self.each(rows, |line, row| {
+            line.out.write_char('[')?;
+            each(line, row)?;
+            line.out.write_char(']')
+        })?;
         self.out.write_char(']')
     }
 }
