@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 
 /// Bytes that wait in one direction of a connection; more are not read.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
-/// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 /// Connections at a time; more are refused.
 const CONNECTIONS_MAX: usize = 1_024;

@@ -53,7 +53,6 @@ impl From<UrlError> for DriveError {
 
 /// Says what was being done when a connection failed.
 pub(crate) trait While<T> {
-    /// The error with `doing` before it.
     fn during(self, doing: &'static str) -> Result<T, DriveError>;
 }
 

@@ -83,7 +83,6 @@ impl Clock {
         }
     }
 
-    /// Says that a point is done.
     pub(super) fn done(&mut self, point: &WantedPoint, took: Duration, result: &str) -> Result<()> {
         self.points.1 += 1;
         self.work.1 += point.work();

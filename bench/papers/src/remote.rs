@@ -14,7 +14,6 @@ const ONE: usize = 1;
 const TEN: usize = 3;
 const FIFTY: usize = 5;
 
-/// The points of a system, by remote share.
 pub(super) fn points(lab: &mut Lab, system: System, shares: &[u64]) -> Result<Vec<Rc<Point>>> {
     let points = shares.iter().map(|remote| {
         let options = lab.model.with(system, *remote);

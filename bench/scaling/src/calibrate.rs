@@ -141,9 +141,9 @@ struct Step {
     ns: f64,
 }
 
-/// What one pass saw.
+/// Steps, and times to encode or decode a frame: of one pass, or all that costs are fitted to.
 #[derive(Default)]
-struct Pass {
+struct Samples {
     steps: Vec<Step>,
     coding_ns: Vec<f64>,
 }
@@ -152,7 +152,7 @@ struct Pass {
 struct Watch {
     began: Instant,
     took_ns: f64,
-    pass: Rc<RefCell<Pass>>,
+    pass: Rc<RefCell<Samples>>,
 }
 
 impl Watch {
@@ -188,7 +188,7 @@ fn watched(
     mix: Mix,
     system: System,
     seed: u64,
-) -> Result<Pass> {
+) -> Result<Samples> {
     let options = ScaleOptions {
         nodes: 3,
         shards: 2,
@@ -209,7 +209,7 @@ fn watched(
     };
     let mut passes = Vec::new();
     for _ in 0..args.passes {
-        let pass = Rc::new(RefCell::new(Pass::default()));
+        let pass = Rc::new(RefCell::new(Samples::default()));
         let watch = Watch {
             began: Instant::now(),
             took_ns: 0.0,
@@ -240,15 +240,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// All steps that costs are fitted to.
-#[derive(Default)]
-struct Samples {
-    steps: Vec<Step>,
-    coding_ns: Vec<f64>,
-}
-
 impl Samples {
-    fn add(&mut self, pass: Pass) {
+    fn add(&mut self, pass: Samples) {
         self.steps.extend(pass.steps);
         self.coding_ns.extend(pass.coding_ns);
     }

@@ -12,7 +12,7 @@ pub use file::{read, write};
 use crate::error::{DriveError, While};
 use crate::link::{Link, LinkError, ready};
 use crate::run::tally::Acknowledged;
-use crate::run::{RunReport, RunnerOptions, run as run_workload};
+use crate::run::{RunReport, RunnerOptions, lock, run as run_workload};
 use crate::server::Server;
 use crate::shape::{
     CheckReport, CheckedCondition, Description, Done, Failure, Workload as RunWorkload,
@@ -21,7 +21,7 @@ use crate::url::Target;
 use crate::view::Progress;
 use check::{Demand, History, Judgement, Level, Verdict};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use workload::finding::Finding;
 use workload::history::plan::Plan;
@@ -137,11 +137,6 @@ struct Recorder {
 struct Session {
     client: Client<Link>,
     process: u32,
-}
-
-/// A poisoned lock means that another client thread panicked, which surfaces at its `join`.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {

@@ -28,6 +28,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally::{Share, Tally, histogram};
 use worker::Stage;
+pub(crate) use worker::lock;
 use workload::arrival;
 use workload::finding::{Finding, Verdict};
 
@@ -191,18 +192,14 @@ impl RunReport {
 
     /// Aborted attempts of all kinds.
     pub fn aborted(&self) -> u64 {
-        self.kinds
-            .iter()
-            .flat_map(|kind| kind.tally.aborts.values())
-            .sum()
+        let kinds = self.kinds.iter();
+        kinds.flat_map(|kind| kind.tally.aborts.values()).sum()
     }
 
     /// Transactions that were given up.
     pub fn failed(&self) -> u64 {
-        self.kinds
-            .iter()
-            .flat_map(|kind| kind.tally.failed.values())
-            .sum()
+        let kinds = self.kinds.iter();
+        kinds.flat_map(|kind| kind.tally.failed.values()).sum()
     }
 
     /// Transactions whose outcome is unknown.
@@ -217,18 +214,17 @@ impl RunReport {
 
     /// Audits that passed.
     pub fn audits_passed(&self) -> usize {
-        self.audits
-            .iter()
-            .filter(|finding| finding.verdict == Verdict::Passed)
-            .count()
+        self.audits_with(Verdict::Passed)
     }
 
     /// Audits that failed.
     pub fn audits_failed(&self) -> usize {
-        self.audits
-            .iter()
-            .filter(|finding| finding.verdict == Verdict::Failed)
-            .count()
+        self.audits_with(Verdict::Failed)
+    }
+
+    fn audits_with(&self, verdict: Verdict) -> usize {
+        let audits = self.audits.iter();
+        audits.filter(|finding| finding.verdict == verdict).count()
     }
 
     /// Whether the run has a number: nothing that was checked failed.

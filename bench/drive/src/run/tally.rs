@@ -1,5 +1,6 @@
 //! Counts and histograms of a run: outcomes apart, merged at the end.
 
+use crate::shape::Done;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -93,6 +94,13 @@ impl Tally {
             Outcome::Failed(reason) => *self.failed.entry(reason.clone()).or_default() += 1,
             Outcome::Unknown => self.unknown += 1,
         }
+    }
+
+    /// Counts what a transaction did, and whether it took several attempts.
+    pub(crate) fn note_done(&mut self, done: Done, attempts: u32) {
+        self.retried += u64::from(attempts > 1);
+        self.units += done.units;
+        self.skipped += done.skipped;
     }
 
     /// Counts a transaction that left the run, with its times.

@@ -46,8 +46,13 @@ struct Client<'a, W: Workload> {
 
 /// A poisoned lock means that another client thread panicked; its counts are still counts, and the
 /// panic itself surfaces at `join`.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait_for<'a, T>(news: &Condvar, guard: MutexGuard<'a, T>, wait: Duration) -> MutexGuard<'a, T> {
+    let waited = news.wait_timeout(guard, wait);
+    waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 impl<'a, W: Workload> Stage<'a, W> {
@@ -82,10 +87,8 @@ impl<'a, W: Workload> Stage<'a, W> {
         let wanted = self.options.clients + self.background;
         let mut connected = lock(&self.connected);
         while *connected < wanted {
-            connected = self
-                .all_connected
-                .wait(connected)
-                .unwrap_or_else(PoisonError::into_inner);
+            let waited = self.all_connected.wait(connected);
+            connected = waited.unwrap_or_else(PoisonError::into_inner);
         }
         drop(connected);
         let refused = lock(&self.refused).take();
@@ -114,20 +117,14 @@ impl<'a, W: Workload> Stage<'a, W> {
             }
             // A timeout, because `begin` sets the start without holding the lock.
             let wait = Duration::from_millis(5);
-            connected = match self.all_connected.wait_timeout(connected, wait) {
-                Ok((guard, _)) => guard,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
+            connected = wait_for(&self.all_connected, connected, wait);
         }
     }
 
     /// When the run began.
     pub(crate) fn start(&self) -> Instant {
-        self.start
-            .get()
-            .copied()
-            .flatten()
-            .expect("the run has begun")
+        let start = self.start.get().copied().flatten();
+        start.expect("the run has begun")
     }
 
     fn now_us(&self) -> u64 {
@@ -281,10 +278,7 @@ impl<W: Workload> Client<'_, W> {
                         break next;
                     }
                     let wait = Duration::from_millis(50);
-                    queue = match stage.queued.wait_timeout(queue, wait) {
-                        Ok((guard, _)) => guard,
-                        Err(poisoned) => poisoned.into_inner().0,
-                    };
+                    queue = wait_for(&stage.queued, queue, wait);
                 }
             };
             self.execute_deferred(&next);
@@ -308,9 +302,7 @@ impl<W: Workload> Client<'_, W> {
             share.deferred.record(&outcome, times, true);
             let tally = &mut share.kinds[kind];
             tally.count(&outcome);
-            tally.retried += u64::from(attempts > 1);
-            tally.units += done.units;
-            tally.skipped += done.skipped;
+            tally.note_done(done, attempts);
         }
     }
 
@@ -330,10 +322,8 @@ impl<W: Workload> Client<'_, W> {
             stage.queued.notify_one();
             let response_us = stage.now_us() - from_us;
             if from_us >= stage.warm_us() {
-                let mut share = self.share();
-                share.kinds[kind]
-                    .response
-                    .saturating_record(response_us.max(1));
+                let response = &mut self.share().kinds[kind].response;
+                response.saturating_record(response_us.max(1));
             }
             return;
         }
@@ -352,16 +342,13 @@ impl<W: Workload> Client<'_, W> {
         note_whole(&mut share, kind, &outcome, done);
         if outcome == Outcome::Committed {
             share.second_committed[kind] += 1;
-            share
-                .second_response
-                .saturating_record(times.response_us.max(1));
+            let response = &mut share.second_response;
+            response.saturating_record(times.response_us.max(1));
         }
         if counts {
             let tally = &mut share.kinds[kind];
             tally.record(&outcome, times, due_us.is_some());
-            tally.retried += u64::from(attempts > 1);
-            tally.units += done.units;
-            tally.skipped += done.skipped;
+            tally.note_done(done, attempts);
         }
     }
 
@@ -435,22 +422,17 @@ impl<W: Workload> Client<'_, W> {
     }
 
     fn keep_message(&self, reason: &str, message: &str) {
-        let mut share = self.share();
-        if !share.messages.contains_key(reason) {
-            share
-                .messages
-                .insert(reason.to_string(), message.to_string());
+        let messages = &mut self.share().messages;
+        if !messages.contains_key(reason) {
+            messages.insert(reason.to_string(), message.to_string());
         }
     }
 
     fn note_abort(&self, kind: usize, reason: &str) {
         let now_us = self.stage.now_us();
         if now_us >= self.stage.warm_us() && now_us <= self.stage.end_us() {
-            let mut share = self.share();
-            *share.kinds[kind]
-                .aborts
-                .entry(reason.to_string())
-                .or_default() += 1;
+            let aborts = &mut self.share().kinds[kind].aborts;
+            *aborts.entry(reason.to_string()).or_default() += 1;
         }
     }
 }

@@ -46,7 +46,6 @@ fn report(verifier: &Verifier, took_ms: u64) -> CheckReport {
     }
 }
 
-/// Reads the ledger.
 pub(super) fn read_ledger(target: &Target) -> Result<Ledger, DriveError> {
     let mut link = Link::connect(&target.endpoints[0], target, None).during("connecting")?;
     let ledger = ready(check::read_ledger(&mut link)).during("reading the ledger")?;

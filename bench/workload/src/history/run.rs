@@ -49,6 +49,21 @@ impl<E> Attempt<E> {
     }
 }
 
+/// An attempt under way.
+struct Run<'a> {
+    plan: &'a Plan,
+    /// Gives a value that was never given before.
+    next_value: &'a mut dyn FnMut() -> u64,
+    /// Operations so far, in order; `None`: a read whose answer has not come.
+    noted: Vec<Option<Op>>,
+}
+
+impl Run<'_> {
+    fn note(&mut self, ops: impl IntoIterator<Item = Op>) {
+        self.noted.extend(ops.into_iter().map(Some));
+    }
+}
+
 /// A statement with its parameters.
 struct Call {
     statement: Statement,
@@ -100,12 +115,17 @@ impl<C: Connection> Client<C> {
         plan: &Plan,
         next_value: &mut dyn FnMut() -> u64,
     ) -> Attempt<C::Error> {
-        let mut noted = Vec::new();
-        let result = match plan.is_block {
-            false => self.statement(plan, next_value, &mut noted).await,
-            true if plan.is_pipelined => self.pipeline(plan, next_value, &mut noted).await,
-            true => self.block(plan, next_value, &mut noted).await,
+        let mut run = Run {
+            plan,
+            next_value,
+            noted: Vec::new(),
         };
+        let result = match plan.is_block {
+            false => self.statement(&mut run).await,
+            true if plan.is_pipelined => self.pipeline(&mut run).await,
+            true => self.block(&mut run).await,
+        };
+        let noted = run.noted;
         let result = match result {
             Ok(()) => Ok(Done {
                 ending: match plan.rolls_back {
@@ -129,38 +149,27 @@ impl<C: Connection> Client<C> {
     }
 
     /// A single statement that commits by itself.
-    async fn statement(
-        &mut self,
-        plan: &Plan,
-        next_value: &mut dyn FnMut() -> u64,
-        noted: &mut Vec<Option<Op>>,
-    ) -> Result<(), Failure<C::Error>> {
-        let (call, write) = self.call(&plan.steps[0], next_value);
-        noted.extend(write.map(Some));
+    async fn statement(&mut self, run: &mut Run<'_>) -> Result<(), Failure<C::Error>> {
+        let plan = run.plan;
+        let (call, write) = self.call(&plan.steps[0], run.next_value);
+        run.note(write);
         self.session.commits_itself();
         self.send(&[call], plan.is_simple).await?;
-        let seen = self.seen(&plan.steps[0], 0)?;
-        noted.extend(seen.into_iter().map(Some));
+        run.note(self.seen(&plan.steps[0], 0)?);
         Ok(())
     }
 
     /// Everything up to COMMIT at once.
-    async fn pipeline(
-        &mut self,
-        plan: &Plan,
-        next_value: &mut dyn FnMut() -> u64,
-        noted: &mut Vec<Option<Op>>,
-    ) -> Result<(), Failure<C::Error>> {
+    async fn pipeline(&mut self, run: &mut Run<'_>) -> Result<(), Failure<C::Error>> {
+        let plan = run.plan;
         let mut calls = vec![Call::plain(self.begin(plan))];
         // Where the answer of each step will be, and the place of its operation among all.
         let mut reads = Vec::new();
         for step in &plan.steps {
-            for call in self.blind_calls(step, next_value, noted) {
-                calls.push(call);
-            }
+            calls.extend(self.blind_calls(step, run));
             if !step.writes() {
-                reads.push((step, calls.len() - 1, noted.len()));
-                noted.push(None);
+                reads.push((step, calls.len() - 1, run.noted.len()));
+                run.noted.push(None);
             }
         }
         if plan.rolls_back {
@@ -173,25 +182,21 @@ impl<C: Connection> Client<C> {
         // From behind, because a step may have seen several things.
         for (step, answer, at) in reads.into_iter().rev() {
             let seen = self.seen(step, answer)?;
-            noted.splice(at..=at, seen.into_iter().map(Some));
+            run.noted.splice(at..=at, seen.into_iter().map(Some));
         }
         Ok(())
     }
 
     /// One statement after the other.
-    async fn block(
-        &mut self,
-        plan: &Plan,
-        next_value: &mut dyn FnMut() -> u64,
-        noted: &mut Vec<Option<Op>>,
-    ) -> Result<(), Failure<C::Error>> {
+    async fn block(&mut self, run: &mut Run<'_>) -> Result<(), Failure<C::Error>> {
+        let plan = run.plan;
         let begin = Call::plain(self.begin(plan));
         self.send(&[begin], plan.is_simple).await?;
         for step in &plan.steps {
             match *step {
                 Step::Write { key } => {
-                    let value = next_value();
-                    noted.push(Some(self.write_op(key, value)));
+                    let value = (run.next_value)();
+                    run.note([self.write_op(key, value)]);
                     self.write(plan, key, value).await?;
                 }
                 Step::Transfer {
@@ -200,19 +205,18 @@ impl<C: Connection> Client<C> {
                     amount,
                     is_blind: false,
                 } => {
-                    self.add_by_reading(plan, from, -amount, noted).await?;
-                    self.add_by_reading(plan, to, amount, noted).await?;
+                    self.add_by_reading(run, from, -amount).await?;
+                    self.add_by_reading(run, to, amount).await?;
                 }
-                Step::Relink { at } => self.relink(plan, at, noted).await?,
+                Step::Relink { at } => self.relink(run, at).await?,
                 _ => {
-                    for call in self.blind_calls(step, next_value, noted) {
+                    for call in self.blind_calls(step, run) {
                         self.send(&[call], plan.is_simple).await?;
                         if step.writes() {
                             self.must_change_one()?;
                         }
                     }
-                    let seen = self.seen(step, 0)?;
-                    noted.extend(seen.into_iter().map(Some));
+                    run.note(self.seen(step, 0)?);
                 }
             }
         }
@@ -292,34 +296,21 @@ impl<C: Connection> Client<C> {
     }
 
     /// The statements of a step that needs none of their answers; notes what they write.
-    fn blind_calls(
-        &self,
-        step: &Step,
-        next_value: &mut dyn FnMut() -> u64,
-        noted: &mut Vec<Option<Op>>,
-    ) -> Vec<Call> {
+    fn blind_calls(&self, step: &Step, run: &mut Run<'_>) -> Vec<Call> {
         let steps = match *step {
             Step::Transfer {
                 from, to, amount, ..
-            } => vec![
-                Step::Add {
-                    key: from,
-                    delta: -amount,
-                },
-                Step::Add {
-                    key: to,
-                    delta: amount,
-                },
-            ],
+            } => [(from, -amount), (to, amount)]
+                .map(|(key, delta)| Step::Add { key, delta })
+                .to_vec(),
             other => vec![other],
         };
-        let mut calls = Vec::with_capacity(steps.len());
-        for step in steps {
-            let (call, write) = self.call(&step, next_value);
-            noted.extend(write.map(Some));
-            calls.push(call);
-        }
-        calls
+        let call = |step: &Step| {
+            let (call, write) = self.call(step, run.next_value);
+            run.note(write);
+            call
+        };
+        steps.iter().map(call).collect()
     }
 
     fn write_op(&self, key: u32, value: u64) -> Op {
@@ -369,22 +360,17 @@ impl<C: Connection> Client<C> {
     }
 
     /// Reads one of the fixed rows.
-    async fn one(
-        &mut self,
-        plan: &Plan,
-        key: u32,
-        noted: &mut Vec<Option<Op>>,
-    ) -> Result<i64, Failure<C::Error>> {
-        let statement = match plan.locks_reads {
+    async fn one(&mut self, run: &mut Run<'_>, key: u32) -> Result<i64, Failure<C::Error>> {
+        let statement = match run.plan.locks_reads {
             true => Statement::OneLocked,
             false => Statement::One,
         };
         let call = Call::new(statement, vec![Param::Int(i64::from(key))]);
-        self.send(&[call], plan.is_simple).await?;
+        self.send(&[call], run.plan.is_simple).await?;
         let value = self.session.answers.int(0, 0, 0);
         let value = value.ok_or_else(|| Failure::Wrong(format!("row {key} is not there")))?;
         let key = u64::from(key);
-        noted.push(Some(Op::ReadCounter { key, value }));
+        run.note([Op::ReadCounter { key, value }]);
         Ok(value)
     }
 
@@ -392,64 +378,49 @@ impl<C: Connection> Client<C> {
     /// between.
     async fn set(
         &mut self,
-        plan: &Plan,
+        run: &mut Run<'_>,
         key: u32,
         (old, new): (i64, i64),
-        noted: &mut Vec<Option<Op>>,
     ) -> Result<(), Failure<C::Error>> {
-        noted.push(Some(Op::Add {
+        run.note([Op::Add {
             key: u64::from(key),
             delta: new - old,
-        }));
+        }]);
         let params = vec![Param::Int(i64::from(key)), Param::Int(new)];
         let call = Call::new(Statement::Set, params);
-        self.send(&[call], plan.is_simple).await?;
+        self.send(&[call], run.plan.is_simple).await?;
         self.must_change_one()
     }
 
     /// Adds to a row by a read and a write: an addition only if nobody comes between.
     async fn add_by_reading(
         &mut self,
-        plan: &Plan,
+        run: &mut Run<'_>,
         key: u32,
         delta: i64,
-        noted: &mut Vec<Option<Op>>,
     ) -> Result<(), Failure<C::Error>> {
-        let value = self.one(plan, key, noted).await?;
-        self.set(plan, key, (value, value + delta), noted).await
+        let value = self.one(run, key).await?;
+        self.set(run, key, (value, value + delta)).await
     }
 
     /// Makes consecutive rows a, b, c, d to a, c, b, d. Four places are needed, so a ring has five.
-    async fn relink(
-        &mut self,
-        plan: &Plan,
-        a: u32,
-        noted: &mut Vec<Option<Op>>,
-    ) -> Result<(), Failure<C::Error>> {
-        let b = self.place(plan, a, noted).await?;
-        let c = self.place(plan, b, noted).await?;
-        let d = self.place(plan, c, noted).await?;
+    async fn relink(&mut self, run: &mut Run<'_>, a: u32) -> Result<(), Failure<C::Error>> {
+        let b = self.place(run, a).await?;
+        let c = self.place(run, b).await?;
+        let d = self.place(run, c).await?;
         for (at, old, new) in [(a, b, c), (c, d, b), (b, c, d)] {
             let change = (i64::from(old), i64::from(new));
-            self.set(plan, at, change, noted).await?;
+            self.set(run, at, change).await?;
         }
         Ok(())
     }
 
-    async fn place(
-        &mut self,
-        plan: &Plan,
-        at: u32,
-        noted: &mut Vec<Option<Op>>,
-    ) -> Result<u32, Failure<C::Error>> {
-        let next = self.one(plan, at, noted).await?;
-        let next = u32::try_from(next)
-            .ok()
-            .filter(|&next| next < self.shape.keys);
+    async fn place(&mut self, run: &mut Run<'_>, at: u32) -> Result<u32, Failure<C::Error>> {
+        let next = u32::try_from(self.one(run, at).await?).ok();
+        let next = next.filter(|&next| next < self.shape.keys);
         next.ok_or_else(|| Failure::Wrong(format!("place {at} is followed by no place")))
     }
 
-    /// What a reading step has seen: the answer at `answer`.
     fn seen(&self, step: &Step, answer: usize) -> Result<Vec<Op>, Failure<C::Error>> {
         seen(self.shape.kind, step, &self.session.answers, answer).map_err(Failure::Wrong)
     }

@@ -8,7 +8,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use base::Prng;
 
-/// Bytes of a value.
 const VALUE_BYTES: usize = 100;
 
 pub(super) const TABLE: &str = "CREATE TABLE ycsb (part integer, k integer, v text NOT NULL, \

@@ -53,7 +53,15 @@ impl Chunk {
         let mut chunks = Vec::new();
         for table in Table::ALL {
             match table {
-                Table::Item => split(table, 0, 0, scale.items, ROWS_PER_CHUNK, &mut chunks),
+                Table::Item => {
+                    let items = Chunk {
+                        table,
+                        warehouse: 0,
+                        district: 0,
+                        ids: (1, scale.items),
+                    };
+                    split(items, ROWS_PER_CHUNK, &mut chunks);
+                }
                 _ => {
                     for warehouse in 1..=scale.warehouses {
                         Chunk::of_warehouse(table, warehouse, scale, &mut chunks);
@@ -65,67 +73,29 @@ impl Chunk {
     }
 
     fn of_warehouse(table: Table, warehouse: u32, scale: &Scale, out: &mut Vec<Chunk>) {
-        let districts = 1..=DISTRICTS;
-        match table {
-            Table::Item => {}
-            Table::Warehouse => out.push(Chunk {
-                table,
-                warehouse,
-                district: 0,
-                ids: (1, 1),
-            }),
-            Table::District => {
-                out.push(Chunk {
-                    table,
-                    warehouse,
-                    district: 0,
-                    ids: (1, DISTRICTS),
-                });
-            }
-            Table::Stock => split(table, warehouse, 0, scale.items, ROWS_PER_CHUNK, out),
-            Table::Customer | Table::History => {
-                districts.for_each(|district| {
-                    split(
-                        table,
-                        warehouse,
-                        district,
-                        scale.customers,
-                        ROWS_PER_CHUNK,
-                        out,
-                    );
-                });
-            }
-            Table::Orders => districts.for_each(|district| {
-                split(
-                    table,
-                    warehouse,
-                    district,
-                    scale.orders,
-                    ROWS_PER_CHUNK,
-                    out,
-                );
-            }),
-            Table::NewOrder => districts
-                .filter(|_| scale.undelivered() > 0)
-                .for_each(|district| {
-                    let ids = (scale.delivered() + 1, scale.orders);
-                    out.push(Chunk {
-                        table,
-                        warehouse,
-                        district,
-                        ids,
-                    });
-                }),
-            Table::OrderLine => districts.for_each(|district| {
-                split(
-                    table,
-                    warehouse,
-                    district,
-                    scale.orders,
-                    ORDERS_PER_CHUNK,
-                    out,
-                );
-            }),
+        let whole = |last| Chunk {
+            table,
+            warehouse,
+            district: 0,
+            ids: (1, last),
+        };
+        let (ids, size) = match table {
+            Table::Item => return,
+            Table::Warehouse => return out.push(whole(1)),
+            Table::District => return out.push(whole(DISTRICTS)),
+            Table::Stock => return split(whole(scale.items), ROWS_PER_CHUNK, out),
+            Table::Customer | Table::History => ((1, scale.customers), ROWS_PER_CHUNK),
+            Table::Orders => ((1, scale.orders), ROWS_PER_CHUNK),
+            Table::NewOrder => ((scale.delivered() + 1, scale.orders), u32::MAX),
+            Table::OrderLine => ((1, scale.orders), ORDERS_PER_CHUNK),
+        };
+        for district in 1..=DISTRICTS {
+            let chunk = Chunk {
+                district,
+                ids,
+                ..whole(0)
+            };
+            split(chunk, size, out);
         }
     }
 
@@ -155,14 +125,17 @@ impl Chunk {
         u64::from(self.ids.1 - self.ids.0 + 1)
     }
 
+    fn stream(&self, content: &Content, id: u32) -> Prng {
+        let place = [self.warehouse, self.district, id].map(u64::from);
+        let [warehouse, district, id] = place;
+        stream(
+            content.seed,
+            &[self.table as u64 + 1, warehouse, district, id],
+        )
+    }
+
     fn write_row(&self, content: &Content, id: u32, row: &mut Row<'_>) {
-        let tags = [
-            self.table as u64 + 1,
-            u64::from(self.warehouse),
-            u64::from(self.district),
-            u64::from(id),
-        ];
-        let prng = &mut stream(content.seed, &tags);
+        let prng = &mut self.stream(content, id);
         match self.table {
             Table::Warehouse => write_warehouse(self.warehouse, content, prng, row),
             Table::District => write_district(self.warehouse, id, content, prng, row),
@@ -203,13 +176,7 @@ impl Chunk {
         let mut rows = 0;
         for id in self.ids.0..=self.ids.1 {
             let head = &heads[id as usize - 1];
-            let tags = [
-                Table::OrderLine as u64 + 1,
-                u64::from(self.warehouse),
-                u64::from(self.district),
-                u64::from(id),
-            ];
-            let prng = &mut stream(content.seed, &tags);
+            let prng = &mut self.stream(content, id);
             for number in 1..=head.lines {
                 let item = prng.between(1, i64::from(content.scale.items)) as u32;
                 row.int(id)
@@ -231,16 +198,13 @@ impl Chunk {
     }
 }
 
-fn split(table: Table, warehouse: u32, district: u32, count: u32, size: u32, out: &mut Vec<Chunk>) {
-    let mut first = 1;
-    while first <= count {
-        let last = count.min(first + size - 1);
-        out.push(Chunk {
-            table,
-            warehouse,
-            district,
-            ids: (first, last),
-        });
+/// Cuts a chunk into chunks of at most `size` ids; one without ids into none.
+fn split(whole: Chunk, size: u32, out: &mut Vec<Chunk>) {
+    let (mut first, end) = whole.ids;
+    while first <= end {
+        let last = end.min((first - 1).saturating_add(size));
+        let ids = (first, last);
+        out.push(Chunk { ids, ..whole });
         first = last + 1;
     }
 }

@@ -54,7 +54,6 @@ pub(super) enum Sql {
 /// The most lines of one order (clause 2.4.1.3).
 pub(super) const LINES_MAX: usize = 15;
 
-/// A statement and the types of its parameters.
 type Statement = (String, &'static [ParamType]);
 
 /// All statements with their parameter types, in the order of their numbers.
