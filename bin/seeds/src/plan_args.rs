@@ -69,7 +69,6 @@ impl PlanArgs {
         Ok(workloads[turn as usize])
     }
 
-    /// The run of a seed.
     pub(crate) fn of(&self, workload: &'static str, seed: u64) -> OneRun {
         OneRun {
             workload,
@@ -95,7 +94,6 @@ fn kinds(list: &str) -> Result<Vec<Kind>> {
 }
 
 impl OneRun {
-    /// Draws the plan.
     pub(crate) fn draw(&self) -> Result<Plan> {
         let args = &self.args;
         let mut ask = Ask::new(self.workload);
@@ -200,7 +198,6 @@ impl PlanArgs {
         self.without = (!list.is_empty()).then(|| list.join(","));
     }
 
-    /// This bug is planted, or none.
     pub(crate) fn set_plant(&mut self, bug: Option<Planted>) {
         self.plant = bug.map(|bug| bug.name().to_owned());
     }

@@ -2,8 +2,8 @@
 
 use super::SyncsArgs;
 use super::pool::Pool;
+use super::totals::Counts;
 use anyhow::{Context, Result, bail};
-use sim::Verdict;
 use sim::disk::SyncStop;
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SyncsArgs) -> Result<ExitCode> {
     }
     let mut out = std::io::stdout();
     writeln!(out, "{} syncs, {} crashes to try", all / 2, points.len())?;
-    let (mut passed, mut failed, mut inconclusive) = (0, 0, 0);
+    let mut counts = Counts::default();
     let mut points = points.into_iter();
     loop {
         while pool.is_free()
@@ -42,23 +42,13 @@ pub(crate) fn run(args: &SyncsArgs) -> Result<ExitCode> {
             pool.start(run.job(false))?;
         }
         let Some(done) = pool.wait()? else { break };
-        match &done.outcome.verdict {
-            Verdict::Pass => passed += 1,
-            Verdict::Inconclusive(_) => inconclusive += 1,
-            Verdict::Fail(text) => {
-                failed += 1;
-                writeln!(out, "failed: {text}")?;
-                let arguments = done.job.arguments.join(" ");
-                writeln!(out, "  trellis sim replay {} {arguments}", done.job.seed)?;
-            }
+        counts.take(&done.outcome.verdict);
+        if let Some(text) = done.failure() {
+            writeln!(out, "failed: {text}")?;
+            let arguments = done.job.arguments.join(" ");
+            writeln!(out, "  trellis sim replay {} {arguments}", done.job.seed)?;
         }
     }
-    if inconclusive > 0 {
-        writeln!(
-            out,
-            "{inconclusive} inconclusive: too little happened to judge"
-        )?;
-    }
-    writeln!(out, "{passed} passed, {failed} failed")?;
-    Ok(super::exit_code(failed))
+    counts.print(&mut out)?;
+    Ok(super::exit_code(counts.failed))
 }

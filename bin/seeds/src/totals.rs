@@ -8,10 +8,32 @@ use std::io::Write;
 use std::time::Duration;
 
 #[derive(Default)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    inconclusive: u64,
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) inconclusive: u64,
+}
+
+impl Counts {
+    pub(crate) fn take(&mut self, verdict: &Verdict) {
+        *match verdict {
+            Verdict::Pass => &mut self.passed,
+            Verdict::Inconclusive(_) => &mut self.inconclusive,
+            Verdict::Fail(_) => &mut self.failed,
+        } += 1;
+    }
+
+    pub(crate) fn print(&self, out: &mut impl Write) -> Result<()> {
+        if self.inconclusive > 0 {
+            let count = self.inconclusive;
+            writeln!(out, "{count} inconclusive: too little happened to judge")?;
+        }
+        Ok(writeln!(
+            out,
+            "{} passed, {} failed",
+            self.passed, self.failed
+        )?)
+    }
 }
 
 /// Sums over runs.
@@ -36,13 +58,9 @@ impl Totals {
     /// Adds a run; whether it has failed.
     pub(crate) fn take(&mut self, done: &Done) -> bool {
         let counts = self.workloads.entry(done.job.workload).or_default();
-        match done.outcome.verdict {
-            Verdict::Pass => counts.passed += 1,
-            Verdict::Inconclusive(_) => counts.inconclusive += 1,
-            Verdict::Fail(_) => {
-                counts.failed += 1;
-                self.failed_seeds.push((done.job.seed, done.job.workload));
-            }
+        counts.take(&done.outcome.verdict);
+        if done.failure().is_some() {
+            self.failed_seeds.push((done.job.seed, done.job.workload));
         }
         let (sum, of_run) = (&mut self.report, &done.outcome.report);
         sum.virtual_ns += of_run.virtual_ns;
@@ -84,6 +102,11 @@ impl Totals {
         self.report.virtual_ns as f64 / 3.6e12
     }
 
+    fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let happened = self.report.happened.iter();
+        happened.map(|(kind, count)| (kind.name(), *count))
+    }
+
     /// Prints everything; the last line is `N passed, M failed`.
     pub(crate) fn print(&self, wall: Duration) -> Result<()> {
         let mut out = std::io::stdout().lock();
@@ -112,53 +135,35 @@ impl Totals {
             self.report.torn,
             self.twice
         )?;
-        let faults: Vec<String> = self
-            .report
-            .happened
-            .iter()
-            .map(|(kind, count)| format!("{} {count}", kind.name()))
+        let faults = self.faults();
+        let faults: Vec<String> = faults
+            .map(|(name, count)| format!("{name} {count}"))
             .collect();
         writeln!(out, "faults: {}", faults.join(", "))?;
-        let inconclusive = self.sum(|counts| counts.inconclusive);
-        if inconclusive > 0 {
-            writeln!(
-                out,
-                "{inconclusive} inconclusive: too little happened to judge"
-            )?;
-        }
-        let passed = self.sum(|counts| counts.passed);
-        writeln!(out, "{passed} passed, {} failed", self.failed())?;
-        Ok(())
+        let sums = Counts {
+            passed: self.sum(|counts| counts.passed),
+            failed: self.failed(),
+            inconclusive: self.sum(|counts| counts.inconclusive),
+        };
+        sums.print(&mut out)
     }
 
     /// The same for programs.
     pub(crate) fn json(&self, wall: Duration) -> Result<String> {
-        let workloads: BTreeMap<_, _> = self
-            .workloads
-            .iter()
-            .map(|(name, counts)| {
-                let counts = serde_json::json!({
-                    "passed": counts.passed,
-                    "failed": counts.failed,
-                    "inconclusive": counts.inconclusive,
-                });
-                (*name, counts)
-            })
-            .collect();
-        let faults: BTreeMap<_, _> = self
-            .report
-            .happened
-            .iter()
-            .map(|(kind, count)| (kind.name(), *count))
-            .collect();
-        let failed: Vec<_> = self
-            .failed_seeds
-            .iter()
-            .map(|(seed, workload)| serde_json::json!({"seed": seed, "workload": workload}))
-            .collect();
+        let workloads = self.workloads.iter().map(|(name, counts)| {
+            let counts = serde_json::json!({
+                "passed": counts.passed,
+                "failed": counts.failed,
+                "inconclusive": counts.inconclusive,
+            });
+            (*name, counts)
+        });
+        let failed = self.failed_seeds.iter();
+        let failed =
+            failed.map(|(seed, workload)| serde_json::json!({"seed": seed, "workload": workload}));
         let value = serde_json::json!({
-            "workloads": workloads,
-            "failed_seeds": failed,
+            "workloads": workloads.collect::<BTreeMap<_, _>>(),
+            "failed_seeds": failed.collect::<Vec<_>>(),
             "simulated_hours": self.virtual_hours(),
             "wall_seconds": wall.as_secs_f64(),
             "simulated_per_real": self.virtual_hours() * 3600.0 / wall.as_secs_f64().max(0.001),
@@ -168,7 +173,7 @@ impl Totals {
             "power_cuts_that_lost": self.report.lost,
             "power_cuts_that_tore": self.report.torn,
             "runs_twice": self.twice,
-            "faults": faults,
+            "faults": self.faults().collect::<BTreeMap<_, _>>(),
         });
         Ok(serde_json::to_string_pretty(&value)? + "\n")
     }
