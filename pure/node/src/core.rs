@@ -278,7 +278,7 @@ fn indexes(catalog: &Catalog) -> BTreeMap<IndexId, u64> {
     let mut all = BTreeMap::new();
     for database in catalog.databases.values() {
         for table in database.tables.values() {
-            for index in core::iter::once(&table.primary).chain(&table.secondary) {
+            for index in table.indexes() {
                 all.insert(index.id, table.changed);
             }
         }

@@ -200,26 +200,11 @@ impl Arrived {
     }
 
     fn program_mut(&mut self) -> Option<&mut Program> {
-        let op = match &mut self.message {
-            WireMessage::Protocol(word) => word.op_mut(),
-            WireMessage::Ddl { .. }
-            | WireMessage::DdlDone { .. }
-            | WireMessage::DdlHeard { .. }
-            | WireMessage::Catalog(_)
-            | WireMessage::CatalogAck { .. }
-            | WireMessage::CatalogWanted { .. }
-            | WireMessage::ShowWanted { .. }
-            | WireMessage::ShowRows { .. }
-            | WireMessage::OldestRead { .. }
-            | WireMessage::DiskFull(_)
-            | WireMessage::DdlStop { .. }
-            | WireMessage::InTheWay(_)
-            | WireMessage::CatalogStuck { .. }
-            | WireMessage::Register(_)
-            | WireMessage::Quiesce { .. }
-            | WireMessage::Quiesced { .. } => None,
+        // No other message has an operation.
+        let WireMessage::Protocol(word) = &mut self.message else {
+            return None;
         };
-        op?.program_mut()
+        word.op_mut()?.program_mut()
     }
 }
 

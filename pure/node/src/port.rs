@@ -77,7 +77,6 @@ impl TxnShared {
         }
     }
 
-    /// Takes the answer to `id`, if it has come.
     pub(crate) fn take_answer(&self, id: OpId) -> Option<OpReply> {
         let mut answers = self.answers.borrow_mut();
         let at = answers.iter().position(|(op, _)| *op == id)?;
@@ -111,7 +110,6 @@ pub(crate) struct Memory {
 /// Rows that a statement's operations read without a wait before the statement gives way.
 const READ_ROWS_MAX: u64 = 1_000;
 
-/// The port of one statement.
 pub(crate) struct StatementPort {
     pub(crate) txn: Rc<TxnShared>,
     pub(crate) handle: TxnHandle,
@@ -143,6 +141,17 @@ pub(crate) struct StatementPort {
     pub(crate) effects: RefCell<SessionEffects>,
 }
 
+/// What a new statement is given.
+pub(crate) struct Given {
+    pub(crate) statement: StatementNo,
+    pub(crate) autocommit: bool,
+    pub(crate) lockless: bool,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) database: Arc<Database>,
+    pub(crate) facts: Arc<SessionFacts>,
+    pub(crate) credit: u32,
+}
+
 /// What a statement does to its session.
 #[derive(Default)]
 pub(crate) struct SessionEffects {
@@ -152,7 +161,45 @@ pub(crate) struct SessionEffects {
     pub(crate) settings: Vec<SettingChange>,
 }
 
+/// What all statements of a shard share.
+type OfShard<'a> = (
+    &'a Rc<RefCell<Events>>,
+    &'a Rc<RefCell<Shows>>,
+    &'a Rc<RefCell<SequenceDraws>>,
+);
+
 impl StatementPort {
+    pub(crate) fn new(
+        txn: &Rc<TxnShared>,
+        handle: TxnHandle,
+        given: Given,
+        (events, shows, sequences): OfShard<'_>,
+    ) -> StatementPort {
+        StatementPort {
+            txn: txn.clone(),
+            handle,
+            statement: given.statement,
+            autocommit: given.autocommit,
+            lockless: given.lockless,
+            catalog: given.catalog,
+            database: given.database,
+            facts: given.facts,
+            events: events.clone(),
+            shows: shows.clone(),
+            sequences: sequences.clone(),
+            credit: Cell::new(given.credit),
+            copy: RefCell::default(),
+            copy_asked: Cell::new(false),
+            copy_taken: Cell::new(0),
+            snapshot: Cell::new(None),
+            first_op: Cell::new(None),
+            spent: Cell::new(false),
+            restarts: Cell::new(0),
+            memory: Memory::default(),
+            effects: RefCell::default(),
+        }
+    }
+
     /// Notes what an answer tells of the transaction, and unwraps its result.
     fn digest_answer(&self, reply: OpReply) -> OpAnswer {
         self.txn.wait.set(self.txn.wait.get().max(reply.wait));

@@ -112,7 +112,6 @@ impl Shows {
         Poll::Ready(Ok(combine(asked)))
     }
 
-    /// Questions have been sent at `now`.
     pub(crate) fn sent(&mut self, now: Time) {
         self.again_at = Some(now.after(ASK_AGAIN_US));
     }

@@ -63,10 +63,7 @@ fn counters(core: &Core) -> RowBatch {
 /// (table, index, shard, slots, rows, row_bytes): key spaces of `database` that have rows here.
 fn placement(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(6);
-    let Some(database) = core.catalog.databases.get(database) else {
-        return batch;
-    };
-    for table in database.tables.values() {
+    for table in tables_of(core, database) {
         for index in table.indexes() {
             let (counts, slots) = core.store.index_counts(index.id);
             batch.push([
@@ -155,9 +152,6 @@ fn in_doubt(core: &Core) -> RowBatch {
 /// moved most since they left it.
 fn hottest(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(6);
-    let Some(database) = core.catalog.databases.get(database) else {
-        return batch;
-    };
     let home = text(&core.config.shard.to_string());
     let Combine::Top(count) = Show::Hottest.combine() else {
         unreachable!("the hottest rows are the first by their moves")
@@ -165,20 +159,18 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
     // Rows of other databases may be among them, so a few more are read.
     let moving = core.protocols.moving().into_iter();
     for hot in moving.flat_map(|rows| rows.hottest(4 * count)) {
-        let mut tables = database.tables.values();
+        let mut tables = tables_of(core, database);
         let found = tables.find_map(|table| Some((table, table.index_by_id(hot.key.index)?)));
         let Some((table, index)) = found else {
             continue;
         };
-        let owner = hot
-            .owner
-            .map_or(Datum::Null, |owner| text(&owner.to_string()));
+        let owner = hot.owner.map(|owner| text(&owner.to_string()));
         batch.push([
             text(&table.name),
             text(&index.name),
             key_text(&hot.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
             home.clone(),
-            owner,
+            owner.unwrap_or(Datum::Null),
             Datum::Int(i64::from(hot.moves)),
         ]);
     }
@@ -201,11 +193,7 @@ fn sizes(core: &Core) -> RowBatch {
 /// (table, rows) of the tables of `database`, and a row of NULLs.
 fn rows(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(2);
-    let database = core.catalog.databases.get(database);
-    let tables = database
-        .into_iter()
-        .flat_map(|database| database.tables.values());
-    for table in tables {
+    for table in tables_of(core, database) {
         let rows = match is_counted(core, table) {
             true => core.store.rows_about(table.primary.id),
             false => 0,
@@ -222,21 +210,15 @@ fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
     let mut batch = RowBatch::new(5);
     let own = core.config.shard.node();
     for (node, address) in &core.config.nodes {
-        let state = match node {
-            node if *node == own => "up",
-            node if peers.contains_key(node) => "up",
-            _ => "down",
-        };
-        let incarnation = match peers.get(node) {
-            _ if *node == own => Datum::Int(i64::from(core.config.incarnation)),
-            Some(incarnation) => Datum::Int(i64::from(*incarnation)),
-            None => Datum::Null,
+        let incarnation = match *node == own {
+            true => Some(core.config.incarnation),
+            false => peers.get(node).copied(),
         };
         batch.push([
             Datum::Int(i64::from(node.0)),
             text(address),
-            incarnation,
-            text(state),
+            incarnation.map_or(Datum::Null, |count| Datum::Int(i64::from(count))),
+            text(if incarnation.is_some() { "up" } else { "down" }),
             Datum::Int(i64::from(core.config.shards_per_node)),
         ]);
     }
@@ -327,11 +309,7 @@ fn databases<'a>(core: &Core, sessions: impl Iterator<Item = Description<'a>>) -
 /// (table, columns, indexes, partition_by, rows, row_bytes): the last two of this shard.
 fn tables(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(6);
-    let database = core.catalog.databases.get(database);
-    let tables = database
-        .into_iter()
-        .flat_map(|database| database.tables.values());
-    for table in tables {
+    for table in tables_of(core, database) {
         let (rows, bytes) = primary(core, table);
         let columns = table.columns.iter().filter(|column| !column.hidden);
         let by = table.partition.iter();
@@ -350,6 +328,12 @@ fn tables(core: &Core, database: &str) -> RowBatch {
         ]);
     }
     batch
+}
+
+/// The tables of a database, if it is there.
+fn tables_of<'a>(core: &'a Core, database: &str) -> impl Iterator<Item = &'a Table> {
+    let database = core.catalog.databases.get(database).into_iter();
+    database.flat_map(|database| database.tables.values().map(|table| &**table))
 }
 
 /// Whether this shard counts its rows of a table. Those of a replicated table are everywhere; the

@@ -57,7 +57,6 @@ impl Stages {
         }
     }
 
-    /// Counts `items` that have come to `stage` at once.
     pub(crate) fn count(&mut self, stage: Stage, items: u64) {
         let count = &mut self.counts[stage as usize];
         count.items += items;

@@ -7,7 +7,7 @@ pub(crate) mod place;
 
 use crate::core::Core;
 use crate::execute::{Start, execute_raised, start, start_exact};
-use crate::port::{Events, Memory, StatementPort, TxnShared};
+use crate::port::{Events, Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
@@ -76,6 +76,19 @@ struct Txn {
     gone: bool,
 }
 
+impl Txn {
+    fn statement(&mut self, number: StatementNo) -> &mut Statement {
+        let statement = self.statements.get_mut(&number);
+        statement.expect("a statement is known until it is done")
+    }
+}
+
+/// An open transaction.
+fn open(by_handle: &mut BTreeMap<TxnHandle, Txn>, handle: TxnHandle) -> &mut Txn {
+    let txn = by_handle.get_mut(&handle);
+    txn.expect("statements run and end inside an open transaction")
+}
+
 /// All transactions of one shard's coordinator.
 pub(crate) struct Txns {
     core: Rc<RefCell<Core>>,
@@ -109,12 +122,25 @@ impl Txns {
         }
     }
 
+    fn tell(&self, handle: TxnHandle, message: FromTxn) {
+        let mut events = self.events.borrow_mut();
+        events.to_sessions.push_back((handle, message));
+    }
+
+    /// Tells the session that its transaction was rolled back.
+    fn tell_aborted(&self, handle: TxnHandle) {
+        let ended = FromTxn::Ended {
+            outcome: Outcome::Aborted(AbortReason::Requested),
+            wait: Position(0),
+        };
+        self.tell(handle, ended);
+    }
+
     /// Number of transactions that are open.
     pub(crate) fn len(&self) -> usize {
         self.by_handle.len()
     }
 
-    /// Takes a message from a session.
     pub(crate) fn on_session(&mut self, handle: TxnHandle, message: ToTxn) {
         match message {
             ToTxn::Run(request) => self.run(handle, request),
@@ -177,29 +203,17 @@ impl Txns {
             // The transaction has died between two statements; the session will be told.
             return;
         };
-        let port = Rc::new(StatementPort {
-            txn: txn.shared.clone(),
-            handle,
+        let given = Given {
             statement: request.statement,
             autocommit: request.autocommit,
             lockless: one_moment::reads(&self.core.borrow(), begins, &request),
             catalog: request.catalog,
             database: request.database,
             facts: request.facts,
-            events: self.events.clone(),
-            shows: self.shows.clone(),
-            sequences: self.sequences.clone(),
-            credit: Cell::new(request.credit),
-            copy: RefCell::default(),
-            copy_asked: Cell::new(false),
-            copy_taken: Cell::new(0),
-            snapshot: Cell::new(None),
-            first_op: Cell::new(None),
-            spent: Cell::new(false),
-            restarts: Cell::new(0),
-            memory: Memory::default(),
-            effects: RefCell::default(),
-        });
+            credit: request.credit,
+        };
+        let shards = (&self.events, &self.shows, &self.sequences);
+        let port = Rc::new(StatementPort::new(&txn.shared, handle, given, shards));
         self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
         let future = if !begins && txn.shared.used.has_lost_table(&port.database) {
@@ -325,9 +339,7 @@ impl Txns {
             currval: Vec::new(),
             settings: Vec::new(),
         };
-        let message = FromTxn::Done(statement, done);
-        let mut events = self.events.borrow_mut();
-        events.to_sessions.push_back((handle, message));
+        self.tell(handle, FromTxn::Done(statement, done));
     }
 
     /// Runs work of the node itself as a transaction of its own, under SERIALIZABLE, which commits
@@ -362,41 +374,27 @@ impl Txns {
             seen: base::Ts::ZERO,
         };
         self.begin(handle, begin, false, protocol, &database);
-        let txn = self.by_handle.get_mut(&handle).expect("just begun");
-        let port = Rc::new(StatementPort {
-            txn: txn.shared.clone(),
-            handle,
-            statement: 1,
+        let txn = open(&mut self.by_handle, handle);
+        let given = Given {
+            statement: FIRST_STATEMENT,
             autocommit: true,
             lockless: false,
             catalog,
             database,
             facts: Arc::default(),
-            events: self.events.clone(),
-            shows: self.shows.clone(),
-            sequences: self.sequences.clone(),
-            credit: Cell::new(u32::MAX),
-            copy: RefCell::default(),
-            copy_asked: Cell::new(false),
-            copy_taken: Cell::new(0),
-            snapshot: Cell::new(None),
-            first_op: Cell::new(None),
-            spent: Cell::new(false),
-            restarts: Cell::new(0),
-            memory: Memory::default(),
-            effects: RefCell::default(),
-        });
+            credit: u32::MAX,
+        };
+        let shards = (&self.events, &self.shows, &self.sequences);
+        let port = Rc::new(StatementPort::new(&txn.shared, handle, given, shards));
         let future = Some(make(port.clone()));
-        txn.statements.insert(
-            1,
-            Statement {
-                port,
-                again: None,
-                future,
-                deadline: None,
-            },
-        );
-        self.ready.push_back((handle, 1));
+        let entry = Statement {
+            port,
+            again: None,
+            future,
+            deadline: None,
+        };
+        txn.statements.insert(FIRST_STATEMENT, entry);
+        self.ready.push_back((handle, FIRST_STATEMENT));
         handle
     }
 
@@ -405,15 +403,12 @@ impl Txns {
         let Some(handle) = self.by_id.get(&id).copied() else {
             return;
         };
-        let txn = self
-            .by_handle
-            .get_mut(&handle)
-            .expect("both maps name the same transactions");
-        if matches!(txn.commit, Commit::Running(commit, _) if commit == op) {
-            let commit = core::mem::replace(&mut txn.commit, Commit::NotYet);
-            let Commit::Running(_, ending) = commit else {
-                unreachable!("just matched")
-            };
+        let txn = open(&mut self.by_handle, handle);
+        if let Commit::Running(commit, ending) = &mut txn.commit
+            && *commit == op
+        {
+            let ending = ending.take();
+            txn.commit = Commit::NotYet;
             self.ended(handle, reply, ending);
             return;
         }
@@ -423,12 +418,10 @@ impl Txns {
         }
         txn.heard = self.core.borrow().now;
         txn.shared.pending.set(txn.shared.pending.get() - 1);
-        if let Commit::Wanted(_) = txn.commit {
+        if let Commit::Wanted(ending) = &mut txn.commit {
             if txn.shared.pending.get() == 0 {
-                let commit = core::mem::replace(&mut txn.commit, Commit::NotYet);
-                let Commit::Wanted(ending) = commit else {
-                    unreachable!("just matched")
-                };
+                let ending = ending.take();
+                txn.commit = Commit::NotYet;
                 self.commit(handle, ending);
             }
             return;
@@ -478,14 +471,8 @@ impl Txns {
     }
 
     fn poll(&mut self, handle: TxnHandle, statement: StatementNo) {
-        let txn = self
-            .by_handle
-            .get_mut(&handle)
-            .expect("polled transactions are known");
-        let running = txn
-            .statements
-            .get_mut(&statement)
-            .expect("polled statements are known");
+        let txn = open(&mut self.by_handle, handle);
+        let running = txn.statement(statement);
         let Some(future) = running.future.as_mut() else {
             return;
         };
@@ -508,15 +495,9 @@ impl Txns {
     /// Executes a statement again at a snapshot at or above `at`. Returns false if something of it,
     /// or of its transaction's snapshot, was seen already.
     fn start_again(&mut self, handle: TxnHandle, statement: StatementNo, at: base::Ts) -> bool {
-        let txn = self
-            .by_handle
-            .get_mut(&handle)
-            .expect("statements end inside a transaction");
+        let txn = open(&mut self.by_handle, handle);
         let first = statement == FIRST_STATEMENT || txn.shared.snapshot.get().is_none();
-        let running = txn
-            .statements
-            .get_mut(&statement)
-            .expect("a statement that ran is known");
+        let running = txn.statement(statement);
         let port = running.port.clone();
         let fresh = first && !port.spent.get() && port.restarts.get() < RESTARTS_MAX;
         let Some((plan, params)) = running.again.clone().filter(|_| fresh) else {
@@ -534,14 +515,8 @@ impl Txns {
         statement: StatementNo,
         result: Result<Tag, OpError>,
     ) {
-        let txn = self
-            .by_handle
-            .get_mut(&handle)
-            .expect("statements end inside a transaction");
-        let running = txn
-            .statements
-            .get_mut(&statement)
-            .expect("a statement ends once");
+        let txn = open(&mut self.by_handle, handle);
+        let running = txn.statement(statement);
         running.future = None;
         let autocommit = running.port.autocommit;
         let rode = txn.shared.outcome.borrow_mut().take();
@@ -579,10 +554,7 @@ impl Txns {
         outcome: Option<Outcome>,
         wait: Position,
     ) {
-        let txn = self
-            .by_handle
-            .get_mut(&handle)
-            .expect("a statement is done inside a transaction");
+        let txn = open(&mut self.by_handle, handle);
         let ended = txn
             .statements
             .remove(&statement)
@@ -605,11 +577,7 @@ impl Txns {
             settings: effects.settings,
         };
         drop(ended);
-        let message = FromTxn::Done(statement, done);
-        self.events
-            .borrow_mut()
-            .to_sessions
-            .push_back((handle, message));
+        self.tell(handle, FromTxn::Done(statement, done));
     }
 
     fn commit(&mut self, handle: TxnHandle, ending: Ending) {
@@ -621,15 +589,7 @@ impl Txns {
                 ending.is_none(),
                 "an autocommit statement ends inside its transaction"
             );
-            let ended = FromTxn::Ended {
-                outcome: Outcome::Aborted(AbortReason::Requested),
-                wait: Position(0),
-            };
-            self.events
-                .borrow_mut()
-                .to_sessions
-                .push_back((handle, ended));
-            return;
+            return self.tell_aborted(handle);
         };
         // Open portals end with their transaction.
         let keep = ending.as_ref().map(|(statement, _)| *statement);
@@ -657,10 +617,7 @@ impl Txns {
                 outcome,
                 wait: reply.wait.max(wait_of_reads),
             };
-            self.events
-                .borrow_mut()
-                .to_sessions
-                .push_back((handle, ended));
+            self.tell(handle, ended);
             self.forget(handle);
             return;
         };
@@ -684,21 +641,11 @@ impl Txns {
             }
             None => {}
         }
-        let ended = FromTxn::Ended {
-            outcome: Outcome::Aborted(AbortReason::Requested),
-            wait: Position(0),
-        };
-        self.events
-            .borrow_mut()
-            .to_sessions
-            .push_back((handle, ended));
+        self.tell_aborted(handle);
     }
 
     fn abort(&mut self, handle: TxnHandle) {
-        let txn = self
-            .by_handle
-            .get_mut(&handle)
-            .expect("only known transactions are aborted");
+        let txn = open(&mut self.by_handle, handle);
         for statement in txn.statements.values_mut() {
             statement.future = None;
         }

@@ -6,7 +6,6 @@ use base::{Position, SqlError, SqlState};
 use plan::Plan;
 use wire::{ClientMessage, Format, Reply, Severity};
 
-/// State of a statement as a COPY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CopyState {
     /// No COPY, or not started.
@@ -122,7 +121,6 @@ impl Session {
         self.tell(cx, ToTxn::CopyData(number, data));
     }
 
-    /// The statement has taken data.
     pub(super) fn on_copy_taken(&mut self, number: StatementNo, bytes: usize) {
         if self.is_running(number) {
             self.steps[self.at].copy_bytes -= bytes;

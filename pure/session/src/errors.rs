@@ -269,13 +269,9 @@ fn place(key: &Key, database: Option<&Database>) -> (String, String) {
     (table.name.clone(), text)
 }
 
-/// The index with this number, and its table.
 fn table_of(id: IndexId, database: Option<&Database>) -> Option<(&Table, &Index)> {
     let mut tables = database?.tables.values();
-    tables.find_map(|table| {
-        let mut indexes = std::iter::once(&table.primary).chain(&table.secondary);
-        Some((&**table, indexes.find(|index| index.id == id)?))
-    })
+    tables.find_map(|table| Some((&**table, table.index_by_id(id)?)))
 }
 
 /// Column names and values of a key; `None`: it is no whole key (a range, a shard).

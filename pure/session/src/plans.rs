@@ -116,7 +116,6 @@ impl PlanCache {
         self.planned
     }
 
-    /// Counts a statement that is planned.
     pub(crate) fn count_planned(&mut self) {
         self.planned += 1;
     }

@@ -215,7 +215,6 @@ impl Settings {
         Ok(())
     }
 
-    /// RESET ALL.
     pub(super) fn reset_all(&mut self, in_txn: bool) {
         let start = self.start.clone();
         self.change(in_txn, false, |values| values.clone_from(&start));

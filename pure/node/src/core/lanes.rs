@@ -123,7 +123,6 @@ macro_rules! lanes {
             }
         }
 
-        /// See [`Protocol::CLOCKS_SUFFICE`].
         pub(crate) fn clocks_suffice(protocol: ProtocolKind) -> bool {
             match protocol { $(ProtocolKind::$kind => $lane::$kind::CLOCKS_SUFFICE,)* }
         }
@@ -412,22 +411,18 @@ impl Core {
         each!(self, |machine, cx| machine.forget_index(cx, index));
     }
 
-    /// See [`Protocol::begin`].
     pub(crate) fn begin(&mut self, kind: ProtocolKind, txn: TxnId, options: TxnOptions) {
         route!(self, kind, |machine, cx| machine.begin(cx, txn, options));
     }
 
-    /// See [`Protocol::submit`].
     pub(crate) fn submit(&mut self, kind: ProtocolKind, submission: Submission) -> Submitted {
         route!(self, kind, |machine, cx| machine.submit(cx, submission))
     }
 
-    /// See [`Protocol::commit`].
     pub(crate) fn commit(&mut self, kind: ProtocolKind, txn: TxnId, id: OpId) -> Submitted {
         route!(self, kind, |machine, cx| machine.commit(cx, txn, id))
     }
 
-    /// See [`Protocol::abort`].
     pub(crate) fn abort(&mut self, kind: ProtocolKind, txn: TxnId) {
         route!(self, kind, |machine, cx| machine.abort(cx, txn));
     }

@@ -174,10 +174,7 @@ impl Txns {
         let Some(Ended { outcome, wait }) = txn.ended.take() else {
             return false;
         };
-        let ended = FromTxn::Ended { outcome, wait };
-        let mut events = self.events.borrow_mut();
-        events.to_sessions.push_back((handle, ended));
-        drop(events);
+        self.tell(handle, FromTxn::Ended { outcome, wait });
         self.forget(handle);
         true
     }
