@@ -1,8 +1,8 @@
 //! Two nodes with two shards each take new catalogs into use, with their messages in random order,
 //! broken connections and a slow disk. At every step:
 //!
-//! * a shard uses no catalog that its node could lose, but for the shard that has journaled it, and
-//!   what that one says is held back;
+//! * a shard uses no catalog that its node could lose, except the shard that has journaled the
+//!   catalog, whose messages are held back;
 //! * a journal names no key space before the catalog that makes it, so a node that restarts knows
 //!   the tables of all rows that it recovers;
 //! * an index that comes and goes while rows are written has an entry for each row and no other.
@@ -12,12 +12,12 @@ use catalog::{Catalog, Placement, ProtocolKind};
 use journal::Record;
 use node::frame::encode_message;
 use node::{ConnId, Effects, Input, Message, Shard, WireMessage};
+use one_shard::{Records, RecordsPort};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use store::Write;
-use txn::JournalPort;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply, Tag};
 
@@ -27,56 +27,22 @@ const SEEDS: u64 = 30;
 const STEPS: u32 = 1_500;
 const CONN: ConnId = ConnId(1);
 
-/// The journal of a node: its records, and how many of them are durable.
-#[derive(Default)]
-struct Records {
-    all: Vec<Record>,
-    durable: u64,
-}
-
-struct Port(Rc<RefCell<Records>>);
-
-impl JournalPort for Port {
-    fn append(&mut self, payload: &[u8]) -> Position {
-        let record = Record::decode(payload).expect("shards append records");
-        let mut records = self.0.borrow_mut();
-        records.all.push(record);
-        Position(records.all.len() as u64)
-    }
-
-    fn durable(&self) -> Position {
-        Position(self.0.borrow().durable)
-    }
-}
-
-impl Records {
-    /// The newest catalog among the durable records.
-    fn durable_version(&self) -> u64 {
-        let durable = self.all[..self.durable as usize].iter();
-        let versions = durable.filter_map(|record| match record {
-            Record::Catalog { version, .. } => Some(*version),
-            _ => None,
-        });
-        versions.max().unwrap_or(0)
-    }
-
-    /// Every key space is known before it is written to. Returns how many writes there are.
-    fn check_order(&self) -> usize {
-        let mut known: Vec<IndexId> = Vec::new();
-        let mut count = 0;
-        for record in &self.all {
-            if let Record::Catalog { catalog, .. } = record {
-                let catalog: Catalog = base::codec::decode(catalog).expect("a catalog");
-                let databases = catalog.databases.values();
-                known.extend(databases.flat_map(|database| database.key_spaces()));
-            }
-            for index in written(record) {
-                assert!(known.contains(&index), "{index:?} comes before its catalog");
-                count += 1;
-            }
+/// Checks that every key space is known before it is written to. Returns the number of writes.
+fn check_order(records: &[Record]) -> usize {
+    let mut known: Vec<IndexId> = Vec::new();
+    let mut count = 0;
+    for record in records {
+        if let Record::Catalog { catalog, .. } = record {
+            let catalog: Catalog = base::codec::decode(catalog).expect("a catalog");
+            let databases = catalog.databases.values();
+            known.extend(databases.flat_map(|database| database.key_spaces()));
         }
-        count
+        for index in written(record) {
+            assert!(known.contains(&index), "{index:?} comes before its catalog");
+            count += 1;
+        }
     }
+    count
 }
 
 fn written(record: &Record) -> Vec<IndexId> {
@@ -95,10 +61,10 @@ fn written(record: &Record) -> Vec<IndexId> {
 
 struct Host {
     machine: Shard,
-    /// To the client, with the positions that they wait for.
+    /// Replies to the client, each with the position that it waits for.
     replies: VecDeque<(Reply, Position)>,
     is_ready: bool,
-    /// Rows that somebody had counted when the last query was sent.
+    /// Largest count that any client had seen when the last query was sent.
     counted: i64,
 }
 
@@ -112,18 +78,18 @@ struct World {
     inserts: u64,
     next_key: u64,
     clients: Clients,
-    /// The largest count.
+    /// Largest count that any client has seen.
     counted: i64,
     /// Bytes of all frames between nodes.
     framed_bytes: u64,
 }
 
-/// What clients do; one of them changes the schema.
+/// What clients do. One of them changes the schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Clients {
     /// A table comes and goes, and gets rows.
     Table,
-    /// A unique index of a table comes and goes. Each row has values of its own, so none is
+    /// A unique index of a table comes and goes. Each row has values of its own, so no row is
     /// refused.
     Index,
 }
@@ -131,7 +97,7 @@ enum Clients {
 fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
     let config = one_shard::config(shard, NODES, SHARDS);
     let recovered = one_shard::without_rows(Arc::default(), Ts(1));
-    Shard::new(config, Box::new(Port(journal.clone())), recovered)
+    Shard::new(config, Box::new(RecordsPort(journal.clone())), recovered)
 }
 
 impl World {
@@ -215,7 +181,7 @@ impl World {
         }
     }
 
-    /// All connections between nodes break, and what is under way is lost.
+    /// All connections between nodes break, and messages under way are lost.
     fn break_links(&mut self) {
         self.queues.retain(|(from, to), _| from.node() == to.node());
         for shard in self.shards() {
@@ -237,10 +203,10 @@ impl World {
         }
     }
 
-    /// Delivers the next message of one pair of shards, if its sender's journal is that far.
+    /// Delivers the next message of one pair of shards, if the sender's journal is durable to it.
     fn deliver(&mut self) {
         let journals = &self.journals;
-        // News of the schema takes its time, so that much is done with and without it.
+        // New catalogs are slow, so that shards do much with the old one and with the new one.
         let slow = self.prng.below(20) > 0;
         let may_leave = |from: &ShardId, queue: &VecDeque<Outgoing<Message>>| {
             let durable = journals[&from.node()].borrow().durable;
@@ -263,7 +229,7 @@ impl World {
         self.input(to, Input::Message { from, message });
     }
 
-    /// What has become durable is said to the clients; those that have all say the next thing.
+    /// Gives clients the replies that have become durable. A client with all of them goes on.
     fn talk(&mut self, shard: ShardId) {
         let durable = self.journals[&shard.node()].borrow().durable;
         let host = self.hosts.get_mut(&shard).expect("a shard of the cluster");
@@ -304,7 +270,7 @@ impl World {
         }
     }
 
-    /// One client changes the schema, the others fill the table as soon as it is there.
+    /// One client changes the schema. The others fill the table as soon as it is there.
     fn next_query(&mut self, shard: ShardId) -> String {
         let key = self.next_key;
         self.next_key += 1;
@@ -328,7 +294,7 @@ impl World {
         }
     }
 
-    /// Bytes that shards count are those of the frames, each once.
+    /// Checks that shards count the bytes of each frame once.
     fn check_bytes(&self) {
         let hosts = self.hosts.values();
         let counted = hosts.map(|host| host.machine.counters().message_bytes);
@@ -390,9 +356,9 @@ impl World {
     }
 }
 
-/// Rows of the table with the index.
+/// Number of rows of the table with the index.
 const ROWS: u64 = 4;
-/// Counts them by the index, when it is there.
+/// Counts the rows by the index, when it is there.
 const LOOK: &str = "SELECT count(*) FROM t WHERE v BETWEEN 0 AND 11";
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY, v int)";
 
@@ -406,8 +372,8 @@ fn an_index_that_comes_and_goes_fits_its_rows() {
     run(Clients::Index);
 }
 
-/// A shard does not know a table yet of which another one sends it a row: it says nothing until it
-/// does.
+/// A shard gets a row of a table that it does not know yet. The shard answers only when it knows
+/// the table.
 #[test]
 fn what_comes_before_its_catalog_waits_for_it() {
     let mut world = World::new(0, Clients::Table);
@@ -483,7 +449,7 @@ fn run(clients: Clients) {
         inserts += world.inserts;
         let journals = world.journals.values();
         writes += journals
-            .map(|journal| journal.borrow().check_order())
+            .map(|journal| check_order(&journal.borrow().all))
             .sum::<usize>();
     }
     assert!(

@@ -2,7 +2,7 @@
 //! decoder, a whole shard, and the encoder, as the server joins them.
 //!
 //! ```text
-//! [NAME:] startup NAME=VALUE...    a startup packet; NAME: which client, `c` if not said
+//! [NAME:] startup NAME=VALUE...    a startup packet; NAME: which client, by default `c`
 //! [NAME:] open NAME=VALUE...       the same, and its greeting is not shown
 //! [NAME:] TAG BODY                 a message: its length is filled in; \0 \n \xHH stand for bytes
 //! [NAME:] raw BYTES                bytes as they are
@@ -38,7 +38,7 @@ fn golden_scripts() {
     golden::run_folder(folder, World::new);
 }
 
-/// A journal of which only the length is kept.
+/// A journal that keeps only its length.
 #[derive(Clone, Default)]
 struct Journal {
     end: Rc<Cell<u64>>,
@@ -61,7 +61,7 @@ struct Client {
     conn: ConnId,
     decoder: Decoder,
     held: VecDeque<(Reply, Position)>,
-    /// The server has closed it.
+    /// Whether the server has closed the connection.
     closed: bool,
 }
 
@@ -117,7 +117,7 @@ impl World {
         world
     }
 
-    /// One input to its end, with all that time and disk do at once.
+    /// One input with all that follows at once: ticks that are due, records that become durable.
     fn step(&mut self, input: Input) {
         let mut next = Some(input);
         while let Some(input) = next.take() {
@@ -147,7 +147,7 @@ impl World {
         self.shard.validate();
     }
 
-    /// Tells what clients are sent.
+    /// Describes what clients are sent.
     fn release(&mut self, trace: &mut String) {
         let durable = self.journal.durable();
         let mut drained = Vec::new();
@@ -195,7 +195,7 @@ impl World {
         self.clients.get_mut(name).expect("just made")
     }
 
-    /// Bytes from a client, as they arrive.
+    /// Takes bytes from a client in pieces of the size that `split` says.
     fn receive(&mut self, name: &str, bytes: &[u8], trace: &mut String) {
         let size = if self.split == 0 {
             bytes.len().max(1)
@@ -325,7 +325,7 @@ impl Machine for World {
     }
 }
 
-/// The client's message enum is what the decoder makes of these bytes: one of each is here.
+/// Bytes from which the decoder makes each kind of client message.
 #[test]
 fn scripts_are_written_in_the_bytes_of_the_protocol() {
     let mut decoder = Decoder::new();

@@ -1,13 +1,13 @@
-//! Heavy statements beside short ones: however many there are, a step does one turn of one of them,
-//! and a point statement is answered in the step in which it comes.
+//! Heavy statements beside short ones. A step does one turn of one heavy statement, whatever their
+//! number, and a point statement is answered in the step in which it comes.
 
 use catalog::ProtocolKind;
 use one_shard::{Outcome, World};
 
 const HEAVY: u32 = 10;
 const ROWS: u64 = 20_000;
-/// Rows that a step may read while heavy statements run: a turn of a scan, and one of a statement
-/// that reads its rows itself.
+/// Number of rows that a step may read while heavy statements run: a turn of a scan, and a turn of
+/// a statement that reads its rows itself.
 const STEP_ROWS_MAX: u64 = 2_100;
 
 fn waits_for_one_turn(protocol: ProtocolKind, heavy: &str) {
@@ -32,7 +32,7 @@ fn waits_for_one_turn(protocol: ProtocolKind, heavy: &str) {
         let before = world.shard.counters().rows_read;
         for conn in running.clone() {
             let mut outcome = Outcome::default();
-            // Buffers are empty: only the statements themselves make one wait for another.
+            // Buffers are empty: a statement waits only for other statements.
             if world.take(conn, &mut outcome) {
                 assert_eq!(outcome.error, None, "{heavy}");
                 running.retain(|other| *other != conn);
@@ -58,7 +58,7 @@ fn waits_for_one_turn(protocol: ProtocolKind, heavy: &str) {
         "{largest} rows in a step: {heavy}"
     );
     assert!(points > 10, "{points} point statements beside: {heavy}");
-    // They take turns: those that began together end together.
+    // Statements take turns: those that began together end together.
     let (first, last) = (ended[0].1, ended[ended.len() - 1].1);
     assert!(last <= 2 * first + 40, "{ended:?}");
 }

@@ -1,4 +1,4 @@
-//! Work over existing rows for a schema change, beside blocks of clients (rule R21).
+//! A schema change works over existing rows while clients run blocks (rule R21).
 
 use base::{Position, SqlState};
 use catalog::ProtocolKind;
@@ -50,7 +50,7 @@ impl Bed {
         self.collect();
     }
 
-    /// Some microseconds later.
+    /// Lets some microseconds pass.
     fn step(&mut self, later_us: u64) {
         self.world.now = self.world.now.after(later_us);
         for input in [Input::Tick, Input::Durable(Position(1_000_000_000_000))] {
@@ -119,11 +119,11 @@ fn a_batch_that_always_meets_blocks_ends() {
     for protocol in PROTOCOLS {
         // Three batches: before the second one, blocks that wait for the first get their locks.
         let mut bed = Bed::new(protocol, 17_000);
-        // Statements that each client has said.
+        // Number of statements that each client has sent.
         let mut clients = [1, 2, 3].map(|conn| (conn, 0));
         bed.say(CHANGER, CHANGE);
         let until = bed.world.now.after(5_000_000);
-        // Who got its locks last: it keeps them until another one has some, or has failed.
+        // The client that got its locks last keeps them until another one has some, or has failed.
         let (mut keeps, mut blocks) = (None, 0);
         while bed.running.contains_key(&CHANGER) {
             assert!(

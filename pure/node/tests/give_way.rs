@@ -17,7 +17,7 @@ fn world(protocol: ProtocolKind) -> World {
     world
 }
 
-/// Lets the client's statement go on from tick to tick, for a limited time; `None`: it waits.
+/// Lets a statement go on from tick to tick for a limited time; `None`: the statement still waits.
 fn wait(world: &mut World, conn: u32, limit_us: u64) -> Option<Outcome> {
     let mut outcome = Outcome::default();
     let until = world.now.after(limit_us);
@@ -32,8 +32,8 @@ fn wait(world: &mut World, conn: u32, limit_us: u64) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// What another client waits for after `block` and then silence: until when, in microseconds, its
-/// update of row 1 goes through, and how the idle client's next statement ends.
+/// One client runs `block` and falls silent; another client updates row 1. Returns after how many
+/// microseconds the update goes through, and how the next statement of the idle client ends.
 fn update_beside(protocol: ProtocolKind, block: &[&str], next: &str) -> (u64, Option<SqlState>) {
     let mut world = world(protocol);
     for sql in block {

@@ -1,12 +1,12 @@
-//! Conditions that are much work for each row are looked at for fewer rows in a step; long lists
-//! are no such work.
+//! A step looks at fewer rows if the condition is much work for each row. A long list is not much
+//! work.
 
 use catalog::ProtocolKind;
 use one_shard::World;
 
 const ROWS: u64 = 500;
 
-/// Runs a query that gives one row; the units of all steps and of the largest.
+/// Runs a query that gives one row. Returns the units of all steps, and of the largest step.
 fn units(world: &mut World, text: &str) -> (u64, u64) {
     let mut outcome = one_shard::Outcome::default();
     world.shard.take_step_units_max();
@@ -34,7 +34,7 @@ fn heavy_rows_are_few_in_a_step(protocol: ProtocolKind) {
     world.must(1, "CREATE TABLE t (id int PRIMARY KEY, v int)");
     let rows = format!("INSERT INTO t SELECT g, g FROM generate_series(1, {ROWS}) g");
     world.must(1, &rows);
-    // 4,000 comparisons that nothing can be made of: no key, no list.
+    // 4,000 comparisons that become neither a key nor a list.
     let terms: Vec<String> = (0..2_000).map(|n| format!("v % 7 = {n} + 10")).collect();
     let heavy = format!("SELECT count(*) FROM t WHERE {}", terms.join(" OR "));
     let (sum, largest) = units(&mut world, &heavy);
@@ -50,10 +50,10 @@ fn heavy_rows_are_few_in_a_step(protocol: ProtocolKind) {
         let text = format!("SELECT count(*) FROM t WHERE {list} OR id < 0");
         let (sum, _) = units(&mut world, &text);
         let shown: String = text.chars().take(60).collect();
-        // Making the list counts, too; item by item it would be 150,000.
+        // Making the list counts too. Comparing item by item would be 150,000.
         assert!(sum <= 60_000, "{sum} units for {ROWS} rows: {shown}");
     }
-    // What cannot be looked up is counted as what it is.
+    // A list that cannot be looked up counts with all its items.
     let text =
         "SELECT count(*) FROM t WHERE v > ALL (ARRAY(SELECT g FROM generate_series(1, 20000) g))";
     let (sum, largest) = units(&mut world, text);

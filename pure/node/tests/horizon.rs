@@ -1,5 +1,5 @@
-//! Which versions are kept for readers (rules R13 and R22): those of their own database, and while
-//! their node is connected, or was so a short time ago.
+//! Versions that are kept for readers (rules R13 and R22): only those of the reader's database, and
+//! only while the reader's node is connected, or was connected a short time ago.
 
 mod several_nodes;
 
@@ -9,16 +9,16 @@ use session::away::GONE_US;
 use several_nodes::{Told, World};
 
 const BOTH: [ProtocolKind; 2] = [ProtocolKind::TwoPhase, ProtocolKind::Leap];
-/// Changes of one row while a reader is open.
+/// Number of changes of one row while a reader is open.
 const CHANGES: usize = 100;
-/// Rows of the tables.
+/// Number of rows of each table.
 const ROWS: usize = 8;
 
 fn shard(node: u16, index: u16) -> ShardId {
     ShardId::new(NodeId(node), index)
 }
 
-/// Versions that all shards of a node keep.
+/// Number of versions that all shards of a node keep.
 fn versions(world: &World, node: u16) -> usize {
     let hosts = world.hosts.iter();
     let hosts = hosts.filter(|(shard, _)| shard.node() == NodeId(node));
@@ -35,8 +35,8 @@ fn make_table(world: &mut World, at: ShardId) {
     must(world, at, &rows);
 }
 
-/// Changes each row of the list again and again, and one of them once more: the clocks pass the
-/// other changes.
+/// Changes each row of the list many times, and one row once more: by then the clocks have passed
+/// the other changes.
 fn change(world: &mut World, at: ShardId, rows: &[usize]) {
     for n in 0..CHANGES {
         for row in rows {
@@ -72,7 +72,7 @@ fn a_long_reader_keeps_no_versions_of_other_databases() {
         let all: Vec<usize> = (1..=ROWS).collect();
         begin_reader(&mut world, mine);
         change(&mut world, theirs, &all);
-        // As many again may wait for their turn.
+        // As many versions again may wait for their removal.
         let kept = versions(&world, 1);
         assert!(kept <= 4 * ROWS, "{protocol:?}: {kept} versions");
         for row in all {
@@ -114,8 +114,8 @@ fn rows_elsewhere(world: &mut World, at: ShardId) -> Vec<usize> {
     rows
 }
 
-/// A node stands still with a reader open. The others keep versions for it, and after a while they
-/// do so no more; the reader, which knows nothing of that, reads no wrong version.
+/// A node stands still with a reader open. The other nodes keep versions for the reader, but only
+/// for a while. The reader knows nothing of that, and still reads no wrong version.
 #[test]
 fn a_gone_node_keeps_no_versions_and_its_reader_is_refused() {
     for protocol in BOTH {
@@ -158,7 +158,7 @@ fn a_gone_node_keeps_no_versions_and_its_reader_is_refused() {
         must(&mut world, reader, "ROLLBACK");
         let read = world.value(reader, &sql);
         assert_eq!(read, Ok(Datum::Int(CHANGES as i64)), "{protocol:?}");
-        // It is waited for again.
+        // The node is waited for again.
         must(
             &mut world,
             reader,
@@ -175,7 +175,7 @@ fn a_gone_node_keeps_no_versions_and_its_reader_is_refused() {
     }
 }
 
-/// A node that dies holds nothing back either, and after its restart it takes part again.
+/// A node that dies holds no versions back either. After its restart it takes part again.
 #[test]
 fn a_dead_node_keeps_no_versions() {
     for protocol in BOTH {

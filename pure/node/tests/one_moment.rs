@@ -1,5 +1,5 @@
-//! Statements outside of a block that only read: they read one moment, and no writer waits for
-//! them.
+//! Statements outside of a block that only read. Such a statement reads one moment, and no writer
+//! waits for it.
 
 use base::Datum;
 use catalog::ProtocolKind;
@@ -8,7 +8,7 @@ use one_shard::{Outcome, World};
 const ROWS: i64 = 10_000;
 const BOTH: [ProtocolKind; 2] = [ProtocolKind::TwoPhase, ProtocolKind::Leap];
 
-/// A client's statement: what it has given so far, and whether it is over.
+/// A client's statement: its result so far, and whether it is over.
 struct Running {
     conn: u32,
     outcome: Outcome,
@@ -43,8 +43,8 @@ fn world(protocol: ProtocolKind) -> World {
     world
 }
 
-/// Runs `query`, and while it runs an update, a deletion and an insertion of rows that it has not
-/// come to; whether all three are answered while it runs, and what it gives.
+/// Runs `query` and, meanwhile, an update, a deletion and an insertion of rows that the query has
+/// not reached. Returns whether all three are answered while the query runs, and its result.
 fn writes_beside(world: &mut World, query: &str) -> (bool, Outcome) {
     let mut read = Running::start(world, 1, query);
     read.hear(world);

@@ -1,5 +1,5 @@
-//! Allocations of a transaction on rows of its own shard, under each protocol: what leap adds for
-//! rows that might be elsewhere must not be paid by those that are here.
+//! Allocations of a transaction on rows of its own shard, under each protocol. What leap does for
+//! rows that are elsewhere must cost nothing for rows that are here.
 
 use allocations::{Counting, count};
 use base::row::RowRef;
@@ -220,7 +220,7 @@ fn modify(program: &Program) -> Op {
     }
 }
 
-/// The only test here: others beside it would be counted too.
+/// The only test of this file: allocations of another test beside it would be counted too.
 #[test]
 fn rows_at_home_cost_no_more_under_leap() {
     let two_phase = World::new(TwoPhase::new(HERE)).costs();

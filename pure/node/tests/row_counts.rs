@@ -1,5 +1,5 @@
-//! The planner knows how many rows tables have: not for the first statement that wants to know, but
-//! soon after it, for prepared statements, too.
+//! The planner knows how many rows tables have. The first statement that needs a count is planned
+//! without it; statements soon after it, prepared ones too, are planned with it.
 
 use base::Datum;
 use catalog::ProtocolKind;
@@ -7,7 +7,7 @@ use one_shard::World;
 
 const ROWS: u64 = 5_000;
 
-/// Rows that a statement reads in scans.
+/// Number of rows that a statement reads in scans.
 fn rows_read(world: &mut World, text: &str) -> u64 {
     let before = world.shard.counters().rows_read;
     let outcome = world.must(1, text);
@@ -15,7 +15,7 @@ fn rows_read(world: &mut World, text: &str) -> u64 {
     world.shard.counters().rows_read - before
 }
 
-/// Plans that are made for an EXECUTE of a text that is known.
+/// Number of plans that are made for an EXECUTE of a known text.
 fn plans_made(world: &mut World) -> u64 {
     let before = world.shard.planned();
     world.must(1, "EXECUTE p");
@@ -35,12 +35,12 @@ fn small_tables_are_looked_up(protocol: ProtocolKind) {
     }
     let join = "SELECT count(*) FROM large JOIN small ON large.id = small.k";
     world.must(1, &format!("PREPARE p AS {join}"));
-    // It is asked while this is prepared, so the plan is not the one that runs.
+    // The count is asked for while this is prepared, so another plan runs later.
     let known = rows_read(&mut world, "EXECUTE p");
     assert!(known <= 100, "{known} rows");
     world.must(1, "EXECUTE p");
     assert!(rows_read(&mut world, join) <= 100);
-    // Tables that have grown are planned for anew once rows are counted again.
+    // Statements on tables that have grown are planned anew once rows are counted again.
     world.must(
         1,
         &format!("INSERT INTO small SELECT g, g FROM generate_series(-{ROWS}, 0) g"),

@@ -1,4 +1,4 @@
-//! `set_config` and `current_setting`: what PostgreSQL 15 gives for the same statements.
+//! `set_config` and `current_setting` give the results that PostgreSQL 15 gives.
 
 use base::Datum;
 use catalog::ProtocolKind;
@@ -8,7 +8,7 @@ use one_shard::World;
 const STATEMENTS: &[(&str, &str)] = &[
     ("SELECT current_setting('my.x', true)", "NULL"),
     ("SELECT current_setting('my.x')", "42704"),
-    // It acts at once, and `is_local` ends with the statement's own transaction.
+    // A setting acts at once. With `is_local` it ends with the statement's own transaction.
     (
         "SELECT set_config('my.x', 'a', true) || current_setting('my.x')",
         "aa",
@@ -17,7 +17,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("SELECT set_config('my.x', 'a', false)", "a"),
     ("SELECT current_setting('MY.X')", "a"),
     ("SHOW my.x", "a"),
-    // In a transaction: local until its end, and undone by a rollback.
+    // In a block a local setting lasts until the end. A rollback undoes both kinds.
     ("BEGIN", "ok"),
     ("SELECT set_config('my.x', 'b', false)", "b"),
     ("SELECT set_config('my.x', 'c', true)", "c"),
@@ -44,7 +44,7 @@ const STATEMENTS: &[(&str, &str)] = &[
         "22012",
     ),
     ("SELECT current_setting('my.x')", "b"),
-    // Row by row, wherever it stands, and only where it is reached.
+    // The call happens row by row, in any place, and only where evaluation reaches it.
     (
         "SELECT set_config('my.x', g::text, false) FROM generate_series(1, 3) AS g",
         "3",

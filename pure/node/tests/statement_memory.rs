@@ -1,5 +1,5 @@
-//! What a statement holds in memory stays within `statement_memory`, whatever it does: measured
-//! by an allocator that counts the bytes in use, in a node of one shard.
+//! A statement of any kind holds at most `statement_memory` bytes. An allocator counts the bytes in
+//! use of a node of one shard.
 
 use allocations::{Counting, begin_peak, held_bytes, peak_bytes};
 use catalog::ProtocolKind;
@@ -10,11 +10,11 @@ static ALLOCATOR: Counting = Counting;
 
 /// `SET statement_memory`.
 const LIMIT_BYTES: i64 = 16 << 20;
-/// What a statement may hold above what was held before it: the limit and a quarter.
+/// Bytes that a statement may add to the bytes in use: the limit and a quarter.
 const PEAK_BYTES_MAX: i64 = LIMIT_BYTES + LIMIT_BYTES / 4;
 
-/// Statements that need more than the limit. `$n` rows make it: the same statement with a
-/// hundredth of them must succeed.
+/// Statements that need more than the limit with `$n` rows. With a hundredth of the rows the same
+/// statement must succeed.
 const TOO_LARGE: &[(&str, u64)] = &[
     (
         "SELECT g FROM generate_series(1, $n) g ORDER BY g DESC",
@@ -223,7 +223,7 @@ fn world(protocol: ProtocolKind) -> World {
     world
 }
 
-/// The most that a statement held beyond what was there before, and its SQLSTATE.
+/// Largest number of bytes that a statement added to those in use, and its SQLSTATE.
 fn measure(world: &mut World, text: &str) -> (i64, String) {
     let before = held_bytes();
     begin_peak();
@@ -280,7 +280,7 @@ fn the_error_says_what_was_asked_for_and_what_to_do() {
     assert!(fields.detail.contains("50000000"), "{}", fields.detail);
     assert!(fields.detail.contains("16777216"), "{}", fields.detail);
     assert!(fields.hint.contains("statement_memory"), "{}", fields.hint);
-    // It is over: the next one has all of the memory.
+    // The statement is over: the next one has all of the memory.
     world.must(1, "SELECT length(repeat('x', 16000000))");
     world.must(1, "SET statement_memory = '100MB'");
     let outcome = world.must(1, "SELECT length(repeat('x', 50000000))");

@@ -1,6 +1,6 @@
-//! No step of a shard does more than a counted amount of work, however large the statement or
-//! transaction: counted by the shard ([`node::Shard::take_step_units_max`]), and by an allocator
-//! that counts what a step allocates and frees, which knows nothing of what the shard counts.
+//! The work of a step of a shard is bounded, however large the statement or transaction. Two counts
+//! show it, which are independent of each other: units that the shard counts
+//! ([`node::Shard::take_step_units_max`]), and calls of the allocator.
 
 use allocations::{Counting, count, freed_count};
 use catalog::ProtocolKind;
@@ -9,7 +9,7 @@ use one_shard::World;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Rows of the tables: many times what a step may do.
+/// Number of rows of the tables: many times the work of a step.
 const ROWS: u64 = 30_000;
 /// Units (rows, or 256 bytes of them) that a step may take: a turn of a statement, one of a scan,
 /// and a slice each of what is installed, unlocked and freed.
@@ -17,7 +17,7 @@ const STEP_UNITS_MAX: u64 = 6_000;
 /// Calls of the allocator that a step may make: some for each row of a turn.
 const STEP_CALLS_MAX: u64 = 40_000;
 
-/// Statements on `t (id, v)` and `u (id, v)` of so many rows, run one after the other.
+/// Statements on `t (id, v)` and `u (id, v)` of that many rows, run one after the other.
 const MONSTERS: &[&str] = &[
     "INSERT INTO t SELECT g, g FROM generate_series(1, $n) g",
     "UPDATE t SET v = v + 1",
@@ -48,7 +48,7 @@ const MONSTERS: &[&str] = &[
     "SELECT count(*) FROM t",
 ];
 
-/// Rows of the tables of [`MORE`].
+/// Number of rows of the tables of [`MORE`].
 const MORE_ROWS: u64 = 12_000;
 
 /// As [`MONSTERS`], also on `s (p, id, v)`, all of whose rows lie in one slot, and on `c (id, t)`
@@ -84,10 +84,10 @@ const MORE: &[&str] = &[
     "DELETE FROM t WHERE id > 10000",
 ];
 
-/// Rows that a transaction increments one by one before its COMMIT is looked at.
+/// Number of rows that a transaction increments one by one before its COMMIT is measured.
 const INCREMENTS: u64 = 7_000;
 
-/// The largest steps while something runs.
+/// The largest steps so far, by each count.
 #[derive(Default)]
 struct Largest {
     units: u64,
@@ -101,7 +101,7 @@ fn step(world: &mut World, largest: &mut Largest, act: impl FnOnce(&mut World)) 
     largest.units = largest.units.max(world.shard.take_step_units_max());
 }
 
-/// Runs a statement, and what it leaves to do, to its end.
+/// Runs a statement to its end, with the work that is left behind it.
 fn run(world: &mut World, text: &str) -> Largest {
     let mut outcome = one_shard::Outcome::default();
     let mut largest = Largest::default();
@@ -120,7 +120,7 @@ fn run(world: &mut World, text: &str) -> Largest {
     panic!("it does not end: {text}");
 }
 
-/// Runs statements; tells of those with a step that is too large.
+/// Runs statements. Returns those with a step that is too large.
 fn too_large(world: &mut World, texts: &[&str], rows: u64) -> Vec<String> {
     let mut wrong = Vec::new();
     for text in texts {

@@ -1,6 +1,6 @@
-//! Node 1 dies, or stands still, at each moment of a schema change that closes something: the
-//! others open it again within two seconds, node 1 agrees when it is back, and the client is never
-//! told the contrary of what has happened.
+//! Node 1 dies, or stands still, at each moment of a schema change that closes a table or database.
+//! The other nodes open it again within two seconds, and node 1 agrees when it is back. The client
+//! is never told the contrary of what has happened.
 
 mod several_nodes;
 
@@ -9,8 +9,8 @@ use catalog::{Catalog, ProtocolKind};
 use several_nodes::{Told, World};
 use std::collections::BTreeMap;
 
-/// In which the live nodes must have opened what was closed: they wait for 0.3 s, and another one
-/// for 0.7 s if the first cannot.
+/// Microseconds after which the live nodes must have opened what was closed: the first of them acts
+/// after 0.3 s, the next one, if the first cannot, after 0.7 s.
 const OPEN_US: u64 = 2_000_000;
 const ONE: NodeId = NodeId(1);
 
@@ -51,21 +51,21 @@ impl Change {
 enum Fault {
     Kill,
     Pause,
-    /// It is dead for a moment only.
+    /// Node 1 is dead for a moment only.
     Restart,
 }
 
-/// What was seen over all runs of a kind.
+/// Sums over all runs of a kind.
 #[derive(Default, Debug)]
 struct Seen {
-    /// What kept something closed when node 1 went, and how many runs met that.
+    /// By what kept something closed when node 1 went: number of runs.
     closed: BTreeMap<String, u32>,
     done: u32,
     undone: u32,
     unknown: u32,
 }
 
-/// The change with node 1 gone after so many steps. False if it had ended by then.
+/// Runs the change with node 1 gone after `steps` steps. Returns false if it ended before.
 fn one(
     change: Change,
     fault: Fault,
@@ -198,8 +198,8 @@ fn the_others_thaw_a_table_that_was_getting_a_primary_key() {
     assert!(seen.undone > 10 && seen.done > 0, "{seen:?}");
 }
 
-/// Two of three nodes are lost: node 1 cannot know what they would have decided. It says so, and
-/// goes on when one of them is back.
+/// Two of three nodes are lost, and node 1 cannot know what they would have decided. Node 1 says
+/// so, and goes on when one of them is back.
 #[test]
 fn without_a_majority_nobody_waits_for_ever() {
     let mut closed = 0;
@@ -255,7 +255,7 @@ fn node_1_comes_back_while_the_others_open_it() {
     }
 }
 
-/// Node 1 cannot end its own change without a majority. What queues behind it is told so.
+/// Node 1 cannot end its own change without a majority. Changes that queue behind it are told so.
 #[test]
 fn a_change_behind_one_that_nobody_can_end_is_refused() {
     let (first, second) = (ShardId::new(ONE, 0), ShardId::new(ONE, 1));

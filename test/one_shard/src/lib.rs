@@ -4,14 +4,16 @@
 
 use base::{Datum, NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
-use journal::CheckpointTables;
+use journal::{CheckpointTables, Record};
 use node::{ConnId, Effects, Input, Preparation, Shard, ShardConfig, ShardRecovered};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use store::Store;
 use txn::JournalPort;
 use wire::{ClientMessage, Reply};
 
-/// A journal in which everything is durable at once, and nothing is kept.
+/// A journal that keeps nothing and whose records are durable at once.
 struct Port(u64);
 
 impl JournalPort for Port {
@@ -22,6 +24,43 @@ impl JournalPort for Port {
 
     fn durable(&self) -> Position {
         Position(self.0)
+    }
+}
+
+/// The journal of a node as its records, and how many of them are durable.
+#[derive(Default)]
+pub struct Records {
+    /// All records, in order. The position behind a record is its number, from 1.
+    pub all: Vec<Record>,
+    /// Number of records that are durable.
+    pub durable: u64,
+}
+
+impl Records {
+    /// The version of the newest catalog among the durable records; 0: there is none.
+    pub fn durable_version(&self) -> u64 {
+        let durable = self.all[..self.durable as usize].iter();
+        let versions = durable.filter_map(|record| match record {
+            Record::Catalog { version, .. } => Some(*version),
+            _ => None,
+        });
+        versions.max().unwrap_or(0)
+    }
+}
+
+/// The journal of a node as one of its shards has it.
+pub struct RecordsPort(pub Rc<RefCell<Records>>);
+
+impl JournalPort for RecordsPort {
+    fn append(&mut self, payload: &[u8]) -> Position {
+        let record = Record::decode(payload).expect("shards append records");
+        let mut records = self.0.borrow_mut();
+        records.all.push(record);
+        Position(records.all.len() as u64)
+    }
+
+    fn durable(&self) -> Position {
+        Position(self.0.borrow().durable)
     }
 }
 
@@ -37,14 +76,14 @@ pub struct World {
     pub steps: u64,
 }
 
-/// What a statement gave.
+/// Result of a statement.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Rows that it returned.
+    /// Number of rows that the statement returned.
     pub rows: u64,
     /// The first value of the last row.
     pub last: Datum,
-    /// Why it failed.
+    /// Why the statement failed.
     pub error: Option<SqlError>,
 }
 
@@ -58,7 +97,7 @@ impl Default for Outcome {
     }
 }
 
-/// The configuration of a shard in a cluster of so many nodes and shards per node.
+/// The configuration of a shard in a cluster of `nodes` nodes with `shards` shards each.
 pub fn config(shard: ShardId, nodes: u16, shards: u16) -> ShardConfig {
     ShardConfig {
         shard,
@@ -74,7 +113,7 @@ pub fn config(shard: ShardId, nodes: u16, shards: u16) -> ShardConfig {
     }
 }
 
-/// What recovery gives a shard that has no rows: its catalog, and where its clock goes on.
+/// What recovery gives a shard that has no rows: a catalog and the time of its clock.
 pub fn without_rows(catalog: Arc<Catalog>, clock: Ts) -> ShardRecovered {
     ShardRecovered {
         store: Store::new(),
@@ -149,8 +188,8 @@ impl World {
         self.step(Input::Client { conn, message });
     }
 
-    /// Lets the shard go on: buffers are empty, the journal is durable, a tick comes if it is
-    /// wanted now. All answers together replace those of the step before.
+    /// Lets the shard go on: the client's buffer is empty, and a tick comes if one is due, else the
+    /// news that the journal is durable. All answers together replace those of the step before.
     pub fn go_on(&mut self, conn: u32) {
         let conn = ConnId(conn);
         self.step(Input::Drained { conn });
@@ -164,7 +203,7 @@ impl World {
         self.replies = replies;
     }
 
-    /// The buffers of a client are empty; answers are added to those of the step before.
+    /// The buffer of a client is empty; answers are added to those of the step before.
     pub fn drain(&mut self, conn: u32) {
         let conn = ConnId(conn);
         let mut replies = std::mem::take(&mut self.replies);
@@ -183,10 +222,10 @@ impl World {
             }
             self.go_on(conn);
         }
-        panic!("it does not end: {text}");
+        panic!("the statement does not end: {text}");
     }
 
-    /// Takes the answers of the last step; whether the statement is over.
+    /// Takes the answers of the last step. Returns whether the statement is over.
     pub fn take(&mut self, conn: u32, outcome: &mut Outcome) -> bool {
         let mut over = false;
         for (to, reply) in &self.replies {
@@ -209,7 +248,7 @@ impl World {
         over
     }
 
-    /// Runs a statement that must succeed, and what it leaves to do.
+    /// Runs a statement that must succeed, and the work that is left behind it.
     pub fn must(&mut self, conn: u32, text: &str) -> Outcome {
         let outcome = self.run(conn, text);
         assert_eq!(outcome.error, None, "{text}");
@@ -217,7 +256,7 @@ impl World {
         outcome
     }
 
-    /// Lets the shard do what it has left to do.
+    /// Lets the shard do the work that is left.
     pub fn rest(&mut self, conn: u32) {
         while self.shard.deadline().is_some_and(|at| at <= self.now) {
             self.go_on(conn);

@@ -1,50 +1,28 @@
-//! A cluster of several nodes in memory, whose links and disks do their work in random order: nodes
-//! die, stand still and come back.
+//! A cluster of several nodes in memory. Messages and flushes happen in random order; nodes die,
+//! stand still and come back.
 #![allow(unreachable_pub, reason = "test modules share it")]
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use base::{Datum, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
-use journal::{Entry, Record, ReplayStart};
+use journal::{Entry, ReplayStart};
 use node::{ConnId, Effects, Input, Message, Shard, ShardConfig, ShardRecovered};
+use one_shard::{Records, RecordsPort};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use txn::JournalPort;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply, Severity};
 
 const SHARDS: u16 = 2;
 const CONN: ConnId = ConnId(1);
 
-/// The journal of a node: its records, and how many of them are durable.
-#[derive(Default)]
-struct Records {
-    all: Vec<Record>,
-    durable: u64,
-}
-
-struct Port(Rc<RefCell<Records>>);
-
-impl JournalPort for Port {
-    fn append(&mut self, payload: &[u8]) -> Position {
-        let record = Record::decode(payload).expect("shards append records");
-        let mut records = self.0.borrow_mut();
-        records.all.push(record);
-        Position(records.all.len() as u64)
-    }
-
-    fn durable(&self) -> Position {
-        Position(self.0.borrow().durable)
-    }
-}
-
 struct Node {
     journal: Rc<RefCell<Records>>,
     incarnation: u32,
     is_dead: bool,
-    /// It does nothing, and keeps what it has in memory.
+    /// A paused node does nothing, and keeps what it has in memory.
     is_paused: bool,
 }
 
@@ -59,7 +37,7 @@ pub struct World {
     nodes: BTreeMap<NodeId, Node>,
     pub hosts: BTreeMap<ShardId, Host>,
     queues: BTreeMap<(ShardId, ShardId), VecDeque<Outgoing<Message>>>,
-    /// Every catalog that a shard has used: one for each version.
+    /// By version: the catalog that shards have used. There is one for each version.
     seen: BTreeMap<u64, Arc<Catalog>>,
 }
 
@@ -103,7 +81,7 @@ impl World {
         world
     }
 
-    /// Makes the shards of a node from what is durable in its journal.
+    /// Makes the shards of a node from the durable records of its journal.
     fn make(&mut self, id: NodeId) {
         let count = self.nodes.len() as u16;
         let node = self.nodes.get_mut(&id).expect("a node");
@@ -136,7 +114,11 @@ impl World {
                 ..one_shard::without_rows(catalog.clone(), floor)
             };
             let host = Host {
-                machine: Shard::new(config, Box::new(Port(node.journal.clone())), recovered),
+                machine: Shard::new(
+                    config,
+                    Box::new(RecordsPort(node.journal.clone())),
+                    recovered,
+                ),
                 replies: VecDeque::new(),
             };
             self.hosts.insert(shard, host);
@@ -186,7 +168,7 @@ impl World {
         self.queues
             .retain(|(from, to), _| from.node() != id && to.node() != id);
         self.part(id);
-        // What only its own first shard had used, and its journal has lost, has never been.
+        // A catalog that only its own first shard had used, and its journal has lost, never was.
         let used = self
             .hosts
             .values()
@@ -196,13 +178,7 @@ impl World {
     }
 
     fn durable_version(&self, id: NodeId) -> u64 {
-        let records = self.nodes[&id].journal.borrow();
-        let durable = records.all[..records.durable as usize].iter();
-        let versions = durable.filter_map(|record| match record {
-            Record::Catalog { version, .. } => Some(*version),
-            _ => None,
-        });
-        versions.max().unwrap_or(0)
+        self.nodes[&id].journal.borrow().durable_version()
     }
 
     pub fn pause(&mut self, id: NodeId) {
@@ -210,7 +186,7 @@ impl World {
         self.part(id);
     }
 
-    /// A node that has stood still goes on, and finds its connections broken.
+    /// A paused node goes on, and finds its connections broken.
     pub fn resume(&mut self, id: NodeId) {
         self.nodes.get_mut(&id).expect("a node").is_paused = false;
         let others: Vec<NodeId> = self.nodes.keys().copied().collect();
@@ -266,7 +242,7 @@ impl World {
         true
     }
 
-    /// One message, one flush, or the next deadline.
+    /// Delivers one message, flushes one journal, or lets time pass to the next deadline.
     pub fn step(&mut self) {
         let ids: Vec<NodeId> = self.nodes.keys().copied().collect();
         let live: Vec<NodeId> = ids.into_iter().filter(|id| self.works(*id)).collect();
@@ -316,12 +292,12 @@ impl World {
         }
     }
 
-    /// Connects the client of a shard; each has one.
+    /// Connects the client of a shard. Each shard has one client.
     pub fn connect_client(&mut self, shard: ShardId) {
         self.connect_client_to(shard, "postgres");
     }
 
-    /// The same for another database.
+    /// Connects the client of a shard to another database.
     pub fn connect_client_to(&mut self, shard: ShardId, database: &str) {
         let (conn, secret, link) = (CONN, 1, Box::default());
         self.input(shard, Input::Connect { conn, secret, link });
@@ -338,7 +314,7 @@ impl World {
         self.input(shard, Input::Client { conn, message });
     }
 
-    /// The answer to the last query, if it is there.
+    /// The answer to the last query, if it has come.
     pub fn told(&self, shard: ShardId) -> Option<Told> {
         let host = self.hosts.get(&shard)?;
         let durable = self.nodes[&shard.node()].journal.borrow().durable;
