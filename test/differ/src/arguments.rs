@@ -1,5 +1,5 @@
-//! Which texts functions make sense of: formats, fields, patterns. Drawn at random they would
-//! hardly ever be accepted.
+//! Texts that functions accept: formats, fields, patterns. A text drawn at random would almost
+//! never be accepted.
 
 use crate::values::pick;
 use base::{Prng, Type};
@@ -28,7 +28,7 @@ pub(crate) const FIELDS: [&str; 20] = [
     "timezone",
 ];
 
-/// A text for argument `at` of `name`, if not any text will do; without quotes.
+/// A text, without quotes, for argument `at` of function `name`; `None`: any text will do.
 pub(crate) fn text(prng: &mut Prng, name: &str, at: usize, types: &[Type]) -> Option<&'static str> {
     if let Some(from) = format(name, at, types) {
         return Some(pick(prng, from));
@@ -127,7 +127,8 @@ fn format(name: &str, at: usize, types: &[Type]) -> Option<&'static [&'static st
     Some(from)
 }
 
-/// A number for argument `at` of `name`, if a large one would ask for much memory or time.
+/// A small number for argument `at` of function `name`; `None`: a large one is no harm. A large
+/// one can cost much memory or time.
 pub(crate) fn number(prng: &mut Prng, name: &str, at: usize) -> Option<i64> {
     let (low, high) = match (name, at) {
         ("repeat" | "lpad" | "rpad", 1) => (-1, 12),
@@ -154,8 +155,8 @@ pub(crate) fn number(prng: &mut Prng, name: &str, at: usize) -> Option<i64> {
     Some(prng.between(low, high))
 }
 
-/// Functions whose results differ from call to call or from server to server by their nature;
-/// where they are tested instead.
+/// Functions whose results differ by nature from call to call or from server to server. The second
+/// column says where they are tested instead.
 pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
     (
         "position",
@@ -208,8 +209,8 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
     ("trellis_node_of", "PostgreSQL has none"),
 ];
 
-/// Functions that may raise an error for plain arguments; they stand alone in their statement, so
-/// that the order of evaluation does not decide which error is seen.
+/// Functions that may raise an error for plain arguments. Such a function stands alone in its
+/// statement: otherwise the order of evaluation would decide which error is seen.
 #[rustfmt::skip] // a table
 const MAY_FAIL: &[&str] = &[
     "/", "%", "mod", "div", "^", "power", "pow", "sqrt", "|/", "ln", "log", "log10", "exp",
@@ -224,7 +225,7 @@ const MAY_FAIL: &[&str] = &[
     "round", "trunc", "to_char", "degrees", "radians", "array_fill", "scale", "lpad", "rpad",
 ];
 
-/// Whether it is one of [`MAY_FAIL`].
+/// Whether the function is one of [`MAY_FAIL`].
 pub(crate) fn may_fail(name: &str) -> bool {
     MAY_FAIL.contains(&name)
 }

@@ -10,7 +10,7 @@ pub(crate) enum Answer {
         names: Vec<String>,
         rows: Vec<Vec<Option<String>>>,
     },
-    /// Rows touched.
+    /// Number of rows that the statement changed.
     Done(u64),
     Error {
         state: String,
@@ -94,19 +94,19 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What of an answer must be the same.
+/// The part of an answer that must be the same on both servers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Order {
     /// The rows, in any order.
     Any,
-    /// Rows and their order, which is by all columns: rows that are equal in it need not be alike
-    /// in their texts (1.5 and 1.50).
+    /// Rows and their order, which is by all columns. Values that sort as equal may have different
+    /// texts (1.5 and 1.50).
     Given,
     /// Every text.
     Exact,
 }
 
-/// Whether both servers say the same.
+/// Whether both servers give the same answer.
 pub(crate) fn same(one: &Answer, other: &Answer, order: Order) -> bool {
     match (one, other) {
         (Answer::Rows { names: a, rows: x }, Answer::Rows { names: b, rows: y }) => {

@@ -1,4 +1,5 @@
-//! What has been tried: every rule, function and operator, how often, and how often it succeeded.
+//! Counts for every rule, function and operator: how often a statement used it, and how often that
+//! statement succeeded.
 
 use crate::arguments::LEFT_OUT;
 use crate::compare::Answer;
@@ -8,7 +9,7 @@ use expr::aggregate::AGGREGATES;
 use expr::resolve::Form;
 use std::collections::BTreeMap;
 
-/// Each of them must have been tried this often in a full run.
+/// Statements of a full run that must use each rule, function and operator, at least.
 pub(crate) const AT_LEAST: u64 = 50;
 
 /// Rules that the generator has beside functions and operators.
@@ -118,7 +119,7 @@ const RULES: &[&str] = &[
     "where",
 ];
 
-/// How often each was tried, and how often its statement succeeded.
+/// By name: statements that used it, and those of them that succeeded.
 pub(crate) struct Coverage {
     counts: BTreeMap<String, (u64, u64)>,
     pub(crate) statements: u64,
@@ -173,7 +174,7 @@ impl Coverage {
         });
     }
 
-    /// What was tried less often than `at_least`.
+    /// Names that were used by fewer than `at_least` statements.
     pub(crate) fn missing(&self, at_least: u64) -> Vec<(&str, u64)> {
         let rare = self
             .counts

@@ -13,16 +13,16 @@ pub(crate) struct Generator {
     pub(crate) prng: Prng,
     /// Functions and operators by the type of their result (`None`: an array).
     functions: BTreeMap<Option<Type>, Vec<Listed>>,
-    /// All of them, and the one whose turn is next.
+    /// All functions and operators, and the place of the one whose turn is next.
     all: Vec<Listed>,
     next: usize,
     /// Enclosing queries, the innermost last.
     pub(crate) scopes: Vec<Scope>,
-    /// Functions that may fail are left out: several are evaluated, in an order of the server's.
+    /// Leaves out functions that may fail: the server chooses the order of evaluation.
     pub(crate) careful: bool,
-    /// Subqueries may stand in expressions.
+    /// Whether expressions may contain subqueries.
     pub(crate) subqueries: bool,
-    /// Numbers the aliases of a statement.
+    /// Number of the next alias of the statement.
     pub(crate) aliases: usize,
 }
 
@@ -44,7 +44,7 @@ impl Generator {
         }
     }
 
-    /// The next function or operator: all of them in turn.
+    /// The next function or operator; every one gets its turn.
     pub(crate) fn turn(&mut self) -> Listed {
         self.next = (self.next + 1) % self.all.len();
         self.all[self.next].clone()
@@ -121,7 +121,7 @@ impl Generator {
         if self.careful {
             choices.retain(|listed| !arguments::may_fail(listed.name));
         }
-        // By name first: some have a dozen lists of arguments.
+        // The name is drawn first: some functions have a dozen lists of arguments.
         let mut names: Vec<&str> = choices.iter().map(|listed| listed.name).collect();
         names.dedup();
         if names.is_empty() {
@@ -133,7 +133,7 @@ impl Generator {
         self.write_call(&listed, ty, depth)
     }
 
-    /// A call of this function or operator; `ty`: what it must give if it gives an array.
+    /// A call of this function or operator. `ty`: type of its result, where that is an array.
     pub(crate) fn write_call(&mut self, listed: &Listed, ty: Type, depth: usize) -> Node {
         let array = match ARRAYS.iter().find(|(array, _)| *array == ty) {
             Some(found) if listed.returns.is_none() => *found,

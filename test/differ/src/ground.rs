@@ -1,5 +1,5 @@
-//! The tables that statements work on. Those of `READ` keep their rows; `WRITTEN` is made anew
-//! again and again.
+//! The tables that statements work on. Tables of `READ` keep their rows. Tables of `WRITTEN` are
+//! filled anew after a number of changes.
 
 use base::Type;
 
@@ -127,7 +127,7 @@ INSERT INTO t3 VALUES
     ('äöü', -3, 2.25, 'x%', 'Z', '\\xff00ff', NULL, '00:00:01.5', '{\"x y\",b}');
 ";
 
-/// Makes the tables that are written, dropping what was there.
+/// Makes the tables that are written, and drops those of an earlier run.
 pub(crate) const MAKE_WRITTEN: &str = "
 DROP TABLE IF EXISTS m2;
 DROP TABLE IF EXISTS m1;
@@ -148,7 +148,7 @@ INSERT INTO m2 VALUES (1, 'a', 1, '2020-02-29 12:34:56'), (1, 'b', 2, NULL), (2,
     (3, 'abc', NULL, '2000-01-01 00:00:00'), (5, '', 4, '1999-12-31 23:59:59');
 ";
 
-/// What the tables that are written hold.
+/// Queries for the rows of the tables that are written.
 pub(crate) const CONTENTS: [&str; 2] = [
     "SELECT * FROM m1 ORDER BY id",
     "SELECT * FROM m2 ORDER BY k1, k2",

@@ -1,5 +1,6 @@
-//! Where Trellis differs from PostgreSQL and is to: each shape with an example that still differs
-//! and the page that says so. At most 40; none for a feature that is listed as supported.
+//! Differences from PostgreSQL that are meant. Each shape has an example that still differs and the
+//! page that documents the difference. There are at most 40 shapes, none for a feature that is
+//! listed as supported.
 
 use crate::compare::Answer;
 
@@ -8,9 +9,9 @@ pub(crate) struct Shape {
     pub(crate) name: &'static str,
     /// A statement of this shape.
     pub(crate) example: &'static str,
-    /// Where the documents tell of it.
+    /// The page that documents the difference.
     pub(crate) page: &'static str,
-    /// Only a statement that was made as small as it gets has this shape.
+    /// Whether only a statement that cannot be made smaller has this shape.
     shrunk: bool,
     fits: fn(&Case<'_>) -> bool,
 }
@@ -18,7 +19,7 @@ pub(crate) struct Shape {
 /// A statement on which the servers differ.
 pub(crate) struct Case<'a> {
     pub(crate) sql: &'a str,
-    /// The script that it is a part of, or the statement itself.
+    /// The script that the statement is a part of, or the statement itself.
     pub(crate) whole: &'a str,
     pub(crate) postgres: &'a Answer,
     pub(crate) trellis: &'a Answer,
@@ -43,8 +44,8 @@ pub(crate) const SHAPES: &[Shape] = &[
         page: DIFFERENCES,
         shrunk: false,
         fits: |case| {
-            // Both refuse the change; what a row violates and what computing one raises are met
-            // in another order.
+            // Both servers refuse the change. They find a violated constraint and an error of an
+            // expression in different orders.
             let changes = ["INSERT", "UPDATE", "DELETE"];
             let violated = |answer: &Answer| answer.state().starts_with("23");
             let refused = |answer: &Answer| {
@@ -276,22 +277,22 @@ pub(crate) const SHAPES: &[Shape] = &[
     },
 ];
 
-/// What examples need.
+/// Statements that prepare the examples.
 pub(crate) const PREPARED: &str =
     "PREPARE shape (int) AS SELECT CASE WHEN id < 0 THEN 1 / $1 END FROM t1";
 
-/// Statements that are made as small as they get are shorter, if they hold one call.
+/// Longest statement of one call that cannot be made smaller, in bytes.
 const SMALL_BYTES: usize = 160;
 
 const DIFFERENCES: &str = "docs/differences.md";
 
-/// Whether it is this error, with these words.
+/// Whether the answer is an error with this SQLSTATE and these words.
 fn says(answer: &Answer, sqlstate: &str, words: &str) -> bool {
     matches!(answer, Answer::Error { state, message }
         if state == sqlstate && message.contains(words))
 }
 
-/// The shape that a difference has; `shrunk`: of a statement that is as small as it gets.
+/// The shape of a difference. `shrunk`: the statement cannot be made smaller.
 pub(crate) fn shape(case: &Case<'_>, shrunk: bool) -> Option<&'static Shape> {
     let mut fitting = SHAPES.iter().filter(|shape| shrunk || !shape.shrunk);
     fitting.find(|shape| (shape.fits)(case))

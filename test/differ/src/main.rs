@@ -1,4 +1,4 @@
-//! Random statements on Trellis and on PostgreSQL side by side: what they answer must be the same.
+//! Random statements on Trellis and on PostgreSQL side by side: both must give the same answers.
 //!
 //! ```text
 //! differ POSTGRES_URL TRELLIS_URL --seconds N [--seed N] [--statements N] [--coverage FILE]

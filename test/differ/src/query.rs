@@ -134,7 +134,7 @@ impl Generator {
 
     fn aggregate_call(&mut self, node: Node, name: &str, of: Type, arg: Node) -> Node {
         let text = arg.render();
-        // With DISTINCT they are ordered by the argument itself, which a literal is not.
+        // With DISTINCT the order must be by the argument itself, and a literal cannot be that.
         let plain = !matches!(name, "array_agg" | "string_agg") || arg.rule == "column";
         let distinct = if plain && self.one_in(4) {
             "DISTINCT "
@@ -190,7 +190,7 @@ impl Generator {
                     .node(source),
             );
             if !matches!(kind, "CROSS JOIN" | ",") {
-                // Conditions see this join's tables only: a comma starts a list of its own.
+                // A condition sees the tables of its own join only: a comma ends that list.
                 let condition = self.join_condition(&seen, &columns, kind == "FULL JOIN");
                 node = node.node(condition);
                 seen.extend(columns.clone());
@@ -257,7 +257,7 @@ impl Generator {
         let kind = if depth == 0 { 0 } else { self.below(10) };
         match kind {
             7 | 8 if self.scopes.len() <= 2 => {
-                // What stands before in FROM is seen by LATERAL only.
+                // Only LATERAL sees the tables before it in FROM.
                 let hidden = match lateral {
                     true => None,
                     false => Some(std::mem::take(&mut self.scope().columns)),
@@ -343,8 +343,7 @@ impl Generator {
     }
 
     /// A query of columns of these types. `ordered`: by all of its columns, perhaps with LIMIT.
-    /// Columns without a type are as few as those of the first SELECT: they are not sorted by,
-    /// which would make them text.
+    /// Columns without a type are not in ORDER BY, which would make them text.
     pub(crate) fn query(&mut self, types: &[Type], depth: usize, ordered: bool) -> Node {
         let is_union = self.one_in(8);
         let (mut node, sorted) = self.select(types, depth, ordered && !is_union);
@@ -360,12 +359,12 @@ impl Generator {
         }
     }
 
-    /// A SELECT of columns of these types; where it may be, some are literals without a type. Also
-    /// the numbers of the others.
+    /// A SELECT of columns of these types, with the numbers of the columns that have a type. The
+    /// others are literals without one, where those are allowed.
     fn select(&mut self, types: &[Type], depth: usize, untyped: bool) -> (Node, Vec<usize>) {
         self.scopes.push(Scope::default());
         let from = self.from(depth);
-        // Most conditions leave few rows: more often there is none.
+        // Most conditions leave few rows, so most queries have no condition.
         let condition = match self.one_in(3) {
             true => Node::new("", Place::Optional),
             false => self.optional_clause("where", " WHERE ", 2, depth),
@@ -376,7 +375,7 @@ impl Generator {
             None
         };
         let grouped = self.scope().keys.is_some();
-        // DISTINCT makes text of what has no type, which fits few places.
+        // DISTINCT turns a literal without a type into text, which few places accept.
         let distinct = if self.one_in(6) { "DISTINCT " } else { "" };
         let mut sorted = Vec::new();
         let mut items = Vec::new();
@@ -405,7 +404,7 @@ impl Generator {
         (node, sorted)
     }
 
-    /// An item of the SELECT list, cast to its type so that NULLs and literals have it.
+    /// An item of the SELECT list, cast to its type: NULLs and literals have none by themselves.
     fn item(&mut self, ty: Type, depth: usize) -> Node {
         let depth = self.below(depth + 1);
         let node = self.expr(ty, depth);
@@ -427,7 +426,7 @@ impl Generator {
         node.text(text).node(self.predicate(depth))
     }
 
-    /// GROUP BY some columns, or by nothing. The scope is grouped from then on.
+    /// GROUP BY some columns, or by none. From then on the scope is that of a grouped query.
     fn grouping(&mut self, types: &[Type]) -> Option<Node> {
         let columns = self.scope().columns.clone();
         if columns.is_empty() || self.one_in(4) {
@@ -457,8 +456,8 @@ impl Generator {
         Some(node)
     }
 
-    /// ORDER BY these columns of the result, which are all but constants, so that the order is the
-    /// same everywhere.
+    /// ORDER BY these columns of the result. They are all columns but constants, so the order is
+    /// the same on both servers.
     fn order(&mut self, columns: &[usize]) -> Node {
         if columns.is_empty() {
             return Node::new("", Place::Optional);
@@ -482,7 +481,7 @@ impl Generator {
         }
         if self.one_in(6) {
             let offset = self.prng.below(4);
-            // OFFSET may stand before FETCH only in the standard; after LIMIT it is PostgreSQL's.
+            // The standard has OFFSET before FETCH; PostgreSQL also allows OFFSET after LIMIT.
             let has_fetch = node.render().contains("FETCH");
             if !has_fetch {
                 let text = format!(" OFFSET {offset}");

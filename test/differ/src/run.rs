@@ -1,4 +1,5 @@
-//! The run: statements to both servers, answers compared, differences made smaller.
+//! The run: it sends statements to both servers, compares the answers and makes statements with
+//! different answers smaller.
 
 use crate::compare::{Answer, Order, same};
 use crate::coverage::{AT_LEAST, Coverage};
@@ -12,14 +13,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio_postgres::{Client, NoTls};
 
-/// What the command line asks for.
+/// Options of the command line.
 pub(crate) struct Options {
     urls: [String; 2],
     seconds: u64,
     seed: u64,
     statements: u64,
     coverage: Option<String>,
-    /// The run ends when it has found this many kinds of differences.
+    /// Kinds of differences after which the run ends.
     kinds: usize,
 }
 
@@ -53,10 +54,10 @@ impl Options {
     }
 }
 
-/// Both servers answer within this time, or the statement is canceled (57014).
+/// Settings of both sessions. A statement that takes longer is canceled (57014).
 const SETTINGS: &str = "SET statement_timeout = '20s'; SET TimeZone = 'UTC'; \
                         SET client_min_messages = 'error';";
-/// Statements that change tables between two fillings of them.
+/// Statements that change tables between two fillings of those tables.
 const CHANGES_UNTIL_FILLED: u64 = 40;
 /// Steps by which a difference is made smaller, at most.
 const STEPS_MAX: usize = 400;
@@ -71,9 +72,9 @@ pub(crate) struct Run {
     generator: Generator,
     coverage: Coverage,
     changes: u64,
-    /// Differences by their kind: how often, and the first.
+    /// By kind: how often the difference occurred, and the first one.
     found: BTreeMap<String, Found>,
-    /// Differences that are meant, by their shape.
+    /// By shape: how often a difference that is meant occurred.
     known: BTreeMap<&'static str, u64>,
 }
 
@@ -86,7 +87,7 @@ async fn connect(url: &str) -> Result<Client, String> {
 }
 
 impl Run {
-    /// Runs; whether all answers were the same.
+    /// Runs to the end. Returns whether all answers were the same.
     pub(crate) async fn go(options: Options) -> Result<bool, String> {
         let clients = [
             connect(&options.urls[0]).await?,
@@ -142,7 +143,7 @@ impl Run {
         Ok(())
     }
 
-    /// The example of each shape still differs; otherwise the list is out of date.
+    /// Checks that the example of each shape still differs: otherwise the list is out of date.
     async fn check_shapes(&mut self) {
         for shape in known::SHAPES {
             let [postgres, trellis] = self.ask(shape.example).await;
@@ -212,7 +213,7 @@ impl Run {
         first_difference(statement, all)
     }
 
-    /// Tells of a difference, unless it is meant.
+    /// Reports a difference, unless it is meant.
     async fn differ(&mut self, statement: Node, found: Difference) -> Result<(), String> {
         let Difference { answers, .. } = &found;
         let lost = answers
@@ -285,7 +286,7 @@ impl Run {
         (statement, known)
     }
 
-    /// The tables that were changed hold the same; then they are filled again.
+    /// Checks that the changed tables hold the same on both servers, then fills them again.
     async fn compare_contents(&mut self) -> Result<(), String> {
         for sql in ground::CONTENTS {
             let [postgres, trellis] = self.ask(sql).await;
@@ -368,7 +369,7 @@ fn first_difference(statement: &Node, all: Vec<[Answer; 2]>) -> Option<Differenc
         .collect();
     for (part, answers) in parts.iter().zip(all) {
         let order = match (top_ordered(statement), parts.len()) {
-            // One value, or the rows of a table by its key: nothing else could stand there.
+            // One value, or the rows of a table by its key: there is only one right order.
             _ if statement.rule == "expression" || part.ends_with("ORDER BY id") => Order::Exact,
             (true, 1) => Order::Given,
             _ => Order::Any,
@@ -381,8 +382,8 @@ fn first_difference(statement: &Node, all: Vec<[Answer; 2]>) -> Option<Differenc
     None
 }
 
-/// What two differences have in common if they come from the same cause, as far as answers and
-/// what the statement calls first tell.
+/// The kind of a difference, from the answers and from the first call in the statement. Two
+/// differences of one kind are taken to have one cause.
 fn kind(statement: &Node, [postgres, trellis]: &[Answer; 2]) -> String {
     let mut call = String::new();
     statement.rules(&mut |rule| {
@@ -442,12 +443,12 @@ impl Generator {
             14..=20 => self.one_call(),
             21..=34 => self.read(),
             35..=38 => self.change(),
-            // Each has about seven statements.
+            // A script has about seven statements.
             _ => self.script(),
         }
     }
 
-    /// One call of a function or operator, all of them in turn.
+    /// One call of a function or operator; every one gets its turn.
     fn one_call(&mut self) -> Node {
         self.careful = false;
         self.subqueries = false;

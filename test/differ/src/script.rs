@@ -1,6 +1,6 @@
-//! Several statements that belong together: a table's life, blocks of transactions, prepared
-//! statements with parameters, settings. Each of them is a part of its own, so that a difference
-//! gets smaller by leaving statements out.
+//! Several statements that belong together: the life of a table, transaction blocks, prepared
+//! statements with parameters, settings. Each statement is a node of its own, so a difference can
+//! be made smaller by leaving statements out.
 
 use crate::expr::Generator;
 use crate::tree::{Node, Piece, Place};
@@ -46,7 +46,7 @@ impl Generator {
         }
     }
 
-    /// A table's life: made, changed, filled, read.
+    /// The life of a table: it is made, changed, filled and read.
     fn schema(&mut self) -> Node {
         let mut columns = vec![("id".to_string(), Type::Int4)];
         let mut texts = vec!["id int PRIMARY KEY".to_string()];
@@ -262,7 +262,7 @@ impl Generator {
 /// Puts parameters in the place of literals.
 fn with_parameters(node: &mut Node, params: &mut Vec<(Type, String)>) {
     if let (Place::Expr(ty), "literal") = (node.place, &*node.rule) {
-        // What stands without a type in the text has the one that its place gives it.
+        // A literal without a type gets the type of its place.
         let text = node.render();
         params.push((ty, text));
         let number = params.len();

@@ -1,4 +1,4 @@
-//! Syntax of its own for what functions do as well.
+//! Syntax that stands for a function call, such as EXTRACT and SUBSTRING.
 
 use crate::expr::Generator;
 use crate::tree::{Node, Place};
@@ -6,7 +6,7 @@ use crate::values::ARRAYS;
 use base::{Prng, Type};
 
 impl Generator {
-    /// Syntax of its own for what functions do as well.
+    /// A call in the special syntax of its function.
     pub(crate) fn special(&mut self, ty: Type, depth: usize) -> Node {
         let place = Place::Expr(ty);
         match ty {

@@ -1,5 +1,5 @@
-//! Statements as trees: what was drawn, by which rule, so that coverage can be counted and a
-//! statement on which two servers differ can be made smaller.
+//! Statements as trees. Each node knows the rule that drew it: coverage counts rules, and a
+//! statement on which two servers differ is made smaller node by node.
 
 use base::Type;
 use std::borrow::Cow;
@@ -9,12 +9,12 @@ use std::borrow::Cow;
 pub(crate) struct Node {
     /// The rule, function or operator, for example `join left` or `function lower`.
     pub(crate) rule: Cow<'static, str>,
-    /// What may stand in its place.
+    /// What a smaller statement may have in place of this node.
     pub(crate) place: Place,
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// What may stand in the place of a node.
+/// What a smaller statement may have in place of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// An expression of this type.

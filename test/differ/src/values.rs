@@ -1,5 +1,5 @@
-//! Literals of each type: mostly small ones, so that rows meet and sums fit, and at times those at
-//! the ends of a type's range.
+//! Literals of each type. Most are small, so that values are equal often and sums stay in range;
+//! some are the ends of the range of their type.
 
 use base::types::ArrayKind;
 use base::{Prng, Type};
@@ -39,7 +39,7 @@ pub(crate) fn written(ty: Type) -> String {
     }
 }
 
-/// A literal of this type, with a cast where its type would not be clear.
+/// A literal of this type, with a cast where the literal alone would have another type.
 pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
     let plain = content(prng, ty);
     match ty {
@@ -55,7 +55,7 @@ pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
     }
 }
 
-/// A literal of this type, or NULL, that does not tell its type.
+/// A literal of this type, or NULL, without a cast.
 pub(crate) fn untyped(prng: &mut Prng, ty: Type) -> String {
     match prng.below(3) {
         0 => "NULL".into(),

@@ -20,7 +20,7 @@ impl Generator {
     }
 
     fn insert(&mut self, table: &'static Table) -> Node {
-        // A part of the columns, the key's always.
+        // Some of the columns, and always those of the key.
         let mut columns: Vec<(&str, Type)> = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
             if at < 3 || self.one_in(2) {
@@ -32,7 +32,7 @@ impl Generator {
         let mut node = Node::new("insert", Place::Fixed).text(head);
         node = if self.one_in(3) {
             let types: Vec<Type> = columns.iter().map(|(_, ty)| *ty).collect();
-            // Ordered: which of two rows of one key comes first shows.
+            // Ordered: the first of two rows with one key decides the result.
             let query = self.query(&types, 1, true);
             node.node(
                 Node::new("insert query", Place::Fixed)
@@ -146,8 +146,8 @@ impl Generator {
         node.node(self.returning(table))
     }
 
-    /// Pushes the scope of a change; perhaps with another table, joined by its whole key, so that
-    /// each row meets at most one.
+    /// Pushes the scope of a change, perhaps with another table. That one is joined by its whole
+    /// key, so each changed row has at most one partner.
     fn joined(&mut self, table: &'static Table) -> (bool, Node) {
         let mut scope = Scope::default();
         scope.columns.extend(columns_of(table, table.name));

@@ -8,13 +8,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio_postgres::{Client, NoTls};
 
-/// Rows of the table; a client uses those with the remainder of its share only.
+/// Number of rows of the table. A client uses only the rows of its share, by remainder.
 const ROWS: i64 = 60;
 
 /// One statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub(crate) begin: Duration,
     pub(crate) end: Duration,
     /// The node that the client is connected to, from 1.
@@ -26,22 +26,22 @@ pub(crate) struct Sample {
     pub(crate) message: String,
 }
 
-/// What all clients of a run share.
+/// State that all clients of a run share.
 pub(crate) struct Shared {
     pub(crate) start: Instant,
     pub(crate) samples: RefCell<Vec<Sample>>,
     pub(crate) stop: RefCell<bool>,
 }
 
-/// The node that is home of a row: slots go round the nodes, which have one shard each.
+/// The home of a row, as a node: slots go round the nodes, which have one shard each.
 pub(crate) fn home(id: i64, nodes: u16) -> u16 {
     let mut bytes = Vec::new();
     encode_datum(&mut bytes, &Datum::Int(id), false);
     slot_of(&bytes).0 % nodes + 1
 }
 
-/// The rows that clients of a node use: node 2, which faults befall, has its own, so that under a
-/// protocol that moves rows to who uses them those of the others are never there.
+/// The rows that clients of a node use. Clients of node 2, which has the faults, use rows of their
+/// own: under a protocol that moves rows, the rows of other clients are then never at node 2.
 pub(crate) fn rows_of(node: u16) -> Vec<i64> {
     let own = |id: &i64| (id % 3 == 0) == (node == crate::cluster::VICTIM);
     (1..=ROWS).filter(own).collect()
@@ -83,7 +83,7 @@ pub(crate) async fn client(shared: Rc<Shared>, node: u16, nodes: u16, seed: u64)
         let id = rows[prng.below(rows.len() as u64) as usize];
         let sql = match prng.below(4) {
             0 => format!("SELECT v FROM t WHERE id = {id}"),
-            // No formula: it reads what it writes.
+            // An update that reads the row, so that it becomes no formula.
             _ => format!("UPDATE t SET v = v + 1, w = w || '' WHERE id = {id}"),
         };
         let begin = shared.start.elapsed();

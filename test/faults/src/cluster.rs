@@ -1,4 +1,4 @@
-//! Three nodes on 127.0.0.1, .2 and .3, and what can be done to them.
+//! Three nodes on 127.0.0.1, .2 and .3, and the faults that node 2 can have.
 
 use anyhow::{Context, Result, ensure};
 use std::fs::File;
@@ -10,17 +10,17 @@ pub(crate) const NODES: u16 = 3;
 const SQL_PORT: u16 = 5433;
 const PEER_PORT: u16 = 6433;
 
-/// A running cluster; its processes end with it.
+/// A running cluster. Dropping it ends the processes.
 pub(crate) struct Cluster {
     program: PathBuf,
     folder: PathBuf,
     nodes: Vec<Option<Child>>,
 }
 
-/// What is done to node 2, the victim of all faults.
+/// A fault. All faults are of node 2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    /// The process is killed, and started again at the end.
+    /// The process is killed. It starts again when the fault ends.
     Kill,
     /// The process stands still.
     Stop,
@@ -51,7 +51,7 @@ impl Fault {
         }
     }
 
-    /// The nodes that cannot talk to node 2 meanwhile.
+    /// The nodes that cannot reach node 2 during the fault.
     fn parted(self) -> &'static [u16] {
         match self {
             Fault::Kill | Fault::Stop => &[],
@@ -74,7 +74,7 @@ impl Fault {
     }
 }
 
-/// The node that faults are done to.
+/// The node that has the faults.
 pub(crate) const VICTIM: u16 = 2;
 
 impl Cluster {
@@ -103,7 +103,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// How a client names a database of a node.
+    /// The URL of a database at a node.
     pub(crate) fn url(node: u16, database: &str) -> String {
         format!("postgres://postgres@127.0.0.{node}:{SQL_PORT}/{database}?connect_timeout=1")
     }
@@ -164,7 +164,7 @@ impl Cluster {
         }
     }
 
-    /// All nodes still run.
+    /// Checks that all nodes still run.
     pub(crate) fn check(&mut self) -> Result<()> {
         for (at, child) in self.nodes.iter_mut().enumerate() {
             let child = child.as_mut().context("a node is missing")?;

@@ -1,17 +1,17 @@
-//! What a run has shown: the longest waits, the first commits after healing.
+//! Judges a run: the longest waits, and the first commits after a fault has ended.
 
 use crate::clients::Sample;
 use crate::cluster::{Fault, VICTIM};
 use std::time::Duration;
 
-/// A silent node is noticed within this time, a dead one at once.
+/// Longest time until a silent node is noticed. A dead node is noticed at once.
 const DETECTION: Duration = Duration::from_secs(1);
-/// No statement of a live node's client takes longer than this beyond detection.
+/// Longest time of a statement at a live node, after the fault is noticed.
 const BEYOND: Duration = Duration::from_secs(1);
-/// A schema change ends, well or not, within this time.
+/// Longest time until a schema change succeeds or fails.
 const CHANGE_LIMIT: Duration = Duration::from_secs(2);
-/// Rows of the node that was parted are written again within this time of healing, ten times what
-/// is aimed at. A killed node starts first.
+/// Longest time from the end of a fault until rows of the parted node are written again. The aim is
+/// a tenth of it. A killed node has to start first.
 const RETURN_LIMIT: Duration = Duration::from_secs(3);
 
 /// One fault.
@@ -22,7 +22,7 @@ pub(crate) struct Episode {
     pub(crate) change: Change,
 }
 
-/// A schema change that was tried meanwhile.
+/// The schema change that was tried during the fault.
 pub(crate) struct Change {
     pub(crate) sql: String,
     pub(crate) took: Duration,
@@ -30,7 +30,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// What became of it, in a few words.
+    /// How the schema change ended, in a few words.
     pub(crate) fn summary(&self) -> String {
         let outcome = self.outcome.split(' ').next().unwrap_or_default();
         format!("schema change {outcome} after {} ms", self.took.as_millis())
@@ -41,15 +41,16 @@ impl Change {
 struct Seen {
     /// Statements of clients of live nodes.
     statements: usize,
-    /// Longest of those whose row the fault leaves, and of all.
+    /// Longest statement on a row that stays usable, and longest of all.
     longest_live: Duration,
     longest: Duration,
-    /// The longest one, for the report.
+    /// The longest statement, for the report.
     worst: Option<Sample>,
-    /// Commits of rows that the fault leaves, in its last second, and in the second before it.
+    /// Commits on rows that stay usable: in the last second of the fault, and in the last second
+    /// before the fault.
     late: usize,
     before: usize,
-    /// From healing to the first success on a row that the fault took.
+    /// Time from the end of the fault to the first success on a row that was out of reach.
     back: Option<Duration>,
 }
 
@@ -77,7 +78,7 @@ fn seen(samples: &[Sample], episode: &Episode) -> Seen {
         {
             seen.before += 1;
         }
-        // Whatever was under way while the fault lasted.
+        // All statements that were under way during the fault.
         if sample.end < episode.begin || sample.begin > episode.end {
             continue;
         }
@@ -97,7 +98,7 @@ fn seen(samples: &[Sample], episode: &Episode) -> Seen {
     seen
 }
 
-/// Counts what holds, and prints what does not.
+/// Counts checks that pass, and prints those that fail.
 #[derive(Default)]
 struct Verdict {
     passed: usize,
@@ -166,7 +167,7 @@ fn shown(back: Option<Duration>) -> String {
     back.map_or("never".into(), |back| format!("{} ms", back.as_millis()))
 }
 
-/// Prints a table and what is wrong; whether nothing is.
+/// Prints a table and the checks that failed. Returns whether none did.
 pub(crate) fn report(protocol: &str, samples: &[Sample], episodes: &[Episode]) -> bool {
     println!("{protocol}: {} statements", samples.len());
     println!(
@@ -199,7 +200,7 @@ pub(crate) fn report(protocol: &str, samples: &[Sample], episodes: &[Episode]) -
     failed == 0
 }
 
-/// How often each SQLSTATE came.
+/// Number of statements by SQLSTATE.
 fn states(samples: &[Sample]) -> Vec<(String, usize)> {
     let mut counts = std::collections::BTreeMap::new();
     for sample in samples {

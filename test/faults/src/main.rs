@@ -1,13 +1,13 @@
 //! Faults on a real cluster: nodes are killed, stopped and parted from each other while clients
-//! work, and no client whose row is on a live node may wait longer than detection takes, and a
+//! work. A client whose row is on a live node waits at most until the fault is detected, and one
 //! second more.
 //!
 //! ```text
 //! unshare --net faults TRELLIS PROTOCOL FOLDER [--seconds N] [--csv FOLDER] [--plots FOLDER]
 //! ```
 //!
-//! It changes the packet filter and brings the loopback interface up, so it runs in a network
-//! namespace of its own. The last line counts: `faults: N passed, N failed`.
+//! The program changes the packet filter and brings the loopback interface up, so it runs in a
+//! network namespace of its own. The last line counts: `faults: N passed, N failed`.
 #![expect(
     clippy::print_stdout,
     reason = "what a test program prints is its product"
@@ -32,13 +32,13 @@ use tokio_postgres::Client;
 
 /// Loops per node.
 const LOOPS: u64 = 4;
-/// Between two faults, and before the first.
+/// Pause between two faults, and before the first one.
 const CALM: Duration = Duration::from_secs(3);
-/// A schema change is begun this long after the fault.
+/// Time from the beginning of a fault to the schema change.
 const CHANGE_AFTER: Duration = Duration::from_millis(300);
-/// A schema change that has not ended by then is given up.
+/// Longest wait for the end of a schema change.
 const CHANGE_WAIT: Duration = Duration::from_secs(4);
-/// All nodes answer by then after the start.
+/// Longest time from the start until all nodes answer.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 struct Options {
@@ -47,7 +47,7 @@ struct Options {
     folder: PathBuf,
     /// Length of each fault.
     seconds: u64,
-    /// Where the time series go, as PROTOCOL.csv and PROTOCOL.svg.
+    /// Folders of the time series, for PROTOCOL.csv and PROTOCOL.svg.
     csv: Option<PathBuf>,
     plots: Option<PathBuf>,
 }
@@ -172,7 +172,7 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Waits until every node answers; a client of the first.
+/// Waits until every node answers. Returns a client of the first node.
 async fn first_client() -> Result<Client> {
     let deadline = Instant::now() + START_LIMIT;
     let mut found = None;
@@ -189,7 +189,7 @@ async fn first_client() -> Result<Client> {
     found.context("there are no nodes")
 }
 
-/// A schema change while the fault lasts, on a connection of its own.
+/// A schema change during the fault, on a connection of its own.
 async fn schema_change(shared: &Shared, number: usize) -> Change {
     tokio::time::sleep(CHANGE_AFTER).await;
     let begin = shared.start.elapsed();

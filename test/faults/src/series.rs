@@ -1,4 +1,4 @@
-//! The time series of a run: as CSV, and as a plot for each fault.
+//! The time series of a run, as CSV and as one plot per fault.
 
 use crate::clients::Sample;
 use crate::cluster::VICTIM;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// Width of a row.
 const STEP: Duration = Duration::from_millis(100);
-/// What a plot shows before a fault and after it.
+/// Seconds that a plot shows before a fault, and after it.
 const AROUND: Duration = Duration::from_secs(2);
 
-/// What clients of live nodes saw, step by step.
+/// What clients of live nodes saw, by time step.
 pub(crate) struct Series<'a> {
     rows: Vec<Row>,
     episodes: &'a [Episode],
@@ -22,13 +22,13 @@ pub(crate) struct Series<'a> {
 /// One step.
 #[derive(Clone, Copy, Default)]
 struct Row {
-    /// Statements on rows that the fault leaves; all rows while there is none.
+    /// Statements on rows that stay usable during the fault; without a fault on all rows.
     live_ok: u64,
     live_failed: u64,
     /// Statements on the other rows.
     other_ok: u64,
     other_failed: u64,
-    /// The longest of those that ended then.
+    /// The longest of the statements that ended in this step.
     longest_ms: u64,
 }
 
@@ -57,7 +57,7 @@ impl Series<'_> {
         Series { rows, episodes }
     }
 
-    /// A line for each step: time in seconds, the fault that lasts, counts, the longest statement.
+    /// One line per step: time in seconds, present fault, counts, the longest statement.
     pub(crate) fn csv(&self) -> String {
         let mut out =
             String::from("seconds,fault,live_ok,live_failed,other_ok,other_failed,longest_ms\n");
@@ -78,7 +78,7 @@ impl Series<'_> {
         out
     }
 
-    /// An SVG file: for each fault, shaded, what happened around it.
+    /// An SVG file with one plot per fault. The time of the fault is shaded.
     pub(crate) fn plots(&self, protocol: &str) -> String {
         let title = format!(
             "{protocol}: statements of clients of live nodes in each 100 ms, and the longest"

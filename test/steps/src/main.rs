@@ -1,9 +1,9 @@
 //! The longest step of a shard while large statements and transactions run: one shard in one
 //! thread with the allocator of the program, without network and disk.
 //!
-//! `cargo run --release -p steps -- [ROWS] [two_phase|leap] [N]`; docs/steps.md has
-//! figures. N: it also tells of the N longest steps of each statement what they did with large
-//! blocks of memory. `pure/node/tests/steps.rs` bounds the work of a step in counted units.
+//! `cargo run --release -p steps -- [ROWS] [two_phase|leap] [N]`; docs/steps.md has figures. With N
+//! the program also prints what the N longest steps of each statement did with large blocks of
+//! memory. `pure/node/tests/steps.rs` bounds the work of a step in counted units.
 #![expect(clippy::print_stdout, reason = "it measures and prints")]
 
 use catalog::ProtocolKind;
@@ -15,19 +15,19 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The allocator of the program, and what it does with large blocks.
+/// The allocator of the program, which counts what is done with large blocks.
 struct Watched;
 
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// Blocks from this size on are large.
+/// Bytes from which on a block is large.
 const LARGE_BYTES: usize = 1 << 20;
 
 thread_local! {
     /// Bytes of large blocks that were taken, copied into larger ones, and given back.
     static LARGE: Cell<[usize; 3]> = const { Cell::new([0; 3]) };
-    /// Blocks of any size, likewise.
+    /// Numbers of blocks of any size that were taken, copied and given back.
     static BLOCKS: Cell<[usize; 3]> = const { Cell::new([0; 3]) };
 }
 
@@ -100,7 +100,7 @@ fn main() {
         _ => ProtocolKind::TwoPhase,
     };
     let told = arguments.next().map_or(0, |told| told.parse().unwrap_or(1));
-    // As nodes do.
+    // Like a node of the server.
     nix::sys::prctl::set_thp_disable(true).expect("every system can");
     give_back();
     let mut world = World::new(protocol);
@@ -133,7 +133,7 @@ fn give_back() {
 struct Step {
     number: usize,
     seconds: f64,
-    /// Of these, those in which the thread ran: other work on the machine does not count.
+    /// Seconds of the step in which the thread ran: without other work of the machine.
     busy: f64,
     large: [usize; 3],
     blocks: [usize; 3],
@@ -146,7 +146,7 @@ fn busy() -> f64 {
     time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
 }
 
-/// Runs a statement and what it leaves to do.
+/// Runs a statement, and the work that is left behind it.
 fn measure(world: &mut World, text: &str, told: usize) {
     let mut outcome = Outcome::default();
     world.shard.take_step_units_max();
