@@ -4,7 +4,6 @@ use crate::catalog::{self, Titled};
 use crate::copy::{self, Copy};
 use std::time::Duration;
 
-/// A command.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     Quit,

@@ -16,7 +16,6 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-/// The prompt for data of COPY.
 pub(crate) const DATA_PROMPT: &str = "copy> ";
 
 /// A source of lines.

@@ -273,7 +273,6 @@ fn check_history(args: &CheckArgs, path: &Path) -> Result<ExitCode> {
     judged(verdict.judgement)
 }
 
-/// The exit code of a judgement.
 fn judged(judgement: Judgement) -> Result<ExitCode> {
     match judgement {
         Judgement::Pass => Ok(ExitCode::SUCCESS),
@@ -340,7 +339,6 @@ fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the result table.
 pub(crate) fn print_report(found: &RunReport) -> Result<()> {
     write!(std::io::stdout(), "{}", report::table(found)).context("cannot print the result")
 }

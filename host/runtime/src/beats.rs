@@ -121,7 +121,6 @@ impl Watch {
         }
     }
 
-    /// A node has answered.
     fn on_answer(&mut self, node: NodeId) -> Option<Change> {
         let (_, _, known) = self.nodes.iter_mut().find(|(n, ..)| *n == node)?;
         let before = std::mem::replace(known, Known::Heard(Duration::ZERO));

@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use storage::{Disk, DiskError, DiskFault};
 
-/// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
 
 /// A directory of the file system.

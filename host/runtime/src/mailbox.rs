@@ -109,7 +109,6 @@ pub(crate) struct Inbox {
 }
 
 impl Mailboxes {
-    /// One mailbox per waker.
     pub(crate) fn new(wakers: Vec<Arc<Waker>>) -> (Mailboxes, Vec<Inbox>) {
         let mut all = Vec::new();
         let mut inboxes = Vec::new();

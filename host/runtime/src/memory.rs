@@ -25,7 +25,6 @@ const RESUME_PERCENT: u64 = 95;
 const GROWTH_BYTES_PER_S: u64 = 1 << 30;
 /// Part of the limit that is granted to no request, in percent: for what is taken unasked.
 const MARGIN_PERCENT: u64 = 10;
-/// Least margin, in bytes.
 const MARGIN_BYTES_MIN: u64 = 48 << 20;
 /// A thread that finds no room gives freed memory back, not more often than this: it takes
 /// milliseconds, for hundreds of megabytes tens of them.
@@ -147,7 +146,6 @@ struct Looked {
 }
 
 impl Room {
-    /// The room of a process with this limit.
     pub(crate) fn new(limit: Option<MemoryLimit>) -> Room {
         let room = Room(limit.map(|limit| {
             Arc::new(Looked {

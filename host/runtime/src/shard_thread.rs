@@ -28,7 +28,6 @@ use txn::JournalPort;
 use txn::contract::Outgoing;
 use wire::Incoming;
 
-/// Token of the waker.
 pub(crate) const WAKER: Token = Token(0);
 const SQL_LISTENER: Token = Token(1);
 const PEER_LISTENER: Token = Token(2);

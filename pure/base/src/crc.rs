@@ -124,7 +124,6 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// The state after `state` and `count` bytes that are 0.
 fn behind_zeros(state: u32, count: usize) -> u32 {
     let powers = POWERS.iter().enumerate();
     let wanted = powers.filter(|(bit, _)| count >> bit & 1 == 1);

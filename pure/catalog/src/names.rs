@@ -124,7 +124,6 @@ pub(crate) fn draws_from(expression: &str, sequence: &str) -> bool {
         .any(|name| last_part(&name) == sequence)
 }
 
-/// The string literal that a text begins with.
 fn literal(text: &str) -> Option<String> {
     let mut rest = text.strip_prefix('\'')?.chars().peekable();
     let mut value = String::new();

@@ -23,7 +23,6 @@ struct Owned {
     text: String,
 }
 
-/// A table.
 pub(super) struct Table {
     oid: String,
     pub(super) name: String,
@@ -44,7 +43,6 @@ struct Column {
     sequence: Option<String>,
 }
 
-/// A sequence.
 pub(super) struct Sequence {
     pub(super) name: String,
     pub(super) increment: i64,

@@ -72,7 +72,6 @@ pub(super) fn parse_float4(text: &str) -> Result<f64, SqlError> {
     Ok(f64::from(value))
 }
 
-/// A small text on the stack.
 #[derive(Clone, Copy)]
 struct StackText {
     bytes: [u8; 32],

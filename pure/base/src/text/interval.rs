@@ -133,7 +133,6 @@ fn cut(text: &str, keep: impl Fn(u8) -> bool) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Cuts a sign; `-1` or `1`.
 fn cut_sign(text: &str) -> (i128, &str) {
     match text.as_bytes().first() {
         Some(b'-') => (-1, &text[1..]),

@@ -144,7 +144,6 @@ impl Leap {
     }
 }
 
-/// The smallest key of an index.
 pub(crate) fn first_key(index: IndexId) -> Key {
     Key::new(index, Slot(0), Vec::new())
 }

@@ -41,7 +41,6 @@ impl Leap {
     }
 }
 
-/// The keys of an index in a map.
 pub(crate) fn keys_of<V>(map: &BTreeMap<Key, V>, index: IndexId) -> impl Iterator<Item = &Key> {
     let from = map.range(first_key(index)..).map(|(key, _)| key);
     from.take_while(move |key| key.index == index)

@@ -58,7 +58,6 @@ pub(crate) enum Stage {
     Queued(u64),
     /// Has its turn, and waits until local transactions end that have the row locked.
     Locking,
-    /// Granted.
     Granted(Otag),
 }
 

@@ -66,7 +66,6 @@ impl Releasing {
         }
     }
 
-    /// The release that a home asks for.
     fn asked(home: ShardId, request: TransferRequest) -> Releasing {
         let want = request.want();
         Releasing::new(

@@ -329,7 +329,6 @@ impl Rejoin {
         Some(rows)
     }
 
-    /// Whether the verdicts of a home are awaited.
     pub(crate) fn awaits_verdicts(&self, home: ShardId) -> bool {
         self.awaited.contains(&home)
     }

@@ -45,7 +45,6 @@ impl Requester {
         Some(request)
     }
 
-    /// The message of a request.
     pub(crate) fn message(&self, seq: u64) -> Option<OwnerRequest> {
         let request = self.requests.get(seq)?;
         Some(OwnerRequest {

@@ -173,7 +173,6 @@ impl Sharing {
             && self.lent.values().all(|lent| lent.recall.is_none())
     }
 
-    /// Rows of an index that are lent.
     pub(crate) fn lent_of(&self, index: IndexId) -> impl Iterator<Item = &Key> {
         keys_of(&self.lent, index)
     }

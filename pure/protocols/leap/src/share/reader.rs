@@ -77,7 +77,6 @@ impl Leap {
         self.end_request(seq);
     }
 
-    /// The home recalls a copy.
     pub(crate) fn on_recall(&mut self, cx: &mut Cx<'_>, home: ShardId, recall: Recall) {
         let Recall { key, tag, priority } = recall;
         let pending = match self.sharing.copies.get(&key) {
