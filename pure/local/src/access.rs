@@ -7,6 +7,7 @@ use crate::written::Written;
 use alloc::vec::Vec;
 use base::{Key, Position, RowBatch, SqlError, Ts, TxnId};
 use store::{Formula, Store, Write};
+use txn::increment::guarded;
 use txn::{Cx, Installed, Modified, OpError, OpResult, RowProgram};
 
 /// The rows of this shard, for one transaction.
@@ -117,7 +118,11 @@ impl Access<'_> {
         let seen = self.see(cx.store, key, Ts::MAX, &mut folded);
         let version = seen.version;
         let modified = seen.row.map(|row| program.modify(row, &mut returning));
-        self.note_read(cx, key, version);
+        // What the guards of a formula have found holds whichever version it comes upon.
+        let holds = matches!(modified, Some(Ok(Modified::Put(_)))) && guarded(program).is_some();
+        if !holds {
+            self.note_read(cx, key, version);
+        }
         let Some(modified) = modified else {
             return Ok(OpResult::Modified {
                 found: false,

@@ -1,13 +1,22 @@
-//! Writes that are functions of the row: they commute within their class, so two transactions that
-//! only apply formulas to a row do not conflict (Rubato DB, section 4; rule R9).
+//! Writes that are functions of the row (Rubato DB, section 4; rule R9).
+//!
+//! ```text
+//! class     changes            whoever else has one pending on the column
+//! Add       c + x              commutes with Add, if the sum of all stays in the column's range
+//! Min, Max  LEAST, GREATEST    commutes with its own class
+//! Guard     nothing: c >= x    commutes with Add, if it holds whichever of them commit
+//! Set       x                  ordered: has the row to itself, or a place in a global order
+//! Append    c || x             ordered
+//! ```
 
 use alloc::vec::Vec;
+use base::limits::ROW_BYTES_MAX;
 use base::row::RowRef;
 use base::{Datum, SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
-/// Column changes of one row, applied in order. Formulas of one class per column commute.
+/// Column changes of one row, applied in order. The row must be present.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Formula(pub Vec<ColumnFormula>);
 
@@ -31,15 +40,50 @@ pub enum FormulaOp {
     Min(Datum),
     /// `GREATEST(column, operand)`; NULL becomes the operand.
     Max(Datum),
+    /// The operand, as the column stores it, whatever was there.
+    Set(Datum),
+    /// `column || operand`, for text and bytea; NULL stays NULL.
+    Append(Datum),
+    /// Changes nothing. The column is at least the operand where the change stands in the formula:
+    /// whoever adds the formula to a row has found that to hold.
+    AtLeast(Datum),
+    /// As [`FormulaOp::AtLeast`]: the column is at most the operand.
+    AtMost(Datum),
 }
 
-/// Class of a function: functions of one class on one column commute.
+/// Class of a change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)]
 pub enum FormulaClass {
     Add,
     Min,
     Max,
+    /// Conditions on a column.
+    Guard,
+    Set,
+    Append,
+}
+
+impl FormulaClass {
+    /// Whether changes of this class on one column commute with each other. Others are ordered:
+    /// their result depends on what was changed before.
+    #[inline]
+    #[must_use]
+    pub fn commutes(self) -> bool {
+        match self {
+            FormulaClass::Add | FormulaClass::Min | FormulaClass::Max | FormulaClass::Guard => true,
+            FormulaClass::Set | FormulaClass::Append => false,
+        }
+    }
+
+    /// Whether changes of the two classes on one column may be pending side by side. A guard and an
+    /// addition may as long as the guard holds with and without the addition.
+    #[must_use]
+    pub fn shares(self, other: FormulaClass) -> bool {
+        use FormulaClass::{Add, Guard};
+        let guarded = matches!((self, other), (Add, Guard) | (Guard, Add));
+        guarded || self == other && self.commutes()
+    }
 }
 
 impl FormulaOp {
@@ -49,49 +93,76 @@ impl FormulaOp {
             FormulaOp::Add(_) => FormulaClass::Add,
             FormulaOp::Min(_) => FormulaClass::Min,
             FormulaOp::Max(_) => FormulaClass::Max,
+            FormulaOp::Set(_) => FormulaClass::Set,
+            FormulaOp::Append(_) => FormulaClass::Append,
+            FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => FormulaClass::Guard,
+        }
+    }
+
+    /// The operand.
+    pub fn operand(&self) -> &Datum {
+        match self {
+            FormulaOp::Add(operand)
+            | FormulaOp::Min(operand)
+            | FormulaOp::Max(operand)
+            | FormulaOp::Set(operand)
+            | FormulaOp::Append(operand)
+            | FormulaOp::AtLeast(operand)
+            | FormulaOp::AtMost(operand) => operand,
         }
     }
 }
 
 impl ColumnFormula {
-    /// The change `op` of a column; `None`: it would not commute exactly. That holds for floats
-    /// (addition rounds), numeric operands with more fraction digits than the column keeps (each
-    /// addition would round), NULL, and operands of another kind than the column.
+    /// The change `op` of a column; `None`: it would not be exact. That holds for additions of
+    /// floats (they round) and of numeric operands with more fraction digits than the column keeps
+    /// (each would round), for NULL operands except of [`FormulaOp::Set`], for operands of another
+    /// kind than the column, and for values that the column cannot keep.
     pub fn new(column: u16, ty: Type, op: FormulaOp) -> Option<ColumnFormula> {
-        let (operand, additive) = match &op {
-            FormulaOp::Add(operand) => (operand, true),
-            FormulaOp::Min(operand) | FormulaOp::Max(operand) => (operand, false),
+        use FormulaClass::{Add, Append, Guard, Max, Min, Set};
+        let class = op.class();
+        let op = match op {
+            FormulaOp::Set(value) => FormulaOp::Set(base::text::fit(ty, value).ok()?),
+            FormulaOp::Min(value) => FormulaOp::Min(kept(ty, value)?),
+            FormulaOp::Max(value) => FormulaOp::Max(kept(ty, value)?),
+            other => other,
         };
-        let exact = match (ty, operand) {
-            (Type::Int2 | Type::Int4 | Type::Int8, Datum::Int(_)) => true,
-            (Type::Numeric(Some((_, scale))), Datum::Decimal(value)) => value.scale() <= scale,
+        let exact = match (class, ty, op.operand()) {
+            (Set, _, _) => true,
+            (Append, Type::Text | Type::Varchar(_), Datum::Text(_))
+            | (Append, Type::Bytea, Datum::Bytes(_)) => true,
+            (Append, _, _) => false,
+            (_, Type::Int2 | Type::Int4 | Type::Int8, Datum::Int(_)) => true,
+            (_, Type::Numeric(Some((_, scale))), Datum::Decimal(value)) => value.scale() <= scale,
             // Without a fixed scale, 1.0 and 1.00 are equal and LEAST would depend on the order.
-            (Type::Numeric(None), Datum::Decimal(_)) => additive,
-            (Type::Date, Datum::Date(_)) => !additive,
-            (Type::Timestamp(digits) | Type::Timestamptz(digits), Datum::Timestamp(micros)) => {
-                let kept = base::text::round_timestamp(*micros, digits.unwrap_or(u8::MAX));
-                !additive && kept.is_ok_and(|kept| kept == *micros)
-            }
+            (Add | Guard, Type::Numeric(None), Datum::Decimal(_)) => true,
+            (Min | Max, Type::Date, Datum::Date(_))
+            | (Min | Max, Type::Timestamp(_) | Type::Timestamptz(_), Datum::Timestamp(_)) => true,
             _ => false,
         };
         exact.then_some(ColumnFormula { column, ty, op })
     }
 
-    /// The new value of the column. Errors: 22003 if it leaves the range of the type.
+    /// The new value of the column. Errors: 22003 if it leaves the range of the type, 22001 if it
+    /// is too long for it.
     fn apply(&self, current: &Datum) -> Result<Datum, SqlError> {
         match &self.op {
             FormulaOp::Add(operand) => add(self.ty, current, operand),
             FormulaOp::Min(operand) => Ok(choose(current, operand, Ordering::Less)),
             FormulaOp::Max(operand) => Ok(choose(current, operand, Ordering::Greater)),
+            FormulaOp::Set(operand) => Ok(operand.clone()),
+            FormulaOp::Append(operand) => append(self.ty, current, operand),
+            FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => Ok(current.clone()),
         }
     }
 
-    /// Both changes as one, if their class is the same and the combined operand can be represented.
+    /// Both changes of one column as one, if one operation can do what both do.
     fn merge(&self, later: &ColumnFormula) -> Option<FormulaOp> {
-        if self.column != later.column {
-            return None;
-        }
         match (&self.op, &later.op) {
+            (FormulaOp::AtLeast(_) | FormulaOp::AtMost(_), _)
+            | (_, FormulaOp::AtLeast(_) | FormulaOp::AtMost(_)) => None,
+            (_, FormulaOp::Set(value)) => Some(FormulaOp::Set(value.clone())),
+            (FormulaOp::Set(value), _) => later.apply(value).ok().map(FormulaOp::Set),
             (FormulaOp::Add(Datum::Int(a)), FormulaOp::Add(Datum::Int(b))) => {
                 a.checked_add(*b).map(|sum| FormulaOp::Add(Datum::Int(sum)))
             }
@@ -105,7 +176,11 @@ impl ColumnFormula {
             (FormulaOp::Max(a), FormulaOp::Max(b)) => {
                 Some(FormulaOp::Max(choose(a, b, Ordering::Greater)))
             }
-            (FormulaOp::Add(_) | FormulaOp::Min(_) | FormulaOp::Max(_), _) => None,
+            // Two appends stay two: each is cut to the column's length.
+            (
+                FormulaOp::Add(_) | FormulaOp::Min(_) | FormulaOp::Max(_) | FormulaOp::Append(_),
+                _,
+            ) => None,
         }
     }
 }
@@ -113,24 +188,69 @@ impl ColumnFormula {
 impl Formula {
     /// Appends to `out` the row that results from `row`.
     ///
-    /// Errors: 22003 if a result leaves the range of its column, XX001 if the row does not decode;
-    /// `out` then has undefined content after its old end.
+    /// Errors: 22003 if a result leaves the range of its column, 22001 if it is too long for it,
+    /// 54000 if the row becomes too big, XX001 if the row does not decode; `out` then has undefined
+    /// content after its old end.
     pub fn fold(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
+        let row_ref = RowRef::new(row);
         match self.0.as_slice() {
-            [] => out.extend_from_slice(row),
-            [only] => fold_one(only, row, out)?,
-            [first, rest @ ..] => {
-                let (mut current, mut next) = (Vec::with_capacity(row.len() + 8), Vec::new());
-                fold_one(first, row, &mut current)?;
-                for change in rest {
-                    next.clear();
-                    fold_one(change, &current, &mut next)?;
-                    core::mem::swap(&mut current, &mut next);
+            [] => {
+                out.extend_from_slice(row);
+                return Ok(());
+            }
+            [only] => {
+                let column = usize::from(only.column);
+                let current = row_ref.col(column, only.ty).map_err(corrupt)?;
+                let value = only.apply(&current)?;
+                let before = out.len();
+                row_ref.replace(column, &value, out).map_err(corrupt)?;
+                return fits(out.len() - before);
+            }
+            _ => {}
+        }
+        let mut values: Vec<(usize, Datum)> = Vec::with_capacity(self.0.len());
+        for change in &self.0 {
+            let column = usize::from(change.column);
+            match values.iter_mut().find(|(known, _)| *known == column) {
+                Some((_, value)) => *value = change.apply(value)?,
+                None => {
+                    let current = row_ref.col(column, change.ty).map_err(corrupt)?;
+                    values.push((column, change.apply(&current)?));
                 }
-                out.extend_from_slice(&current);
             }
         }
-        Ok(())
+        let before = out.len();
+        row_ref.replace_columns(&values, out).map_err(corrupt)?;
+        fits(out.len() - before)
+    }
+
+    /// Whether any number of transactions may have formulas like this one pending on a row: each
+    /// column has changes of one class, and that commutes. A guard may stand beside additions.
+    #[inline]
+    #[must_use]
+    pub fn commutes(&self) -> bool {
+        match self.0.as_slice() {
+            [only] => only.op.class().commutes(),
+            _ => self.commutes_with(self),
+        }
+    }
+
+    /// Whether the order of `self` and `other` does not matter: no column has changes in both that
+    /// exclude each other.
+    #[must_use]
+    pub fn commutes_with(&self, other: &Formula) -> bool {
+        let shares = |a: &ColumnFormula, b: &ColumnFormula| {
+            a.column != b.column || a.op.class().shares(b.op.class())
+        };
+        self.0.iter().all(|a| other.0.iter().all(|b| shares(a, b)))
+    }
+
+    /// Whether the formula has conditions: then it may be added to a row only where they hold.
+    #[inline]
+    #[must_use]
+    pub fn is_guarded(&self) -> bool {
+        let guard = |change: &ColumnFormula| change.op.class() == FormulaClass::Guard;
+        self.0.iter().any(guard)
     }
 
     /// Applies `self`, then `later`: operations on one column and of one class become one.
@@ -150,21 +270,14 @@ impl Formula {
         }
         self
     }
-
-    /// Whether the order of `self` and `other` does not matter: no column has operations of two
-    /// classes.
-    pub fn commutes_with(&self, other: &Formula) -> bool {
-        let all = || self.0.iter().chain(&other.0);
-        all().all(|a| all().all(|b| a.column != b.column || a.op.class() == b.op.class()))
-    }
 }
 
-fn fold_one(change: &ColumnFormula, row: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
-    let row_ref = RowRef::new(row);
-    let column = usize::from(change.column);
-    let current = row_ref.col(column, change.ty).map_err(corrupt)?;
-    let value = change.apply(&current)?;
-    row_ref.replace(column, &value, out).map_err(corrupt)
+fn fits(bytes: usize) -> Result<(), SqlError> {
+    if bytes <= ROW_BYTES_MAX {
+        return Ok(());
+    }
+    let message = alloc::format!("row is too big: size {bytes}, maximum size {ROW_BYTES_MAX}");
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT, message))
 }
 
 fn corrupt(error: base::codec::CodecError) -> SqlError {
@@ -179,6 +292,22 @@ fn choose(current: &Datum, operand: &Datum, wanted: Ordering) -> Datum {
     } else {
         current.clone()
     }
+}
+
+/// `value` as a column of this type keeps it, if that is the same value.
+fn kept(ty: Type, value: Datum) -> Option<Datum> {
+    let kept = base::text::fit(ty, value.clone()).ok()?;
+    (kept.compare(&value) == Ordering::Equal).then_some(kept)
+}
+
+fn append(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {
+    let both = match (current, operand) {
+        (Datum::Null, _) => return Ok(Datum::Null),
+        (Datum::Text(a), Datum::Text(b)) => Datum::Text([&**a, &**b].concat().into()),
+        (Datum::Bytes(a), Datum::Bytes(b)) => Datum::Bytes([&**a, &**b].concat().into()),
+        _ => panic!("a formula appends {operand:?} to {current:?}: the planner mixed up kinds"),
+    };
+    base::text::fit(ty, both)
 }
 
 fn add(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {

@@ -2,7 +2,7 @@
 
 use crate::formula::Formula;
 use alloc::vec::Vec;
-use base::SqlError;
+use base::{Datum, SqlError};
 use serde::{Deserialize, Serialize};
 
 /// What a transaction does to one key. A transaction has at most one per key (see [`Write::then`]).
@@ -33,8 +33,7 @@ impl Write {
     /// A put that is followed by a delete must have found its row present, which is so because an
     /// update puts and everything else inserts.
     ///
-    /// Errors: 22003 if folding a formula leaves the range of its column; the transaction then
-    /// fails, as its statement would have.
+    /// Errors: as [`Formula::fold`]; the transaction then fails, as its statement would have.
     pub fn then(self, later: Write) -> Result<Option<Write>, SqlError> {
         let both = match (self, later) {
             (Write::Insert(_), Write::Put(row)) => Write::Insert(row),
@@ -69,8 +68,31 @@ impl Write {
         match self {
             Write::Insert(row) | Write::Put(row) => row.len() + 1,
             Write::Delete => 1,
-            Write::Formula(formula) => 1 + formula.0.len() * size_of::<crate::ColumnFormula>(),
+            Write::Formula(formula) => formula.0.iter().fold(1, |sum, change| {
+                sum + size_of::<crate::ColumnFormula>() + value_bytes(change.op.operand())
+            }),
         }
+    }
+}
+
+/// Bytes of a value beside its [`Datum`].
+fn value_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Text(text) => text.len(),
+        Datum::Bytes(bytes) => bytes.len(),
+        Datum::Array(items) => items
+            .iter()
+            .map(|item| size_of::<Datum>() + value_bytes(item))
+            .sum(),
+        Datum::Null
+        | Datum::Bool(_)
+        | Datum::Int(_)
+        | Datum::Float(_)
+        | Datum::Decimal(_)
+        | Datum::Date(_)
+        | Datum::Timestamp(_)
+        | Datum::Uuid(_)
+        | Datum::Interval(_) => 0,
     }
 }
 

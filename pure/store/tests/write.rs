@@ -7,7 +7,7 @@ const TYPES: [Type; 4] = [
     Type::Int4,
     Type::Numeric(Some((6, 2))),
     Type::Int2,
-    Type::Text,
+    Type::Varchar(Some(400)),
 ];
 
 fn decimal(unscaled: i128, scale: u8) -> Datum {
@@ -29,7 +29,15 @@ fn draw_row(prng: &mut Prng) -> Vec<u8> {
 }
 
 fn draw_change(prng: &mut Prng, one_class: bool) -> ColumnFormula {
-    let column = prng.below(3) as u16;
+    let column = prng.below(if one_class { 3 } else { 4 }) as u16;
+    if column == 3 {
+        let text = Datum::Text("yz".repeat(prng.below(4) as usize).into());
+        let op = match prng.below(3) {
+            0 => FormulaOp::Set(text),
+            _ => FormulaOp::Append(text),
+        };
+        return ColumnFormula::new(3, TYPES[3], op).expect("text");
+    }
     let amount = prng.between(-500, 500);
     let operand = match column {
         1 => decimal(i128::from(amount), prng.below(3) as u8),
@@ -39,12 +47,15 @@ fn draw_change(prng: &mut Prng, one_class: bool) -> ColumnFormula {
     let class = if one_class {
         u64::from(column)
     } else {
-        prng.below(3)
+        prng.below(6)
     };
     let op = match class {
         0 => FormulaOp::Min(operand),
         1 => FormulaOp::Add(operand),
-        _ => FormulaOp::Max(operand),
+        2 => FormulaOp::Max(operand),
+        3 => FormulaOp::Set(operand),
+        4 => FormulaOp::AtLeast(operand),
+        _ => FormulaOp::AtMost(operand),
     };
     ColumnFormula::new(column, TYPES[usize::from(column)], op).expect("exact")
 }
@@ -102,11 +113,71 @@ fn formulas_of_one_class_per_column_commute() {
         );
     }
     let change = |op| Formula(vec![ColumnFormula::new(0, Type::Int4, op).expect("exact")]);
-    let (add, min) = (
-        change(FormulaOp::Add(Datum::Int(1))),
-        change(FormulaOp::Min(Datum::Int(1))),
+    let one = || Datum::Int(1);
+    let (add, min) = (change(FormulaOp::Add(one())), change(FormulaOp::Min(one())));
+    let (set, guard) = (
+        change(FormulaOp::Set(one())),
+        change(FormulaOp::AtLeast(one())),
     );
     assert!(!add.commutes_with(&min));
+    assert!(!set.commutes_with(&set) && !set.commutes() && !set.commutes_with(&add));
+    assert!(guard.commutes_with(&add) && guard.commutes_with(&guard));
+    assert!(!guard.commutes_with(&min) && !guard.commutes_with(&set));
+    assert!(guard.clone().then(add.clone()).commutes() && !min.then(add).commutes());
+    assert!(guard.is_guarded() && !set.is_guarded());
+}
+
+#[test]
+fn texts_are_appended_up_to_the_length_of_their_column() {
+    let row = row::to_vec(&[Datum::Text("abc".into()), Datum::Bytes([1].into())]);
+    let append = |column, ty, value| {
+        let change = ColumnFormula::new(column, ty, FormulaOp::Append(value));
+        Formula(vec![change.expect("text")])
+    };
+    let text = |ty, value: &str| append(0, ty, Datum::Text(value.into()));
+    for (formula, ty, wanted) in [
+        (text(Type::Text, "de"), Type::Text, "abcde"),
+        (
+            text(Type::Varchar(Some(4)), "d"),
+            Type::Varchar(Some(4)),
+            "abcd",
+        ),
+        // Blanks that are too many are cut off.
+        (
+            text(Type::Varchar(Some(4)), "   "),
+            Type::Varchar(Some(4)),
+            "abc ",
+        ),
+    ] {
+        let folded = fold(&formula, &row);
+        let value = row::RowRef::new(&folded).col(0, ty);
+        assert_eq!(value, Ok(Datum::Text(wanted.into())));
+    }
+    let folded = fold(&append(1, Type::Bytea, Datum::Bytes([2, 3].into())), &row);
+    let value = row::RowRef::new(&folded).col(1, Type::Bytea);
+    assert_eq!(value, Ok(Datum::Bytes([1, 2, 3].into())));
+    let error = |formula: &Formula| formula.fold(&row, &mut Vec::new()).expect_err("too long");
+    let long = error(&text(Type::Varchar(Some(4)), "de"));
+    assert_eq!(long.state(), SqlState::STRING_TRUNCATION);
+    let big = error(&text(Type::Text, &"x".repeat(base::limits::ROW_BYTES_MAX)));
+    assert_eq!(big.state(), SqlState::PROGRAM_LIMIT);
+    let null = row::to_vec(&[Datum::Null]);
+    assert_eq!(fold(&text(Type::Text, "x"), &null), null);
+}
+
+#[test]
+fn values_are_kept_as_the_column_stores_them() {
+    let numeric = Type::Numeric(Some((6, 2)));
+    let row = row::to_vec(&[decimal(100, 2)]);
+    for (op, wanted) in [
+        (FormulaOp::Max(decimal(25, 1)), decimal(250, 2)),
+        (FormulaOp::Set(decimal(3, 0)), decimal(300, 2)),
+    ] {
+        let change = ColumnFormula::new(0, numeric, op).expect("it fits");
+        let folded = fold(&Formula(vec![change]), &row);
+        let value = row::RowRef::new(&folded).col(0, numeric);
+        assert_eq!(format!("{value:?}"), format!("{:?}", Ok::<_, ()>(wanted)));
+    }
 }
 
 #[test]
@@ -122,6 +193,15 @@ fn what_does_not_commute_exactly_is_refused() {
         (Type::Numeric(None), FormulaOp::Min(decimal(10, 1))),
         (Type::Date, FormulaOp::Add(Datum::Date(1))),
         (Type::Text, FormulaOp::Max(Datum::Text("a".into()))),
+        (Type::Int2, FormulaOp::Max(Datum::Int(40_000))),
+        (Type::Int2, FormulaOp::Set(Datum::Int(40_000))),
+        (
+            Type::Varchar(Some(1)),
+            FormulaOp::Set(Datum::Text("ab".into())),
+        ),
+        (Type::Char(3), FormulaOp::Append(Datum::Text("a".into()))),
+        (Type::Text, FormulaOp::Append(Datum::Null)),
+        (Type::Int4, FormulaOp::AtLeast(Datum::Null)),
     ];
     for (ty, op) in refused {
         assert_eq!(ColumnFormula::new(0, ty, op.clone()), None, "{ty:?} {op:?}");

@@ -1,28 +1,19 @@
-//! Increments: formulas that only add. Many transactions may have them pending on one row (ADR
+//! Increments: formulas that commute. Many transactions may have them pending on one row (ADR
 //! 0006).
 //!
 //! Shared by all protocols: the lock that an operation needs, and whether a row stays in the range
-//! of its columns whichever increments commit ([`Escrow`], rule R9). Each protocol decides when
-//! increments are folded onto the row.
+//! of its columns, and all guards hold, whichever increments commit ([`Escrow`], rule R9). Each
+//! protocol decides when increments are folded onto the row.
 
 use crate::columns::Columns;
 use crate::lock::{Claim, LockMode, LockTable};
 use crate::program::RowProgram;
 use alloc::vec::Vec;
+use base::row::RowRef;
 use base::{Datum, Key, TxnId};
-use store::{ColumnFormula, Formula, FormulaClass, FormulaOp, Write};
+use store::{ColumnFormula, Formula, FormulaOp, Write};
 
-/// Whether the formula only adds, so that it commutes with all others that do.
-#[must_use]
-pub fn adds_only(formula: &Formula) -> bool {
-    let class = |change: &ColumnFormula| change.op.class();
-    formula
-        .0
-        .iter()
-        .all(|change| class(change) == FormulaClass::Add)
-}
-
-/// The columns that a formula changes.
+/// The columns that a formula changes or has conditions on.
 #[must_use]
 pub fn columns_of(formula: &Formula) -> Columns {
     let columns = formula.0.iter().map(|change| u32::from(change.column));
@@ -33,39 +24,52 @@ pub fn columns_of(formula: &Formula) -> Columns {
 #[must_use]
 pub fn claim_of(write: &Write) -> Claim {
     match write {
-        Write::Formula(formula) if adds_only(formula) => Claim::adds(columns_of(formula)),
+        Write::Formula(formula) if formula.commutes() => Claim::adds(columns_of(formula)),
         Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => {
             LockMode::Exclusive.into()
         }
     }
 }
 
-fn lowers(change: &ColumnFormula) -> bool {
+/// Whether an addition lowers its column; `None`: the change is no addition.
+fn lowers(change: &ColumnFormula) -> Option<bool> {
     match &change.op {
-        FormulaOp::Add(Datum::Int(operand)) => *operand < 0,
-        FormulaOp::Add(Datum::Decimal(operand)) => operand.is_negative(),
-        FormulaOp::Add(_) | FormulaOp::Min(_) | FormulaOp::Max(_) => {
-            unreachable!("increments add integers and decimals")
-        }
+        FormulaOp::Add(Datum::Int(operand)) => Some(*operand < 0),
+        FormulaOp::Add(Datum::Decimal(operand)) => Some(operand.is_negative()),
+        FormulaOp::Add(_) => unreachable!("formulas add integers and decimals"),
+        FormulaOp::Min(_)
+        | FormulaOp::Max(_)
+        | FormulaOp::Set(_)
+        | FormulaOp::Append(_)
+        | FormulaOp::AtLeast(_)
+        | FormulaOp::AtMost(_) => None,
     }
 }
 
 /// Whether `later` lowers a column that `own` raises, or the other way round.
 fn turns(own: &Formula, later: &Formula) -> bool {
+    let opposite = |a: Option<bool>, b: Option<bool>| a.is_some() && b.is_some() && a != b;
     own.0.iter().any(|a| {
         let mut same = later.0.iter().filter(|b| a.column == b.column);
-        same.any(|b| lowers(a) != lowers(b))
+        same.any(|b| opposite(lowers(a), lowers(b)))
     })
 }
 
 /// Pending increments of one row, with the sums of raises and of reductions apart.
 ///
-/// The newest version of the row stays in the range of each column, whichever of them commit and in
-/// whatever order: so a fold never fails.
+/// The newest version of the row stays in the range of each column, and all guards hold, whichever
+/// of them commit and in whatever order: so a fold never fails.
 #[derive(Clone, Debug)]
 pub struct Escrow {
     raising: Formula,
     lowering: Formula,
+    /// Changes that are no additions and no guards.
+    others: Formula,
+    /// Conditions on the columns with all reductions ([`FormulaOp::AtLeast`]) or with all raises
+    /// ([`FormulaOp::AtMost`]).
+    guards: Vec<ColumnFormula>,
+    /// Some formulas do not commute, or a guard cannot be computed.
+    clash: bool,
 }
 
 impl Default for Escrow {
@@ -73,6 +77,9 @@ impl Default for Escrow {
         Escrow {
             raising: Formula(Vec::new()),
             lowering: Formula(Vec::new()),
+            others: Formula(Vec::new()),
+            guards: Vec::new(),
+            clash: false,
         }
     }
 }
@@ -97,31 +104,94 @@ impl Escrow {
 
     /// Adds the pending increments of one transaction.
     pub fn add(&mut self, formula: &Formula) {
-        for change in &formula.0 {
-            let side = if lowers(change) {
-                &mut self.lowering
-            } else {
-                &mut self.raising
+        let others = [&self.raising, &self.lowering, &self.others];
+        self.clash |= !others.iter().all(|other| other.commutes_with(formula));
+        for (at, change) in formula.0.iter().enumerate() {
+            let side = match (lowers(change), &change.op) {
+                (_, FormulaOp::AtLeast(_) | FormulaOp::AtMost(_)) => {
+                    match as_of_all(formula, at) {
+                        Some(guard) => self.guards.push(guard),
+                        None => self.clash = true,
+                    }
+                    continue;
+                }
+                (Some(true), _) => &mut self.lowering,
+                (Some(false), _) => &mut self.raising,
+                (None, _) => &mut self.others,
             };
             let before = core::mem::replace(side, Formula(Vec::new()));
             *side = before.then(Formula(alloc::vec![change.clone()]));
         }
     }
 
-    /// Whether the row stays in the range of its columns if the transaction's increments so far
-    /// (`own`) and `formula` are added to these, whichever of them commit.
+    /// Whether the row stays in the range of its columns, and all guards hold, if the transaction's
+    /// increments so far (`own`) and `formula` are added to these, whichever of them commit.
     #[must_use]
     pub fn has_room(mut self, row: &[u8], own: Option<&Write>, formula: &Formula) -> bool {
         match own {
             Some(Write::Formula(own)) => self.add(&own.clone().then(formula.clone())),
             _ => self.add(formula),
         }
-        let mut out = Vec::with_capacity(row.len() + 16);
-        self.raising.fold(row, &mut out).is_ok() && {
-            out.clear();
-            self.lowering.fold(row, &mut out).is_ok()
-        }
+        let guards = core::mem::take(&mut self.guards);
+        !self.clash
+            && end_holds(&self.lowering, row, &guards, false)
+            && end_holds(&self.raising, row, &guards, true)
     }
+}
+
+/// The guard at place `at` of the formula of one transaction, as a condition on the column with the
+/// additions of all transactions: of those of its own, only the ones before it count for the guard.
+/// `None`: it cannot be computed.
+fn as_of_all(formula: &Formula, at: usize) -> Option<ColumnFormula> {
+    let guard = &formula.0[at];
+    let least = matches!(guard.op, FormulaOp::AtLeast(_));
+    let mut bound = guard.op.operand().clone();
+    for (place, change) in formula.0.iter().enumerate() {
+        let FormulaOp::Add(operand) = &change.op else {
+            continue;
+        };
+        // At this end only the additions that lead there count.
+        let is_counted = lowers(change) == Some(least);
+        bound = match (change.column == guard.column, place < at, is_counted) {
+            (false, _, _) | (true, true, true) | (true, false, false) => continue,
+            (true, false, true) => sum(&bound, operand, false)?,
+            (true, true, false) => sum(&bound, operand, true)?,
+        };
+    }
+    let op = match least {
+        true => FormulaOp::AtLeast(bound),
+        false => FormulaOp::AtMost(bound),
+    };
+    Some(ColumnFormula {
+        op,
+        ..guard.clone()
+    })
+}
+
+/// `bound + operand`, or `bound - operand`.
+fn sum(bound: &Datum, operand: &Datum, minus: bool) -> Option<Datum> {
+    match (bound, operand) {
+        (Datum::Int(a), Datum::Int(b)) if minus => a.checked_sub(*b).map(Datum::Int),
+        (Datum::Int(a), Datum::Int(b)) => a.checked_add(*b).map(Datum::Int),
+        (Datum::Decimal(a), Datum::Decimal(b)) if minus => a.sub(*b).ok().map(Datum::Decimal),
+        (Datum::Decimal(a), Datum::Decimal(b)) => a.add(*b).ok().map(Datum::Decimal),
+        _ => None,
+    }
+}
+
+/// Whether the row with these additions stays in range and meets the guards that belong to them.
+fn end_holds(additions: &Formula, row: &[u8], guards: &[ColumnFormula], raised: bool) -> bool {
+    let mut out = Vec::with_capacity(row.len() + 16);
+    if additions.fold(row, &mut out).is_err() {
+        return false;
+    }
+    guards.iter().all(|guard| {
+        let above = matches!(guard.op, FormulaOp::AtMost(_));
+        let value = RowRef::new(&out).col(usize::from(guard.column), guard.ty);
+        let value = value.unwrap_or(Datum::Null);
+        let order = value.compare(guard.op.operand());
+        above != raised || !value.is_null() && if above { order.is_le() } else { order.is_ge() }
+    })
 }
 
 /// The claim of a read in `mode`: a shared one covers only the columns that the program reads.
@@ -134,24 +204,33 @@ pub fn claim_to_read(mode: LockMode, program: &dyn RowProgram) -> Claim {
 }
 
 /// The claim of `Op::Modify`. A program that adds reads the columns that it adds to, so no other
-/// transaction has increments of them pending and its formula needs no escrow.
+/// transaction has increments of them pending and its formula needs no escrow. For a guarded
+/// formula see [`claim_to_add`].
 #[must_use]
 pub fn claim_to_modify(program: &dyn RowProgram) -> Claim {
     match program.formula() {
-        Some(formula) => {
+        Some(formula) if formula.commutes() && !formula.is_guarded() => {
             let columns = columns_of(formula);
             Claim::adds(columns).join(Claim::reads(program.reads().union(columns)))
         }
-        None => LockMode::Exclusive.into(),
+        Some(_) | None => LockMode::Exclusive.into(),
     }
+}
+
+/// The formula of a program that may share its row although it has conditions: the escrow answers
+/// them ([`claim_to_add`]).
+#[must_use]
+pub fn guarded(program: &dyn RowProgram) -> Option<&Formula> {
+    let formula = program.formula()?;
+    (formula.is_guarded() && formula.commutes()).then_some(formula)
 }
 
 /// The claim of a formula on a row with newest version `newest`. `own`: the transaction's write to
 /// the row; `escrow`: increments of others, if any.
 ///
-/// Exclusive if the row might leave its range depending on which transactions commit, because the
-/// answer then depends on them. Also if the transaction has moved the row the other way before: the
-/// escrow knows only the sum, not how far it went on the way.
+/// Exclusive if the row might leave its range, or a guard might not hold, depending on which
+/// transactions commit, because the answer then depends on them. Also if the transaction has moved
+/// the row the other way before: the escrow knows only the sum, not how far it went on the way.
 #[must_use]
 pub fn claim_to_add(
     formula: &Formula,
@@ -159,14 +238,21 @@ pub fn claim_to_add(
     escrow: Option<Escrow>,
     newest: Option<&[u8]>,
 ) -> Claim {
-    if !adds_only(formula) {
+    if !formula.commutes() {
         return LockMode::Exclusive.into();
     }
+    let own = own.filter(|own| own.formula().is_some());
     if let Some(write @ Write::Formula(own)) = own
-        && (claim_of(write).mode() == LockMode::Exclusive || turns(own, formula))
+        && (claim_of(write).mode() == LockMode::Exclusive
+            || turns(own, formula)
+            || !own.commutes_with(formula))
     {
         return LockMode::Exclusive.into();
     }
+    let escrow = match escrow {
+        None if formula.is_guarded() || own.is_some_and(is_guarded) => Some(Escrow::default()),
+        other => other,
+    };
     let has_room = match (escrow, newest) {
         (Some(escrow), Some(newest)) => escrow.has_room(newest, own, formula),
         (None, _) | (_, None) => true,
@@ -175,6 +261,10 @@ pub fn claim_to_add(
         true => Claim::adds(columns_of(formula)),
         false => LockMode::Exclusive.into(),
     }
+}
+
+fn is_guarded(write: &Write) -> bool {
+    write.formula().is_some_and(Formula::is_guarded)
 }
 
 #[cfg(test)]
@@ -215,9 +305,108 @@ mod tests {
         assert_eq!(claim(Some(adding(60)), &[700], &adding(7)), Increment);
         // An increment there and back: the escrow does not know how far it went.
         assert_eq!(claim(Some(adding(60)), &[], &adding(-1)), Exclusive);
-        let max = changing(0, FormulaOp::Max(Datum::Int(3)));
-        assert_eq!(claim(None, &[], &max), Exclusive);
-        assert_eq!(claim_of(&Write::Formula(max)).mode(), Exclusive);
+        let set = changing(0, FormulaOp::Set(Datum::Int(3)));
+        assert_eq!(claim(None, &[], &set), Exclusive);
+        assert_eq!(claim_of(&Write::Formula(set)).mode(), Exclusive);
         assert_eq!(columns_of(&adding(1)), Columns::one(0));
+    }
+
+    #[test]
+    fn extremes_share_a_column_with_their_own_class_only() {
+        use LockMode::{Exclusive, Increment};
+        let max = |value| changing(0, FormulaOp::Max(Datum::Int(value)));
+        let min = changing(0, FormulaOp::Min(Datum::Int(3)));
+        assert_eq!(claim(None, &[], &max(3)), Increment);
+        assert_eq!(claim(None, &[5], &max(3)), Exclusive);
+        assert_eq!(claim(Some(adding(5)), &[], &max(3)), Exclusive);
+        assert_eq!(claim(Some(max(5)), &[], &max(3)), Increment);
+        let both = adding(5).then(max(3));
+        assert_eq!(claim_of(&Write::Formula(both)).mode(), Exclusive);
+        let row = base::row::to_vec(&[Datum::Int(32_000), Datum::Int(0)]);
+        let beside = |pending: &Formula, formula: &Formula| {
+            let mut escrow = Escrow::default();
+            escrow.add(pending);
+            claim_to_add(formula, None, Some(escrow), Some(&row)).mode()
+        };
+        assert_eq!(beside(&max(9), &max(3)), Increment);
+        assert_eq!(beside(&min, &max(3)), Exclusive);
+        assert_eq!(beside(&max(9), &adding(3)), Exclusive);
+        let other = changing(1, FormulaOp::Add(Datum::Int(3)));
+        assert_eq!(beside(&max(9), &other), Increment);
+    }
+
+    /// Whether the guards of all formulas hold in every order in which any of them commit.
+    fn always_hold(start: i64, all: &[Vec<(FormulaOp, i64)>], left: usize) -> bool {
+        (0..all.len()).filter(|i| left & (1 << i) != 0).all(|i| {
+            let mut value = start;
+            let holds = all[i].iter().all(|(op, operand)| match op {
+                FormulaOp::AtLeast(_) => value >= *operand,
+                FormulaOp::AtMost(_) => value <= *operand,
+                _ => {
+                    value += operand;
+                    true
+                }
+            });
+            holds
+                && always_hold(value, all, left & !(1 << i))
+                && always_hold(start, all, left & !(1 << i))
+        })
+    }
+
+    #[test]
+    fn a_guard_shares_the_row_if_it_holds_for_every_outcome() {
+        let mut prng = base::Prng::new(7);
+        let (mut shared, mut alone) = (0, 0);
+        for _ in 0..3_000 {
+            let start = prng.between(0, 20);
+            let row = base::row::to_vec(&[Datum::Int(start), Datum::Int(0)]);
+            let mut all: Vec<Vec<(FormulaOp, i64)>> = Vec::new();
+            let mut escrow = None;
+            for _ in 0..4 {
+                let amount = prng.between(-6, 6);
+                let mut list = vec![(FormulaOp::Add(Datum::Int(amount)), amount)];
+                for _ in 0..prng.below(3) {
+                    let bound = prng.between(-5, 25);
+                    let op = match prng.below(2) {
+                        0 => FormulaOp::AtLeast(Datum::Int(bound)),
+                        _ => FormulaOp::AtMost(Datum::Int(bound)),
+                    };
+                    list.insert(prng.below(list.len() as u64 + 1) as usize, (op, bound));
+                }
+                let changes = list.iter().flat_map(|(op, _)| changing(0, op.clone()).0);
+                let formula = Formula(changes.collect());
+                let claim = claim_to_add(&formula, None, escrow.clone(), Some(&row));
+                all.push(list);
+                let holds = always_hold(start, &all, (1 << all.len()) - 1);
+                assert!(
+                    holds || claim.mode() == LockMode::Exclusive,
+                    "{start} {all:?}"
+                );
+                assert!(
+                    !holds || claim.mode() == LockMode::Increment,
+                    "{start} {all:?}"
+                );
+                match claim.mode() {
+                    LockMode::Increment => {
+                        shared += 1;
+                        escrow.get_or_insert_default().add(&formula);
+                    }
+                    _ => {
+                        alone += 1;
+                        all.pop();
+                    }
+                }
+            }
+        }
+        assert!(shared > 1_000 && alone > 1_000, "{shared} {alone}");
+    }
+
+    #[test]
+    fn a_guard_on_null_is_looked_at_alone() {
+        let row = base::row::to_vec(&[Datum::Null, Datum::Int(0)]);
+        let guard = changing(0, FormulaOp::AtLeast(Datum::Int(0)));
+        let formula = guard.then(adding(5));
+        let claim = claim_to_add(&formula, None, None, Some(&row));
+        assert_eq!(claim.mode(), LockMode::Exclusive);
     }
 }

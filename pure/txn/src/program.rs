@@ -40,7 +40,8 @@ pub trait RowProgram: Send + Sync {
     }
 
     /// For `Op::Modify`: the formula that [`RowProgram::modify`] applies to every row that it
-    /// changes, if it does nothing else and the formula only adds. `None`: it may change anything.
+    /// changes, if it does nothing else. The program changes a row if and only if the guards of the
+    /// formula hold there, and a guarded one returns nothing. `None`: it may change anything.
     fn formula(&self) -> Option<&Formula> {
         None
     }

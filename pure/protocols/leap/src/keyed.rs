@@ -7,7 +7,7 @@ use crate::{Cx, Leap, printed};
 use base::{Key, SqlError, Ts};
 use local::Access;
 use txn::bulk::Wanted;
-use txn::increment::{claim_to_modify, claim_to_read};
+use txn::increment::{claim_to_modify, claim_to_read, guarded};
 use txn::lock::{Claim, Item};
 use txn::{AbortReason, LockMode, Op, OpResult, Program, Read, Snapshot};
 
@@ -53,7 +53,11 @@ impl Leap {
             }
             Op::Modify { key, program } => {
                 let live = program.live(cx.decode).map_err(SqlError::from)?;
-                self.take(cx, job, key, claim_to_modify(&*live))?;
+                let claim = match guarded(&*live) {
+                    Some(formula) => self.formula_claim(cx, job.txn, key, formula),
+                    None => claim_to_modify(&*live),
+                };
+                self.take(cx, job, key, claim)?;
                 Ok(self.access(job).modify(cx, key, &*live)?)
             }
             Op::Insert { key, row } => {

@@ -20,7 +20,6 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{Record, Shipment, Shipped};
 use store::{Formula, Write};
-use txn::increment::adds_only;
 use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Rounds};
 
 /// A formula that an owner holds.
@@ -61,7 +60,7 @@ impl Leap {
             return None;
         };
         let elsewhere = self.settings.entrusts && self.standing(key) == Standing::Elsewhere;
-        if !elsewhere || !adds_only(formula) || self.sharing.has_copy(key) {
+        if !elsewhere || !formula.commutes() || self.sharing.has_copy(key) {
             return None;
         }
         let state = &self.coord.txns[&txn];

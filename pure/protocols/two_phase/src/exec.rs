@@ -9,7 +9,7 @@ use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
 use local::{Access, Asker};
 use txn::Installed;
 use txn::bulk::Wanted;
-use txn::increment::{Escrow, adds_only, claim_to_modify, claim_to_read};
+use txn::increment::{Escrow, claim_to_modify, claim_to_read, guarded};
 use txn::lock::Item;
 use txn::{Bulks, LockMode, LockTable, Op, OpResult, Program, Read, Snapshot};
 
@@ -33,7 +33,11 @@ impl TwoPhase {
     /// Runs a job's writes and operation as far as they go.
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let escrow = match &job.op {
-            Some(Op::Formula { key, formula }) if adds_only(formula) => self.escrow(job.txn, key),
+            Some(Op::Formula { key, formula }) if formula.commutes() => self.escrow(job.txn, key),
+            Some(Op::Modify { key, program }) => {
+                let program = program.live(cx.decode).map_err(SqlError::from)?;
+                guarded(&*program).and_then(|_| self.escrow(job.txn, key))
+            }
             _ => None,
         };
         let seals = self.seals();
@@ -127,7 +131,11 @@ impl Hands<'_> {
             Op::Get { key, read, program } => self.get(cx, job, asker, key, *read, program),
             Op::Modify { key, program } => {
                 let program = program.live(cx.decode).map_err(SqlError::from)?;
-                asker.ask(self.locks, Item::of(key), claim_to_modify(&*program))?;
+                let claim = match guarded(&*program) {
+                    Some(formula) => self.formula_claim(cx, key, formula),
+                    None => claim_to_modify(&*program),
+                };
+                asker.ask(self.locks, Item::of(key), claim)?;
                 Ok(self.access(job).modify(cx, key, &*program)?)
             }
             Op::Insert { key, row } => {

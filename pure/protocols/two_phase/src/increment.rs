@@ -21,19 +21,19 @@ use alloc::boxed::Box;
 use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use local::Asker;
 use store::{Formula, Write};
-use txn::increment::{Escrow, adds_only, claim_of, claim_to_add, columns_of};
+use txn::increment::{Escrow, claim_of, claim_to_add, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Submitted};
 
 /// Whether the operation leaves an increment, unless the lock that it gets is exclusive.
 pub(crate) fn op_adds(op: &Op) -> bool {
-    op.formula().is_some_and(adds_only)
+    op.formula().is_some_and(Formula::commutes)
 }
 
 /// The weakest lock under which the write may be promised.
 pub(crate) fn promised_claim_of(write: &Write) -> Claim {
     match write {
-        Write::Formula(formula) if adds_only(formula) => Claim::folds(columns_of(formula)),
+        Write::Formula(formula) if formula.commutes() => Claim::folds(columns_of(formula)),
         Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => claim_of(write),
     }
 }

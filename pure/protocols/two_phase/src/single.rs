@@ -7,7 +7,7 @@ use crate::outcome::Committed;
 use crate::part::Part;
 use crate::{Cx, TwoPhase};
 use base::Position;
-use txn::increment::{adds_only, claim_to_modify, claim_to_read, columns_of};
+use txn::increment::{claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Snapshot};
 
@@ -158,7 +158,7 @@ fn claim_of_op(cx: &Cx<'_>, op: &Op) -> Option<Claim> {
             let claim = claim_to_modify(&*program.live(cx.decode).ok()?);
             claim.join(Claim::folds(Columns::NONE))
         }
-        Op::Formula { formula, .. } if adds_only(formula) => Claim::folds(columns_of(formula)),
+        Op::Formula { formula, .. } if formula.commutes() => Claim::folds(columns_of(formula)),
         Op::Formula { .. } | Op::Insert { .. } | Op::Write { .. } => LockMode::Exclusive.into(),
         Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => return None,
     })
