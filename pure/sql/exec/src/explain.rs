@@ -9,12 +9,14 @@ use base::{Datum, RowBatch, TableId, Tag, Type};
 use bind::PlanCx;
 use bind::rel::Signal;
 use bind::rel::{Call, CallKind, InitValue, JoinKind, QueryUse, SortKey};
+use catalog::Table;
 use core::fmt::Write;
-use expr::program::Body;
+use expr::program::{Body, ProgramPlan};
 use expr::{Expr, zoned};
 use parse::show::Show;
 use parse::{ExplainOptions, Statement};
-use plan::step::{Action, PointOp, Run, Scan, Step, StepOp};
+use plan::formula::{Formulas, Judged};
+use plan::step::{Action, PointOp, PointPlan, Run, Scan, Step, StepOp};
 use plan::{Plan, PlanKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -173,29 +175,7 @@ impl Lines<'_> {
     fn run(&mut self, run: &Run) {
         match &run.action {
             Action::Query(step) => self.step(step, 0),
-            Action::Point(point) => {
-                let table = &point.table;
-                let name = match &point.op {
-                    PointOp::Get { lock: Some(_), .. } => "Locking Point Read on",
-                    PointOp::Get { .. } => "Point Read on",
-                    PointOp::Modify { delete: true, .. } => "Point Delete on",
-                    PointOp::Modify { .. } => "Point Update on",
-                    PointOp::Formula { .. } => "Formula Update on",
-                    PointOp::Insert { .. } => "Point Insert on",
-                };
-                self.line(
-                    0,
-                    &format!("{name} {}  (one operation on one shard)", table.name),
-                );
-                let keys = table.primary.columns.iter().zip(&point.key);
-                let text: Vec<String> = keys
-                    .map(|(key, value)| {
-                        let name = column_name(table, key.column);
-                        format!("{name} = {}", expr_text(value, &unnamed))
-                    })
-                    .collect();
-                self.detail(0, &format!("Key: ({})", text.join(" AND ")));
-            }
+            Action::Point(point) => self.point(point),
             Action::Insert(plan) => {
                 self.line(0, &format!("Insert on {}", plan.writers[0].table.name));
                 if plan.conflict.is_some() {
@@ -210,6 +190,9 @@ impl Lines<'_> {
                     "Delete"
                 };
                 self.line(0, &format!("{verb} on {}", plan.writers[0].table.name));
+                if let Some(formulas) = &plan.formulas {
+                    self.formulas(&plan.writers[0].table, formulas);
+                }
                 self.step(&plan.rows, 1);
             }
             Action::Truncate(plans) => {
@@ -234,6 +217,65 @@ impl Lines<'_> {
                 self.line(1, &format!("Once, as ${}", init.slot + 1));
                 self.step(query, 2);
             }
+        }
+    }
+
+    /// One operation on one row.
+    fn point(&mut self, point: &PointPlan) {
+        let table = &point.table;
+        let name = match &point.op {
+            PointOp::Get { lock: Some(_), .. } => "Locking Point Read on",
+            PointOp::Get { .. } => "Point Read on",
+            PointOp::Modify { formulas: None, .. } => "Point Delete on",
+            PointOp::Modify { program, .. } if is_guarded(program) => "Guarded Formula Update on",
+            PointOp::Modify { .. } => "Point Update on",
+            PointOp::Formula { .. } => "Formula Update on",
+            PointOp::Insert { .. } => "Point Insert on",
+        };
+        self.line(
+            0,
+            &format!("{name} {}  (one operation on one shard)", table.name),
+        );
+        let keys = table.primary.columns.iter().zip(&point.key);
+        let text: Vec<String> = keys
+            .map(|(key, value)| {
+                let name = column_name(table, key.column);
+                format!("{name} = {}", expr_text(value, &unnamed))
+            })
+            .collect();
+        self.detail(0, &format!("Key: ({})", text.join(" AND ")));
+        match &point.op {
+            PointOp::Modify {
+                formulas: Some(formulas),
+                ..
+            }
+            | PointOp::Formula { formulas, .. } => self.formulas(table, formulas),
+            PointOp::Get { .. } | PointOp::Modify { .. } | PointOp::Insert { .. } => {}
+        }
+    }
+
+    /// Which assignments are formulas, and why the others are not.
+    fn formulas(&mut self, table: &Table, formulas: &Formulas) {
+        let Formulas { judged, obstacle } = formulas;
+        let names = |column: u32| match table.columns.get(column as usize) {
+            Some(described) => described.name.clone(),
+            None => unnamed(column),
+        };
+        for Judged {
+            column,
+            value,
+            verdict,
+        } in judged
+        {
+            let (what, why) = match verdict {
+                Ok(class) => ("Formula", class.to_string()),
+                Err(obstacle) => ("No Formula", obstacle.to_string()),
+            };
+            let (name, value) = (names(u32::from(*column)), expr_text(value, &names));
+            self.detail(0, &format!("{what}: {name} = {value}  ({why})"));
+        }
+        if let Some(obstacle) = obstacle {
+            self.detail(0, &format!("Reads the row: {obstacle}"));
         }
     }
 
@@ -480,6 +522,14 @@ fn sort_texts(input: &Step, keys: &[SortKey]) -> Vec<String> {
         format!("{name}{down}{nulls}")
     };
     keys.iter().map(key).collect()
+}
+
+/// Whether an update is a formula whose guards stand for its conditions.
+fn is_guarded(program: &ProgramPlan) -> bool {
+    match program.body() {
+        Body::Modify(modify) => modify.changes.is_some() && modify.returning.is_empty(),
+        Body::Rows { .. } | Body::Top { .. } | Body::First { .. } | Body::Aggregate { .. } => false,
+    }
 }
 
 fn values_title(rows: usize) -> &'static str {

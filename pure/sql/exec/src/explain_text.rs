@@ -5,7 +5,7 @@ use catalog::Table;
 use expr::aggregate::AggFunc;
 use expr::program::{Body, PartialAggregate};
 use expr::rows::shown;
-use expr::{Compare, Expr, Func};
+use expr::{Compare, Expr, Func, TextFunc};
 use plan::step::{Access, KeyPart, Scan, Step, StepOp, table_index};
 
 /// The keys that an access reads; `names` are those of the row that their values are over.
@@ -138,6 +138,7 @@ pub(super) fn expr_text(expr: &Expr, names: Names<'_>) -> String {
                 Func::Sub => Some(" - "),
                 Func::Mul => Some(" * "),
                 Func::Div => Some(" / "),
+                Func::Text(TextFunc::Concat) => Some(" || "),
                 _ => None,
             };
             match name {

@@ -96,7 +96,9 @@ pub(super) fn prepare(
             key,
             program: program.bind(params),
         },
-        PointOp::Formula { changes, otherwise } => match formula(changes, &env)? {
+        PointOp::Formula {
+            changes, otherwise, ..
+        } => match formula(changes, &env)? {
             Some(formula) => Op::Formula { key, formula },
             None => Op::Modify {
                 key,
@@ -156,7 +158,9 @@ pub(super) fn finish(
         }
         (
             PointOp::Modify {
-                delete, returning, ..
+                formulas,
+                returning,
+                ..
             },
             OpResult::Modified {
                 written,
@@ -165,10 +169,9 @@ pub(super) fn finish(
             },
         ) => {
             let count = u64::from(written);
-            let tag = if *delete {
-                Tag::Count("DELETE", count)
-            } else {
-                Tag::Count("UPDATE", count)
+            let tag = match formulas {
+                None => Tag::Count("DELETE", count),
+                Some(_) => Tag::Count("UPDATE", count),
             };
             (returning.then_some(rows), tag)
         }
@@ -191,7 +194,7 @@ pub(super) fn finish(
 pub(super) fn nothing(point: &PointPlan) -> (Option<RowBatch>, Tag) {
     match &point.op {
         PointOp::Get { .. } => (None, Tag::Count("SELECT", 0)),
-        PointOp::Modify { delete: true, .. } => (None, Tag::Count("DELETE", 0)),
+        PointOp::Modify { formulas: None, .. } => (None, Tag::Count("DELETE", 0)),
         PointOp::Modify { .. } | PointOp::Formula { .. } => (None, Tag::Count("UPDATE", 0)),
         PointOp::Insert { .. } => unreachable!("an insert names a row"),
     }

@@ -156,6 +156,10 @@ fn orders_and_limits_come_from_the_index() {
         ),
         (
             "UPDATE stock SET s_quantity = 4 WHERE s_w_id = 1 AND s_i_id = 2",
+            "Formula Update on stock",
+        ),
+        (
+            "UPDATE stock SET s_quantity = s_quantity * 4 WHERE s_w_id = 1 AND s_i_id = 2",
             "Point Update on stock",
         ),
     ] {
@@ -169,6 +173,92 @@ fn orders_and_limits_come_from_the_index() {
             })
             .collect();
         assert!(plain.join("\n").starts_with(wanted), "{text}\n{plan}");
+    }
+}
+
+#[test]
+fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
+    let cluster = tpcc();
+    for text in [
+        "CREATE TABLE acct (id int PRIMARY KEY, owner int REFERENCES acct (id), bal numeric(9,2) \
+         CONSTRAINT positive CHECK (bal >= 0), low int, high int CONSTRAINT ordered CHECK (low < \
+         high), tag text UNIQUE, note text, rate real)",
+        "CREATE TABLE part (id int PRIMARY KEY, n int) WITH (replicated = true)",
+    ] {
+        cluster.run(text).expect(text);
+    }
+    for (text, wanted) in [
+        (
+            "UPDATE acct SET note = note || 'x', rate = 2 WHERE id = 1",
+            "Formula Update on acct|Formula: note = (note || 'x')  (appends)|Formula: rate = 2  \
+             (constant)",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1",
+            "Guarded Formula Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1 AND bal > 10",
+            "Guarded Formula Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1 AND rate > 10",
+            "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Reads the row: \
+             the condition reads the row",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1 RETURNING bal",
+            "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Reads the row: \
+             RETURNING reads the row",
+        ),
+        (
+            "UPDATE acct SET bal = 5, low = low + 1, rate = rate + 1 WHERE id = 1",
+            "Point Update on acct|No Formula: bal = 5.00  (check constraint positive reads the \
+             column)|No Formula: low = (low + 1)  (check constraint ordered reads the \
+             column)|Formula: rate = (rate + 1)::real  (ordered)",
+        ),
+        (
+            "UPDATE acct SET tag = 'x', owner = 5, note = (SELECT max(note) FROM acct) WHERE id = \
+             1",
+            "Update on acct|No Formula: tag = 'x'  (the column is part of a key or an \
+             index)|No Formula: owner = 5  (a foreign key has the column)|Formula: note = $1  \
+             (constant)",
+        ),
+        (
+            "UPDATE acct SET note = 'x' WHERE rate = 5",
+            "Update on acct|Formula: note = 'x'  (constant)|Reads the row: the condition \
+             does not name one row by its key",
+        ),
+        (
+            "UPDATE acct SET rate = random(), note = note || now() WHERE id = 1",
+            "Update on acct|No Formula: rate = Session(Random)()::real  (the value depends on \
+             more than the row)|Formula: note = (note || $1::text)  (appends)",
+        ),
+        (
+            "UPDATE part SET n = greatest(n, 5) WHERE id = 1",
+            "Update on part|Formula: n = Greatest(n, 5)  (extreme)|Reads the row: the table is \
+             replicated",
+        ),
+    ] {
+        let plan = explain(&cluster, text);
+        let lines = plan.lines().map(str::trim).filter(|line| {
+            let shown = [
+                "Formula",
+                "No Formula",
+                "Reads",
+                "Point",
+                "Update",
+                "Guarded",
+            ];
+            shown.iter().any(|word| line.starts_with(word))
+        });
+        let lines: Vec<&str> = lines
+            .map(|line| {
+                line.strip_suffix("  (one operation on one shard)")
+                    .unwrap_or(line)
+            })
+            .collect();
+        assert_eq!(lines.join("|"), wanted, "{text}\n{plan}");
     }
 }
 

@@ -17,7 +17,7 @@ use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
 pub use first::FIRST_ROWS_MAX;
 use first::FirstTask;
-pub use formula::{FormulaChange, formula};
+pub use formula::{ChangeKind, FormulaChange, formula};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -97,7 +97,8 @@ pub struct ModifyBody {
     pub shape: TableShape,
     /// Over the new row (the old one of a deletion).
     pub returning: Vec<Expr>,
-    /// The assignments as commutative changes, if they are.
+    /// The assignments as changes that commute, with the guards that stand for `filter` and
+    /// `checks`, if they are and if the program does nothing else.
     pub changes: Option<Vec<FormulaChange>>,
 }
 
@@ -333,14 +334,14 @@ struct Bound {
     /// travel.
     #[serde(skip)]
     quick: Option<Arc<Body>>,
-    /// What [`Body::Modify`] adds to a row, if that is all it does. It travels with the rest, so
-    /// that nothing is evaluated before a shard runs the program.
-    adds: Option<Formula>,
+    /// What [`Body::Modify`] does to a row where its guards hold, if that is all it does. It
+    /// travels with the rest, so that nothing is evaluated before a shard runs the program.
+    formula: Option<Formula>,
 }
 
 impl Bound {
     fn new(body: Arc<Body>, params: Box<[Datum]>, facts: Facts) -> Bound {
-        let adds = match &*body {
+        let formula = match &*body {
             Body::Modify(modify) => modify.changes.as_deref().and_then(|changes| {
                 let env = Env::of_program(&params);
                 // The ordinary way raises the error of an operand.
@@ -355,7 +356,7 @@ impl Bound {
             params,
             facts,
             quick: None,
-            adds,
+            formula,
         }
     }
 
@@ -426,7 +427,7 @@ impl RowProgram for Bound {
             Some(body) => {
                 out.extend_from_slice(body);
                 codec::encode(&self.params, out);
-                codec::encode(&self.adds, out);
+                codec::encode(&self.formula, out);
             }
         }
     }
@@ -464,13 +465,13 @@ impl RowProgram for Bound {
                     ..self.facts.clone()
                 },
                 quick: Some(Arc::new(body)),
-                adds: self.adds.clone(),
+                formula: self.formula.clone(),
             }) as Arc<dyn RowProgram>
         })
     }
 
     fn formula(&self) -> Option<&Formula> {
-        self.adds.as_ref()
+        self.formula.as_ref()
     }
 
     fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
@@ -502,12 +503,9 @@ impl RowProgram for Bound {
             return Ok(Modified::Delete);
         };
         let mut new = Vec::with_capacity(row.len() + 16);
-        if let Some(adds) = &self.adds {
-            adds.fold(row, &mut new)?;
-            project(&body.returning, &EncodedRow(RowRef::new(&new)), &env, out)?;
-            return Ok(Modified::Put(new));
-        }
-        if let [(column, value)] = assignments.as_slice() {
+        if let Some(formula) = &self.formula {
+            formula.fold(row, &mut new)?;
+        } else if let [(column, value)] = assignments.as_slice() {
             let value = eval(value, &EncodedRow(old), &env)?;
             old.replace(usize::from(*column), &value, &mut new)
                 .map_err(corrupt)?;

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `plan` | a plan, and what the session must know about it |
 //! | [`step`] | the steps of a statement that runs inside a transaction |
+//! | [`formula`] | which assignments of an UPDATE are formulas |
 //! | `planner` | bound queries and changes to steps |
 //! | `reads` | whether a statement may read without locks |
 //! | `ddl` | schema changes to commands of the catalog |
@@ -15,6 +16,7 @@
 extern crate alloc;
 
 mod ddl;
+pub mod formula;
 mod plan;
 mod planner;
 mod reads;

@@ -1,5 +1,6 @@
 //! Planned statements: the tree of steps that the executor runs.
 
+use crate::formula::Formulas;
 use base::Type;
 use bind::rel::{Aggregate, Binds, Call, Init, JoinKind, SortKey, TableFunction};
 use catalog::{Index, Table};
@@ -260,15 +261,17 @@ pub enum PointOp {
         program: ProgramPlan,
         lock: Option<LockMode>,
     },
+    /// Without `formulas` the row goes.
     Modify {
         program: ProgramPlan,
-        delete: bool,
         returning: bool,
+        formulas: Option<Formulas>,
     },
     /// `otherwise` does the same where the operands' values do not fit a formula.
     Formula {
         changes: Vec<FormulaChange>,
         otherwise: ProgramPlan,
+        formulas: Formulas,
     },
     /// A whole row; `key` is taken from it.
     Insert {
@@ -314,6 +317,8 @@ pub struct WritePlan {
     pub rows: Step,
     /// Over `rows`; `None`: delete.
     pub assignments: Option<Vec<(u16, Expr)>>,
+    /// Why an update is not carried out as a formula.
+    pub formulas: Option<Formulas>,
     /// Over `rows` with new values in the target's columns.
     pub returning: Option<Vec<Expr>>,
 }

@@ -1,22 +1,94 @@
-//! Changes of columns that commute: what a plan has of them, and their formula for the values of
-//! the parameters.
+//! Changes of columns that can be a formula: what a plan has of them, and their formula for the
+//! values of the parameters.
 
 use crate::{Env, Expr, value_of};
-use base::{Datum, SqlError, Type};
+use base::{Datum, Decimal, SqlError, Type};
 use serde::{Deserialize, Serialize};
 use txn::{ColumnFormula, Formula, FormulaOp};
 
-/// `column = column + operand`
+/// One change of one column, with an operand over no columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FormulaChange {
-    /// The column that changes.
+    /// The column that changes, or that a guard is over.
     pub column: u16,
     /// Its type.
     pub ty: Type,
-    /// What is added, over no columns.
+    /// What is done with the operand.
+    pub kind: ChangeKind,
+    /// The operand.
     pub operand: Expr,
-    /// The operand is subtracted.
-    pub negated: bool,
+}
+
+/// What a change does with its operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ChangeKind {
+    /// `column + operand`
+    Add,
+    /// `column - operand`
+    Subtract,
+    /// `LEAST(column, operand)`
+    Least,
+    /// `GREATEST(column, operand)`
+    Greatest,
+    /// The operand itself, which may be NULL.
+    Set,
+    /// As `Set`, for a column that cannot be NULL.
+    SetNotNull,
+    /// `column || operand`
+    Append,
+    /// Guard: `column >= operand`
+    AtLeast,
+    /// Guard: `column > operand`
+    Above,
+    /// Guard: `column <= operand`
+    AtMost,
+    /// Guard: `column < operand`
+    Below,
+}
+
+impl ChangeKind {
+    /// Whether formulas with only such changes share their row.
+    pub fn commutes(self) -> bool {
+        !matches!(
+            self,
+            ChangeKind::Set | ChangeKind::SetNotNull | ChangeKind::Append
+        )
+    }
+
+    /// The operation with a value; `None`: there is none that does the same.
+    fn op(self, ty: Type, value: &Datum) -> Option<FormulaOp> {
+        if value.is_null() && self != ChangeKind::Set {
+            return None;
+        }
+        Some(match self {
+            ChangeKind::Add => FormulaOp::Add(value.clone()),
+            ChangeKind::Subtract => FormulaOp::Add(match value {
+                Datum::Int(value) => Datum::Int(value.checked_neg()?),
+                Datum::Decimal(value) => Datum::Decimal(value.neg()),
+                _ => return None,
+            }),
+            ChangeKind::Least => FormulaOp::Min(value.clone()),
+            ChangeKind::Greatest => FormulaOp::Max(value.clone()),
+            ChangeKind::Set | ChangeKind::SetNotNull => FormulaOp::Set(value.clone()),
+            ChangeKind::Append => FormulaOp::Append(value.clone()),
+            ChangeKind::AtLeast => FormulaOp::AtLeast(value.clone()),
+            ChangeKind::AtMost => FormulaOp::AtMost(value.clone()),
+            ChangeKind::Above => FormulaOp::AtLeast(next(ty, value, 1)?),
+            ChangeKind::Below => FormulaOp::AtMost(next(ty, value, -1)?),
+        })
+    }
+}
+
+/// The next value of a column's type above (`1`) or below (`-1`) one that it can hold.
+fn next(ty: Type, value: &Datum, step: i64) -> Option<Datum> {
+    match (ty, value) {
+        (_, Datum::Int(value)) => value.checked_add(step).map(Datum::Int),
+        (Type::Numeric(Some((_, scale))), Datum::Decimal(value)) if value.scale() <= scale => {
+            let step = Decimal::from_parts(i128::from(step), scale)?;
+            value.add(step).ok().map(Datum::Decimal)
+        }
+        _ => None,
+    }
 }
 
 /// The changes with the values of their operands; `None` if one does not fit a formula.
@@ -25,16 +97,8 @@ pub fn formula(changes: &[FormulaChange], env: &Env<'_>) -> Result<Option<Formul
     for change in changes {
         let mut computed = Datum::Null;
         let operand = value_of(&change.operand, env, &mut computed)?;
-        let operand = match (operand, change.negated) {
-            (Datum::Int(value), true) => value.checked_neg().map(Datum::Int),
-            (Datum::Decimal(value), true) => Some(Datum::Decimal(value.neg())),
-            (_, true) => None,
-            (other, false) => Some(other.clone()),
-        };
-        let column = operand.and_then(|operand| {
-            ColumnFormula::new(change.column, change.ty, FormulaOp::Add(operand))
-        });
-        match column {
+        let op = change.kind.op(change.ty, operand);
+        match op.and_then(|op| ColumnFormula::new(change.column, change.ty, op)) {
             Some(column) => columns.push(column),
             None => return Ok(None),
         }

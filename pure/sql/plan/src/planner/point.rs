@@ -1,11 +1,11 @@
 //! Statements that are one operation on one row given by its full primary key.
 
 use super::query::pushable;
+use crate::formula::{Formulas, Judged, Obstacle, guards_of, judge, watched};
 use crate::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
-use base::Type;
-use catalog::{IndexColumn, Table};
-use expr::program::{Body, FormulaChange, ModifyBody, ProgramPlan};
-use expr::{Expr, Func, walk};
+use catalog::Table;
+use expr::program::{Body, ChangeKind, FormulaChange, ModifyBody, ProgramPlan};
+use expr::{Expr, walk};
 
 impl PointPlan {
     pub(super) fn writes(&self) -> bool {
@@ -74,149 +74,159 @@ pub(super) fn query(step: &Step) -> Option<PointPlan> {
 }
 
 /// UPDATE or DELETE (without assignments) of one row. `returning` is over the table's row.
+/// An error is what an UPDATE is otherwise.
 pub(super) fn write(
     step: &Step,
     writer: &Writer,
     assignments: Option<&[(u16, Expr)]>,
     returning: Option<&[Expr]>,
-) -> Option<PointPlan> {
-    let (scan, key) = point_scan(step)?;
+) -> Result<PointPlan, Option<Formulas>> {
     let table = &writer.table;
-    if table.replicated {
-        return None;
-    }
-    let Body::Rows { filter, .. } = scan.program.unbound() else {
-        return None;
-    };
     let width = table.columns.len() as u32;
     let over_row =
         |expr: &Expr| pushable(expr) && walk::columns(expr).iter().all(|column| *column < width);
-    if !returning.unwrap_or(&[]).iter().all(over_row) {
-        return None;
-    }
-    let delete = assignments.is_none();
-    match assignments {
-        None if !table.secondary.is_empty() || !writer.children.is_empty() => return None,
-        None => {}
-        Some(list) => {
-            let simple = list
-                .iter()
-                .all(|(column, value)| over_row(value) && !is_watched(writer, *column));
-            let has_mixed = writer.parents.iter().any(|parent| parent.has_mixed);
-            if !simple || has_mixed || !writer.checks.iter().all(|(_, check)| over_row(check)) {
-                return None;
-            }
+    let Some(list) = assignments else {
+        return delete(step, writer, returning, &over_row).ok_or(None);
+    };
+    let (judged, changes) = judge(writer, list, &over_row);
+    match one_row(step, writer, list, returning, &over_row) {
+        Ok((key, filter)) => {
+            let op = update(writer, list, returning, filter, judged, changes);
+            Ok(PointPlan::new(table, key, op))
+        }
+        Err(obstacle) => {
+            let are_formulas = judged.iter().all(|one| one.verdict.is_ok());
+            let obstacle = are_formulas.then_some(obstacle);
+            Err(Some(Formulas { judged, obstacle }))
         }
     }
-    let changes = assignments.and_then(|list| formula(table, writer, list));
+}
+
+/// The key and the rest of the condition of an UPDATE of one row that concerns no other row.
+fn one_row(
+    step: &Step,
+    writer: &Writer,
+    list: &[(u16, Expr)],
+    returning: Option<&[Expr]>,
+    over_row: &dyn Fn(&Expr) -> bool,
+) -> Result<(Vec<Expr>, Option<Expr>), Obstacle> {
+    let (scan, key) = point_scan(step).ok_or(Obstacle::Rows)?;
+    if writer.table.replicated {
+        return Err(Obstacle::Replicated);
+    }
+    let Body::Rows { filter, .. } = scan.program.unbound() else {
+        return Err(Obstacle::Rows);
+    };
+    let alone =
+        |(column, value): &(u16, Expr)| over_row(value) && watched(writer, *column).is_none();
+    let has_mixed = writer.parents.iter().any(|parent| parent.has_mixed);
+    let mut others = returning.unwrap_or(&[]).iter();
+    let over_row = writer.checks.iter().all(|(_, check)| over_row(check)) && others.all(over_row);
+    match list.iter().all(alone) && over_row && !has_mixed {
+        true => Ok((key, filter)),
+        false => Err(Obstacle::Value),
+    }
+}
+
+/// What an UPDATE does with its row. `changes`: of all assignments, and guards for the checks.
+fn update(
+    writer: &Writer,
+    list: &[(u16, Expr)],
+    returning: Option<&[Expr]>,
+    filter: Option<Expr>,
+    judged: Vec<Judged>,
+    changes: Option<Vec<FormulaChange>>,
+) -> PointOp {
+    let guards = filter
+        .as_ref()
+        .map(|filter| filter_guards(filter, changes.as_deref()));
+    let obstacle = match (&guards, returning) {
+        (_, Some(_)) => Some(Obstacle::Returning),
+        (Some(None), None) => Some(Obstacle::Condition),
+        (None | Some(Some(_)), None) => None,
+    };
+    let count = changes.as_ref().map_or(0, Vec::len);
+    let is_guarded = guards.is_some() || count > list.len();
+    let commute = |changes: &Vec<FormulaChange>| changes.iter().all(|one| one.kind.commutes());
+    let kept = match &obstacle {
+        // It reads what it adds to, and is kept as a formula if that is all it does.
+        Some(Obstacle::Returning) if count == list.len() => changes.clone().filter(commute),
+        Some(_) => None,
+        None if is_guarded => changes.clone().map(|changes| {
+            let before = guards.flatten().unwrap_or_default();
+            before.into_iter().chain(changes).collect()
+        }),
+        None => None,
+    };
+    let formulas = Formulas {
+        judged,
+        obstacle: obstacle.clone().filter(|_| changes.is_some()),
+    };
     let program = ProgramPlan::new(Body::Modify(Box::new(ModifyBody {
-        filter: filter.clone(),
-        assignments: assignments.map(<[_]>::to_vec),
-        checks: if delete {
-            Vec::new()
-        } else {
-            writer.checks.clone()
-        },
+        filter,
+        assignments: Some(list.to_vec()),
+        checks: writer.checks.clone(),
         shape: writer.shape.clone(),
         returning: returning.unwrap_or(&[]).to_vec(),
-        // Without RETURNING it is a formula itself.
-        changes: changes.clone().filter(|_| returning.is_some()),
+        changes: kept,
     })));
-    let modify = (program, delete, returning.is_some());
-    if let (None, None, Some(changes)) = (&filter, returning, changes) {
-        let op = PointOp::Formula {
+    match (changes, obstacle) {
+        (Some(changes), None) if !is_guarded => PointOp::Formula {
             changes,
-            otherwise: modify.0,
-        };
-        return Some(PointPlan::new(table, key, op));
-    }
-    let (program, delete, returning) = modify;
-    Some(PointPlan::new(
-        table,
-        key,
-        PointOp::Modify {
-            program,
-            delete,
-            returning,
+            otherwise: program,
+            formulas,
         },
-    ))
+        _ => PointOp::Modify {
+            program,
+            returning: returning.is_some(),
+            formulas: Some(formulas),
+        },
+    }
 }
 
-/// Whether a change of the column concerns more than its row.
-fn is_watched(writer: &Writer, column: u16) -> bool {
+/// DELETE of one row that concerns no other row.
+fn delete(
+    step: &Step,
+    writer: &Writer,
+    returning: Option<&[Expr]>,
+    over_row: &dyn Fn(&Expr) -> bool,
+) -> Option<PointPlan> {
+    let (scan, key) = point_scan(step)?;
     let table = &writer.table;
-    let in_key = |keys: &[IndexColumn]| keys.iter().any(|key| key.column == column);
-    table
-        .indexes()
-        .any(|index| in_key(&index.columns) || index.slot_columns.contains(&column))
-        || writer
-            .parents
-            .iter()
-            .any(|parent| parent.declared.contains(&column))
-        || writer
-            .children
-            .iter()
-            .any(|child| child.parent_columns.contains(&column))
-}
-
-/// The assignments as commutative changes.
-fn formula(table: &Table, writer: &Writer, list: &[(u16, Expr)]) -> Option<Vec<FormulaChange>> {
-    list.iter()
-        .map(|(column, value)| {
-            let described = &table.columns[usize::from(*column)];
-            let checked = !writer.all_valid
-                || writer
-                    .checks
-                    .iter()
-                    .any(|(_, check)| walk::columns(check).contains(&u32::from(*column)));
-            if checked
-                || !matches!(
-                    described.ty,
-                    Type::Int2 | Type::Int4 | Type::Int8 | Type::Numeric(_)
-                )
-            {
-                return None;
-            }
-            let (operand, negated) = addition(value, u32::from(*column))?;
-            Some(FormulaChange {
-                column: *column,
-                ty: described.ty,
-                operand,
-                negated,
-            })
-        })
-        .collect()
-}
-
-/// `column + x`, `x + column` or `column - x`.
-fn addition(value: &Expr, column: u32) -> Option<(Expr, bool)> {
-    let inner = match value {
-        Expr::Cast {
-            arg,
-            explicit: false,
-            ..
-        } => arg.as_ref(),
-        other => other,
-    };
-    let Expr::Call(func @ (Func::Add | Func::Sub), sides, ty) = inner else {
+    let alone = table.secondary.is_empty() && writer.children.is_empty() && !table.replicated;
+    let Body::Rows { filter, .. } = scan.program.unbound() else {
         return None;
     };
-    if !(ty.is_integer() || matches!(ty, Type::Numeric(_))) {
+    if !alone || !returning.unwrap_or(&[]).iter().all(over_row) {
         return None;
     }
-    let [left, right] = sides.as_slice() else {
-        return None;
+    let program = ProgramPlan::new(Body::Modify(Box::new(ModifyBody {
+        filter,
+        assignments: None,
+        checks: Vec::new(),
+        shape: writer.shape.clone(),
+        returning: returning.unwrap_or(&[]).to_vec(),
+        changes: None,
+    })));
+    let op = PointOp::Modify {
+        program,
+        returning: returning.is_some(),
+        formulas: None,
     };
-    let is_column = |expr: &Expr| matches!(expr, Expr::Column(c, _) if *c == column);
-    let negated = *func == Func::Sub;
-    let operand = if is_column(left) {
-        right
-    } else if is_column(right) && !negated {
-        left
-    } else {
-        return None;
+    Some(PointPlan::new(table, key, op))
+}
+
+/// The condition as guards in front of changes that only add; `None`: it is more than that.
+fn filter_guards(filter: &Expr, changes: Option<&[FormulaChange]>) -> Option<Vec<FormulaChange>> {
+    let changes = changes?;
+    let mut guards = Vec::new();
+    let added = |column| {
+        let mut of_it = changes.iter().filter(|change| change.column == column);
+        let adds =
+            |change: &FormulaChange| matches!(change.kind, ChangeKind::Add | ChangeKind::Subtract);
+        of_it.find(|change| adds(change)).map(|change| change.ty)
     };
-    walk::is_row_independent(operand).then(|| (operand.clone(), negated))
+    guards_of(filter, &added, &mut guards).then_some(guards)
 }
 
 /// INSERT of one row that concerns no other row.

@@ -404,11 +404,12 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
         returning.as_deref(),
     );
     let action = match point {
-        Some(point) => Action::Point(point),
-        None => Action::Write(Box::new(WritePlan {
+        Ok(point) => Action::Point(point),
+        Err(formulas) => Action::Write(Box::new(WritePlan {
             writers,
             rows: step,
             assignments,
+            formulas,
             returning,
         })),
     };
@@ -472,6 +473,7 @@ pub(super) fn truncate(
             writers,
             rows,
             assignments: None,
+            formulas: None,
             returning: None,
         });
     }

@@ -1,0 +1,333 @@
+//! Which assignments of an UPDATE are formulas, and what stands in the way of the others.
+//!
+//! ```text
+//! c + x, c - x            adds       integers and numeric
+//! least(c, x), greatest   extremes   integers, numeric(p, s), dates and timestamps
+//! x                       constant   any type
+//! c || x                  appends    text, varchar, bytea
+//! f(columns of the row)   ordered    computed where the row is, by its program
+//! ```
+//!
+//! `x` is over no columns. A condition on a column that only adds (`AND c >= 5`, a CHECK) becomes a
+//! guard of the formula. The statement is carried out as a formula if all its assignments are
+//! formulas, none is ordered, and nothing else reads the row.
+
+use crate::step::Writer;
+use base::Type;
+use catalog::{IndexColumn, Table};
+use core::fmt;
+use expr::program::{ChangeKind, FormulaChange};
+use expr::{Compare, Expr, Func, TextFunc, walk};
+
+/// What an assignment of an UPDATE is.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The column.
+    pub column: u16,
+    /// Its new value.
+    pub value: Expr,
+    /// What the assignment is; an error says why it is no formula.
+    pub verdict: Result<Class, Obstacle>,
+}
+
+/// Class of an assignment that is a formula.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Adds to its column.
+    Adds,
+    /// Takes the smaller or larger of its column and a value.
+    Extreme,
+    /// Sets its column to a value.
+    Constant,
+    /// Appends to its column.
+    Appends,
+    /// Computed from the columns of the row.
+    Ordered,
+}
+
+/// Why an assignment is no formula, or a statement is not carried out as one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    /// The column is part of a key or an index.
+    Indexed,
+    /// A foreign key has the column.
+    ForeignKey,
+    /// This CHECK reads the column, and is no comparison of it with a constant.
+    Check(String),
+    /// A constraint of the table does not hold for all its rows yet.
+    Unchecked,
+    /// The value depends on more than the row.
+    Value,
+    /// The statement may change other rows than one that its key names.
+    Rows,
+    /// The table is replicated.
+    Replicated,
+    /// The condition reads the row, and is no comparison of an added column with a constant.
+    Condition,
+    /// RETURNING reads the row.
+    Returning,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Adds => "adds",
+            Class::Extreme => "extreme",
+            Class::Constant => "constant",
+            Class::Appends => "appends",
+            Class::Ordered => "ordered",
+        })
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Obstacle::Indexed => "the column is part of a key or an index",
+            Obstacle::ForeignKey => "a foreign key has the column",
+            Obstacle::Check(name) => return write!(f, "check constraint {name} reads the column"),
+            Obstacle::Unchecked => "a check constraint is not validated",
+            Obstacle::Value => "the value depends on more than the row",
+            Obstacle::Rows => "the condition does not name one row by its key",
+            Obstacle::Replicated => "the table is replicated",
+            Obstacle::Condition => "the condition reads the row",
+            Obstacle::Returning => "RETURNING reads the row",
+        })
+    }
+}
+
+/// The assignments of an UPDATE: each judged alone, and what they make together.
+#[derive(Clone, Debug)]
+pub struct Formulas {
+    /// Each assignment.
+    pub judged: Vec<Judged>,
+    /// Why the statement is not carried out as a formula although all assignments are formulas;
+    /// `None`: it is, or some are not.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// Judges the assignments, and makes their changes and the guards behind them; `None`: not all are
+/// changes. `row_value` tells whether a value is over the row alone.
+pub(crate) fn judge(
+    writer: &Writer,
+    list: &[(u16, Expr)],
+    row_value: &dyn Fn(&Expr) -> bool,
+) -> (Vec<Judged>, Option<Vec<FormulaChange>>) {
+    let mut all = Some(Vec::with_capacity(list.len()));
+    let mut guards = Vec::new();
+    let judged = list.iter().map(|(column, value)| {
+        let judged = judge_one(writer, *column, value, row_value, &mut guards);
+        let verdict = judged.map(|(class, change)| {
+            match (change, &mut all) {
+                (Some(change), Some(all)) => all.push(change),
+                _ => all = None,
+            }
+            class
+        });
+        if verdict.is_err() {
+            all = None;
+        }
+        Judged {
+            column: *column,
+            value: value.clone(),
+            verdict,
+        }
+    });
+    let judged = judged.collect();
+    if let Some(all) = &mut all {
+        all.append(&mut guards);
+    }
+    (judged, all)
+}
+
+fn judge_one(
+    writer: &Writer,
+    column: u16,
+    value: &Expr,
+    row_value: &dyn Fn(&Expr) -> bool,
+    guards: &mut Vec<FormulaChange>,
+) -> Result<(Class, Option<FormulaChange>), Obstacle> {
+    if let Some(obstacle) = watched(writer, column) {
+        return Err(obstacle);
+    }
+    let table = &writer.table;
+    let (class, change) = change_of(table, column, value);
+    if !row_value(value) {
+        return Err(Obstacle::Value);
+    }
+    if !writer.all_valid {
+        return Err(Obstacle::Unchecked);
+    }
+    let ty = table.columns[usize::from(column)].ty;
+    for (name, check) in &writer.checks {
+        if !walk::columns(check).contains(&u32::from(column)) {
+            continue;
+        }
+        // An ordered formula is computed by a program, which looks at the checks as well.
+        let answered = class == Class::Ordered
+            || class == Class::Adds
+                && guards_of(check, &|wanted| (wanted == column).then_some(ty), guards);
+        if !answered {
+            return Err(Obstacle::Check(name.clone()));
+        }
+    }
+    Ok((class, change))
+}
+
+/// Why a change of the column concerns more than its row.
+pub(crate) fn watched(writer: &Writer, column: u16) -> Option<Obstacle> {
+    let table = &writer.table;
+    let in_key = |keys: &[IndexColumn]| keys.iter().any(|key| key.column == column);
+    let mut indexes = table.indexes();
+    if indexes.any(|index| in_key(&index.columns) || index.slot_columns.contains(&column)) {
+        return Some(Obstacle::Indexed);
+    }
+    let mut parents = writer.parents.iter();
+    let mut children = writer.children.iter();
+    let keyed = parents.any(|parent| parent.declared.contains(&column))
+        || children.any(|child| child.parent_columns.contains(&column));
+    keyed.then_some(Obstacle::ForeignKey)
+}
+
+/// The class of an assignment, and its change unless it is ordered.
+fn change_of(table: &Table, column: u16, value: &Expr) -> (Class, Option<FormulaChange>) {
+    let described = &table.columns[usize::from(column)];
+    let found = if walk::is_row_independent(value) {
+        let kind = match described.not_null {
+            true => ChangeKind::SetNotNull,
+            false => ChangeKind::Set,
+        };
+        Some((Class::Constant, kind, value.clone()))
+    } else {
+        let own = Own {
+            column: u32::from(column),
+            ty: described.ty,
+        };
+        own.function(value)
+    };
+    match found {
+        None => (Class::Ordered, None),
+        Some((class, kind, operand)) => {
+            let change = FormulaChange {
+                column,
+                ty: described.ty,
+                kind,
+                operand,
+            };
+            (class, Some(change))
+        }
+    }
+}
+
+/// The column that an assignment changes.
+struct Own {
+    column: u32,
+    ty: Type,
+}
+
+impl Own {
+    fn is(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Column(column, _) => *column == self.column,
+            // The same text.
+            Expr::Cast { arg, to, .. } if *to == Type::Text => {
+                matches!(arg.ty(), Type::Varchar(_)) && self.is(arg)
+            }
+            _ => false,
+        }
+    }
+
+    /// The function of the column and one value that `value` is.
+    fn function(&self, value: &Expr) -> Option<(Class, ChangeKind, Expr)> {
+        let inner = match value {
+            Expr::Cast {
+                arg,
+                explicit: false,
+                ..
+            } => arg.as_ref(),
+            other => other,
+        };
+        let Expr::Call(func, args, ty) = inner else {
+            return None;
+        };
+        let number = |ty: Type| ty.is_integer() || matches!(ty, Type::Numeric(_));
+        let (class, kind, commutes) = match func {
+            Func::Add => (Class::Adds, ChangeKind::Add, true),
+            Func::Sub => (Class::Adds, ChangeKind::Subtract, false),
+            Func::Least => (Class::Extreme, ChangeKind::Least, true),
+            Func::Greatest => (Class::Extreme, ChangeKind::Greatest, true),
+            Func::Text(TextFunc::Concat) => (Class::Appends, ChangeKind::Append, false),
+            _ => return None,
+        };
+        let fits = match class {
+            Class::Adds => number(*ty) && number(self.ty),
+            // Of equal values of numeric, each has its own number of digits.
+            Class::Extreme => match self.ty {
+                Type::Int2 | Type::Int4 | Type::Int8 => ty.is_integer(),
+                Type::Numeric(Some(_)) => matches!(ty, Type::Numeric(_)),
+                Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) => {
+                    ty.without_modifiers() == self.ty.without_modifiers()
+                }
+                _ => false,
+            },
+            Class::Appends => matches!(self.ty, Type::Text | Type::Varchar(_) | Type::Bytea),
+            Class::Constant | Class::Ordered => false,
+        };
+        let [left, right] = args.as_slice() else {
+            return None;
+        };
+        let operand = if self.is(left) {
+            right
+        } else if self.is(right) && commutes {
+            left
+        } else {
+            return None;
+        };
+        let independent = walk::is_row_independent(operand);
+        (fits && independent).then(|| (class, kind, operand.clone()))
+    }
+}
+
+/// Appends the guards that say what the condition says. `added` gives the types of the columns that
+/// may have guards. Returns false, with undefined guards, if the condition is no conjunction of
+/// comparisons of such columns with values over no columns.
+pub(crate) fn guards_of(
+    condition: &Expr,
+    added: &dyn Fn(u16) -> Option<Type>,
+    guards: &mut Vec<FormulaChange>,
+) -> bool {
+    if let Expr::And(all) = condition {
+        return all.iter().all(|one| guards_of(one, added, guards));
+    }
+    let Expr::Call(Func::Compare(compare), sides, _) = condition else {
+        return false;
+    };
+    let [left, right] = sides.as_slice() else {
+        return false;
+    };
+    let (column, operand, turned) = match (left, right) {
+        (Expr::Column(column, _), operand) => (*column, operand, false),
+        (operand, Expr::Column(column, _)) => (*column, operand, true),
+        _ => return false,
+    };
+    let kind = match (compare, turned) {
+        (Compare::Ge, false) | (Compare::Le, true) => ChangeKind::AtLeast,
+        (Compare::Gt, false) | (Compare::Lt, true) => ChangeKind::Above,
+        (Compare::Le, false) | (Compare::Ge, true) => ChangeKind::AtMost,
+        (Compare::Lt, false) | (Compare::Gt, true) => ChangeKind::Below,
+        _ => return false,
+    };
+    let column = column as u16;
+    match added(column) {
+        Some(ty) if walk::is_row_independent(operand) => {
+            guards.push(FormulaChange {
+                column,
+                ty,
+                kind,
+                operand: operand.clone(),
+            });
+            true
+        }
+        Some(_) | None => false,
+    }
+}
