@@ -187,7 +187,6 @@ fn valid_record_follows(bytes: &[u8]) -> (bool, usize) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests {
     use super::*;
     use crate::record::frame;
