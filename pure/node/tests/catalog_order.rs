@@ -225,7 +225,7 @@ impl World {
         }
         let (from, to) = open[self.prng.below(open.len() as u64) as usize];
         let queue = self.queues.get_mut(&(from, to)).expect("just listed");
-        let message = queue.pop_front().expect("it has a front").message;
+        let message = queue.pop_front().expect("the queue has a front").message;
         self.input(to, Input::Message { from, message });
     }
 
@@ -238,7 +238,7 @@ impl World {
             .front()
             .is_some_and(|(_, wait)| wait.0 <= durable)
         {
-            match host.replies.pop_front().expect("it has a front").0 {
+            match host.replies.pop_front().expect("the queue has a front").0 {
                 Reply::CommandComplete(Tag::Insert(_)) => self.inserts += 1,
                 Reply::CommandComplete(Tag::Word(_)) => self.changes += 1,
                 Reply::Rows(_, _, batch) => {

@@ -25,7 +25,7 @@ fn units(world: &mut World, text: &str) -> (u64, u64) {
         }
         world.go_on(1);
     }
-    panic!("it does not end");
+    panic!("the query does not end");
 }
 
 fn heavy_rows_are_few_in_a_step(protocol: ProtocolKind) {

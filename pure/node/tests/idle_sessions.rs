@@ -39,7 +39,7 @@ fn silent_sessions_end_and_want_no_tick_after_that() {
     }
     let expected = [(1, "25P03"), (1, "close"), (2, "57P05"), (2, "close")];
     assert_eq!(ended, expected.map(|(conn, what)| (conn, what.to_owned())));
-    assert_eq!(world.shard.deadline(), None, "nobody wants to be woken");
+    assert_eq!(world.shard.deadline(), None, "no session wants to be woken");
     // The session without a limit lives, and the shard still answers.
     world.now = world.now.after(3_600 * SECOND_US);
     world.say(3, "nonsense");

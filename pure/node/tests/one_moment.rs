@@ -48,7 +48,7 @@ fn world(protocol: ProtocolKind) -> World {
 fn writes_beside(world: &mut World, query: &str) -> (bool, Outcome) {
     let mut read = Running::start(world, 1, query);
     read.hear(world);
-    assert!(!read.over, "it takes more than one step: {query}");
+    assert!(!read.over, "the query takes only one step: {query}");
     let mut beside = true;
     for write in [
         format!("UPDATE t SET v = v + 5 WHERE id = {ROWS}"),

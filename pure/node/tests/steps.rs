@@ -117,7 +117,7 @@ fn run(world: &mut World, text: &str) -> Largest {
         }
         step(world, &mut largest, |world| world.go_on(1));
     }
-    panic!("it does not end: {text}");
+    panic!("the statement does not end: {text}");
 }
 
 /// Runs statements. Returns those with a step that is too large.

@@ -132,11 +132,11 @@ fn one(
     let is_done = change.is_done(&last);
     match told {
         Told::Done => {
-            assert!(is_done, "it said done");
+            assert!(is_done, "the client was told that the change is done");
             seen.done += 1;
         }
         Told::Failed(state) if state == "55000" => {
-            assert!(!is_done, "it said undone");
+            assert!(!is_done, "the client was told that the change is undone");
             seen.undone += 1;
         }
         Told::Failed(state) => {
@@ -221,7 +221,10 @@ fn without_a_majority_nobody_waits_for_ever() {
         world.go_on(OPEN_US);
         let opened = world.open_catalog();
         if told == Told::Failed("55000".into()) {
-            assert!(!Change::ToLeap.is_done(&opened), "it said undone");
+            assert!(
+                !Change::ToLeap.is_done(&opened),
+                "the client was told that the change is undone"
+            );
         }
         world.restart(NodeId(2));
         world.go_on(OPEN_US);

@@ -156,7 +156,7 @@ impl Run {
             let fits = known::shape(&case, true).is_some_and(|found| found.name == shape.name);
             if same(&postgres, &trellis, Order::Any) || !fits {
                 let text = format!(
-                    "the example of \"{}\" ({}) does not differ as it says: {}",
+                    "the example of \"{}\" ({}) does not differ as the list says: {}",
                     shape.name, shape.page, shape.example
                 );
                 self.tell(text.clone(), &text);

@@ -156,7 +156,7 @@ impl Verdict {
         self.check(
             seen.back.is_some_and(|back| back <= allowed),
             format!(
-                "{name}: rows that it took are back after {}",
+                "{name}: rows that were out of reach are back after {}",
                 shown(seen.back)
             ),
         );

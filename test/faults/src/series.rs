@@ -116,7 +116,7 @@ impl Series<'_> {
                 line("done, rows that the fault leaves", COLOURS[2], |row| {
                     row.live_ok
                 }),
-                line("failed, rows that it leaves", COLOURS[1], |row| {
+                line("failed, rows that the fault leaves", COLOURS[1], |row| {
                     row.live_failed
                 }),
                 line("done, other rows", COLOURS[0], |row| row.other_ok),

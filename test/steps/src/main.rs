@@ -4,7 +4,7 @@
 //! `cargo run --release -p steps -- [ROWS] [two_phase|leap] [N]`; docs/steps.md has figures. With N
 //! the program also prints what the N longest steps of each statement did with large blocks of
 //! memory. `pure/node/tests/steps.rs` bounds the work of a step in counted units.
-#![expect(clippy::print_stdout, reason = "it measures and prints")]
+#![expect(clippy::print_stdout, reason = "the program measures and prints")]
 
 use catalog::ProtocolKind;
 use libmimalloc_sys::{mi_collect, mi_option_set};

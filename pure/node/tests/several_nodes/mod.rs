@@ -1,7 +1,7 @@
 //! A cluster of several nodes in memory. Messages and flushes happen in random order; nodes die,
 //! stand still and come back.
-#![allow(unreachable_pub, reason = "test modules share it")]
-#![allow(dead_code, reason = "not every test needs all of it")]
+#![allow(unreachable_pub, reason = "several tests share the module")]
+#![allow(dead_code, reason = "no test uses all of the module")]
 
 use base::{Datum, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
@@ -258,7 +258,7 @@ impl World {
         if !open.is_empty() && self.prng.below(4) > 0 {
             let (from, to) = open[self.prng.below(open.len() as u64) as usize];
             let queue = self.queues.get_mut(&(from, to)).expect("just listed");
-            let message = queue.pop_front().expect("it has a front").message;
+            let message = queue.pop_front().expect("the queue has a front").message;
             self.now = self.now.after(10);
             return self.input(to, Input::Message { from, message });
         }
@@ -374,14 +374,14 @@ impl World {
         self.hosts[&shard].machine.catalog()
     }
 
-    /// All shards that work use this catalog, in which nothing is closed.
+    /// The catalog that all working shards use; nothing in it is closed.
     pub fn open_catalog(&self) -> Arc<Catalog> {
         let working = self.hosts.keys().filter(|shard| self.works(shard.node()));
         let catalogs: Vec<_> = working
             .map(|shard| (*shard, self.catalog(*shard)))
             .collect();
         let newest = catalogs.iter().max_by_key(|(_, catalog)| catalog.version);
-        let newest = newest.expect("somebody works").1.clone();
+        let newest = newest.expect("a node works").1.clone();
         for (shard, catalog) in &catalogs {
             assert!(!catalog.is_closed(), "{shard} is closed: {catalog:?}");
             assert_eq!(catalog.version, newest.version, "{shard} is behind");
