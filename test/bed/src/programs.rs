@@ -64,6 +64,7 @@ pub fn decode(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
         5 => Test::Exists,
         6 => return Ok(Arc::new(Adding::new(operand))),
         7 => Test::First(operand),
+        8 => return Ok(Arc::new(Spending::new(operand))),
         _ => return Err(CodecError::Malformed("program")),
     }))
 }
@@ -169,6 +170,57 @@ impl RowProgram for Adding {
     }
 }
 
+/// Subtracts from a value that is at least as large, as a formula with a guard.
+struct Spending(i64, Formula);
+
+impl Spending {
+    fn new(amount: i64) -> Spending {
+        let changes = [
+            FormulaOp::AtLeast(Datum::Int(amount)),
+            FormulaOp::Add(Datum::Int(-amount)),
+        ];
+        let changes = changes.map(|op| {
+            let change = ColumnFormula::new(0, Type::Int8, op);
+            change.expect("integers add exactly")
+        });
+        Spending(amount, Formula(changes.into()))
+    }
+}
+
+/// Subtracts from a value if it is at least as large.
+pub fn spending(amount: i64) -> Program {
+    Program::Live(Arc::new(Spending::new(amount)))
+}
+
+impl RowProgram for Spending {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(8);
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+    fn width(&self) -> usize {
+        0
+    }
+    fn reads(&self) -> Columns {
+        Columns::one(0)
+    }
+    fn formula(&self) -> Option<&Formula> {
+        Some(&self.1)
+    }
+    fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
+        Test::Read.point(row, out)
+    }
+    fn modify(&self, row: &[u8], _: &mut RowBatch) -> Result<Modified, SqlError> {
+        let value = value(row);
+        match value >= self.0 {
+            true => Ok(Modified::Put(self::row(value - self.0))),
+            false => Ok(Modified::Skipped),
+        }
+    }
+    fn task(&self) -> Option<Box<dyn RowTask>> {
+        None
+    }
+}
+
 struct Sum(i64);
 
 impl RowTask for Sum {
@@ -241,6 +293,13 @@ impl RowTask for First {
 pub fn add_formula(key: Key, ty: Type, delta: i64) -> Op {
     let change = ColumnFormula::new(0, ty, FormulaOp::Add(Datum::Int(delta)));
     let formula = Formula(vec![change.expect("integers add exactly")]);
+    Op::Formula { key, formula }
+}
+
+/// Changes a row of one column by a formula of an int8.
+pub fn formula(key: Key, op: FormulaOp) -> Op {
+    let change = ColumnFormula::new(0, Type::Int8, op).expect("an integer");
+    let formula = Formula(vec![change]);
     Op::Formula { key, formula }
 }
 

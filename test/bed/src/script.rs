@@ -7,7 +7,7 @@ use base::{Datum, Key, NodeId, ShardId, TxnId};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
-use store::Write;
+use store::{FormulaOp, Write};
 use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 
 /// A world that obeys scripts. Their form is the one of [`golden`]; commands:
@@ -17,9 +17,10 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// set NAME VALUE         a setting of the protocol
 /// load SHARD KEY VALUE   a row before the first transaction
 /// begin T SHARD          transactions are named t1, t2 ... in this order
-/// get|xget|snap|recent|add|plus|plus2|insert|put|del T SHARD KEY [VALUE] [last]
-///                        plus: a formula of an int8, plus2: of an int2; recent: in a snapshot
-///                        that misses nothing, drawn with the first and raised as it is told
+/// get|xget|snap|recent|add|plus|plus2|spend|max|set|insert|put|del T SHARD KEY [VALUE] [last]
+///                        plus: a formula of an int8, plus2: of an int2; spend: subtracts if there
+///                        is as much; max, set: formulas of an int8; recent: in a snapshot that
+///                        misses nothing, drawn with the first and raised as it is told
 /// commit T | abort T | forget T | cost T
 /// deliver [COUNT]        messages that may leave, in order; each line names sender and receiver
 /// settle                 flushes every node and delivers, until no message is under way
@@ -224,6 +225,12 @@ impl<P: Subject> Script<P> {
                 key,
                 program: program(Test::Add(value)),
             },
+            "spend" => Op::Modify {
+                key,
+                program: programs::spending(value),
+            },
+            "max" => programs::formula(key, FormulaOp::Max(Datum::Int(value))),
+            "set" => programs::formula(key, FormulaOp::Set(Datum::Int(value))),
             "plus" => programs::add_formula(key, base::Type::Int8, value),
             "plus2" => programs::add_formula(key, base::Type::Int2, value),
             "insert" => Op::Insert {

@@ -5,6 +5,7 @@ use super::random::sum_op;
 use super::world::{World, key};
 use base::{Datum, NodeId, Ts, TxnId};
 use bed::programs::{self, Test};
+use store::FormulaOp;
 use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, Snapshot};
 
 fn world() -> World {
@@ -87,6 +88,44 @@ fn an_increment_that_may_leave_the_range_is_alone() {
         step(&mut world, three, bump("m0", 3)).result,
         Err(OpError::Sql(_))
     ));
+}
+
+#[test]
+fn guards_hold_and_extremes_share_whoever_commits() {
+    let mut world = world();
+    let (one, two, three) = (
+        writer(&mut world, "x0"),
+        writer(&mut world, "y0"),
+        writer(&mut world, "z0"),
+    );
+    let spend = |amount| Op::Modify {
+        key: key("a0"),
+        program: programs::spending(amount),
+    };
+    let is_written = |reply: &OpReply| match &reply.result {
+        Ok(OpResult::Modified { written, .. }) => *written,
+        other => panic!("{other:?}"),
+    };
+    let max = |value| programs::formula(key("b0"), FormulaOp::Max(Datum::Int(value)));
+    for (txn, value) in [(one, 30), (two, 25)] {
+        assert!(is_written(&step(&mut world, txn, spend(4))));
+        assert!(is_written(&step(&mut world, txn, max(value))));
+    }
+    // It depends on the others whether there is as much, and what an addition makes of the largest.
+    assert!(died(&step(&mut world, three, spend(4))));
+    let four = writer(&mut world, "w0");
+    assert!(died(&step(&mut world, four, bump("b0", 1))));
+    // An addition must not break a guard that was answered.
+    let five = writer(&mut world, "v0");
+    assert!(died(&step(&mut world, five, bump("a0", -3))));
+    assert!(end(&mut world, two));
+    assert!(end(&mut world, one));
+    assert_eq!(value(&mut world, "a0"), Some(2));
+    assert_eq!(value(&mut world, "b0"), Some(30));
+    let six = writer(&mut world, "u0");
+    assert!(!is_written(&step(&mut world, six, spend(4))));
+    assert!(end(&mut world, six));
+    assert_eq!(value(&mut world, "a0"), Some(2));
 }
 
 /// A scan that finds rows in a snapshot and locks them, at READ COMMITTED. What others have added
