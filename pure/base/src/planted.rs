@@ -98,6 +98,14 @@ planted! {
     RcSnapshotStale = "rc-snapshot-stale",
     /// Snapshots: the first statement of a block, too, reads one moment without locks.
     OneMomentInBlock = "one-moment-in-block",
+    /// Early answer: a restarted coordinator aborts what it has not decided.
+    EarlyPresumesAbort = "early-presumes-abort",
+    /// Early answer: promises name readers.
+    EarlyNamesReaders = "early-names-readers",
+    /// Early answer: promises leave out a writer.
+    EarlyOmitsWriter = "early-omits-writer",
+    /// Early answer: an abort is told before a durable refusal.
+    EarlyAbortNotDurable = "early-abort-not-durable",
     /// Increments: they vote without being sealed.
     NoSeal = "no-seal",
     /// Recovery: decisions without an `End` are forgotten.

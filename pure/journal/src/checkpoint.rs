@@ -73,7 +73,7 @@ pub struct Prepared {
     pub prepare_ts: Ts,
     /// Shard that knows the outcome.
     pub coordinator: ShardId,
-    /// All writing participants.
+    /// As in [`crate::Record::Prepare`].
     pub participants: Vec<ShardId>,
     /// Writes of the participant.
     pub writes: Writes,

@@ -81,7 +81,8 @@ pub enum Record {
         prepare_ts: Ts,
         /// Shard that knows the outcome.
         coordinator: ShardId,
-        /// All writing participants.
+        /// The shards whose promises commit together: all that write, and the coordinator's. None:
+        /// only a decision commits.
         participants: Vec<ShardId>,
         /// Its writes, without those in chunks.
         writes: Writes,

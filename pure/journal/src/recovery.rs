@@ -345,6 +345,7 @@ impl Replay {
                 heard: Heard::Nothing,
                 decided: false,
                 coordinator_here: coordinator.node() == self.node,
+                named: !participants.is_empty(),
             };
             let (Some(writes), false) = (writes, judge(evidence) == Verdict::CorruptChunks) else {
                 return Err(Fault::MissingChunk { txn });
@@ -434,6 +435,7 @@ impl Replay {
             heard,
             decided: self.decided.contains_key(&txn),
             coordinator_here: coordinator.node() == self.node,
+            named: prepared.is_some_and(|prepared| !prepared.participants.is_empty()),
         }
     }
 

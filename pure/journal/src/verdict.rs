@@ -20,6 +20,8 @@ pub enum Evidence {
         decided: bool,
         /// Whether the coordinator is on this node, so that its decision would be in this journal.
         coordinator_here: bool,
+        /// Whether the promise names others with which it commits, decided or not.
+        named: bool,
     },
     /// One shard of this node as coordinator.
     Coordinator {
@@ -50,7 +52,7 @@ pub enum Verdict {
     Nothing,
     /// Drop the writes and record the abort: the coordinator died before it decided.
     PresumeAbort,
-    /// Lock the keys and ask the coordinator.
+    /// Lock the keys and ask the coordinator, or as the coordinator the others that are named.
     Hold,
     /// Tell the participants again.
     Tell,
@@ -65,7 +67,8 @@ pub enum Verdict {
 /// The decision table: what to do with each combination of evidence.
 ///
 /// Presumed abort: no evidence of a decision means abort, but only where the decision would be. A
-/// participant whose coordinator is on another node never guesses (rule C6).
+/// participant whose coordinator is on another node never guesses (rule C6), and neither does one
+/// whose commit the promises make (rule C17).
 pub fn judge(evidence: Evidence) -> Verdict {
     use Evidence::{Coordinator, OneRecord, Participant};
     use Heard::{Abort, Commit, Nothing};
@@ -121,13 +124,13 @@ pub fn judge(evidence: Evidence) -> Verdict {
             heard: Nothing,
             decided: false,
             coordinator_here: true,
+            named: false,
         } => Verdict::PresumeAbort,
         Participant {
             prepared: true,
             whole: true,
             heard: Nothing,
-            decided: false,
-            coordinator_here: false,
+            ..
         } => Verdict::Hold,
 
         Coordinator {

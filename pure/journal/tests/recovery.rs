@@ -61,7 +61,7 @@ fn prepare(txn: TxnId, shard: ShardId, n: u8, chunks: u32) -> Record {
         shard,
         prepare_ts: Ts(50),
         coordinator: txn.shard,
-        participants: vec![shard],
+        participants: vec![],
         writes: writes(n),
         chunks,
     }
@@ -74,7 +74,7 @@ fn prepared(txn: TxnId, shard: ShardId, n: u8) -> Prepared {
         shard,
         prepare_ts: Ts(50),
         coordinator: txn.shard,
-        participants: vec![shard],
+        participants: vec![],
         writes: writes(n),
     }
 }
@@ -125,7 +125,10 @@ fn every_row_of_the_table() {
         (Abort, true, true, Verdict::CorruptContradiction),
     ];
     let mut rows = 0;
-    for (heard, decided, coordinator_here, verdict) in promised {
+    let named = promised.map(|row| (row, true));
+    for ((heard, decided, coordinator_here, verdict), named) in
+        promised.map(|row| (row, false)).into_iter().chain(named)
+    {
         for (prepared, whole) in [(true, true), (true, false), (false, true), (false, false)] {
             let evidence = Evidence::Participant {
                 prepared,
@@ -133,8 +136,11 @@ fn every_row_of_the_table() {
                 heard,
                 decided,
                 coordinator_here,
+                named,
             };
             let expected = match (prepared, whole, heard) {
+                // A commit that promises make may have been answered.
+                (true, true, Nothing) if named && !decided => Verdict::Hold,
                 (true, true, _) => verdict,
                 (true, false, _) => Verdict::CorruptChunks,
                 (false, _, Commit) => Verdict::CorruptOutcome,
@@ -144,7 +150,7 @@ fn every_row_of_the_table() {
             rows += 1;
         }
     }
-    assert_eq!(rows, 48);
+    assert_eq!(rows, 96);
     assert_eq!(judge(Evidence::OneRecord { whole: true }), Verdict::Redo);
     assert_eq!(
         judge(Evidence::OneRecord { whole: false }),
@@ -221,6 +227,28 @@ fn prepared_by_a_coordinator_here_follows_its_decision() {
     let undecided = run(&[prepare(txn, HERE, 3, 0)]).unwrap();
     assert_eq!(undecided.redo, []);
     assert_eq!(undecided.settled, [resolved(txn, HERE, None)]);
+    // With the promises of others that it names, it may have been answered.
+    let Record::Prepare {
+        attempt,
+        prepare_ts,
+        writes,
+        ..
+    } = prepare(txn, HERE, 3, 0)
+    else {
+        unreachable!("it is a promise")
+    };
+    let named = Record::Prepare {
+        txn,
+        attempt,
+        shard: HERE,
+        prepare_ts,
+        coordinator: txn.shard,
+        participants: vec![HERE, AWAY],
+        writes,
+        chunks: 0,
+    };
+    let open = run(&[named]).unwrap();
+    assert_eq!((open.settled, open.held.len()), (vec![], 1));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! checkpoint INCARNATION BOUND CATALOG    what the manifest says
 //! start INCARNATION BOUND | bound TS | catalog VERSION | begin SHARD NUMBER | end T
 //! commit T at TS WRITES [chunks SHARD=N]  chunk T SHARD SEQ KEYS
-//! prepare T SHARD at TS KEYS [by SHARD] [chunks N]
+//! prepare T SHARD at TS KEYS [by SHARD] [with SHARDS] [chunks N]
 //! decide T at TS to SHARDS [writes WRITES] [chunks SHARD=N]
 //! resolved T SHARD at TS | resolved T SHARD abort
 //! recover | settle | cut N
@@ -130,7 +130,7 @@ fn record(words: &[&str]) -> Record {
             shard: shard(on),
             prepare_ts: ts(at),
             coordinator: after(rest, "by").map_or(txn(of).shard, shard),
-            participants: vec![shard(on)],
+            participants: after(rest, "with").map_or(vec![], shards),
             writes: keys(names),
             chunks: after(rest, "chunks").map_or(0, |count| number(count) as u32),
         },
@@ -202,7 +202,7 @@ impl World {
                     shard: of,
                     prepare_ts: ts(at),
                     coordinator: shard(coordinator),
-                    participants: vec![of],
+                    participants: vec![],
                     writes: keys(names),
                 });
             }

@@ -276,6 +276,7 @@ impl Txns {
             lock_timeout_us: begin.lock_timeout_us,
             in_doubt_timeout_us: begin.in_doubt_timeout_us,
             measured: begin.measured,
+            early_answer: begin.early_answer,
         };
         core.begin(protocol, id, options);
         drop(core);
@@ -370,6 +371,7 @@ impl Txns {
             txn_time,
             lock_timeout_us: place.lock_timeout_us,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+            early_answer: true,
             measured: false,
             seen: base::Ts::ZERO,
         };

@@ -341,6 +341,7 @@ impl Session {
             txn_time: self.block_time.unwrap_or(cx.now),
             lock_timeout_us: self.settings.knobs.lock_timeout_us,
             in_doubt_timeout_us: self.settings.knobs.in_doubt_timeout_us,
+            early_answer: self.settings.knobs.early_answer,
             measured: step.plan.is_analyzed(),
             seen: self.seen,
         });

@@ -54,6 +54,8 @@ pub(super) struct Knobs {
     pub(super) idle_timeout_us: u64,
     /// False: answers do not wait for the transaction's own commit record.
     pub(super) synchronous_commit: bool,
+    /// Whether commits of several nodes are answered before the decision is durable.
+    pub(super) early_answer: bool,
     pub(super) default_isolation: Isolation,
     pub(super) default_read_only: bool,
     /// Least severity of messages to the client, as [`rank`] counts.
@@ -83,6 +85,7 @@ impl Knobs {
             idle_in_transaction_timeout_us: micros("idle_in_transaction_session_timeout"),
             idle_timeout_us: micros("idle_session_timeout"),
             synchronous_commit: word("synchronous_commit") != "off",
+            early_answer: word("early_answer") != "off",
             default_isolation: isolation(word("default_transaction_isolation")),
             default_read_only: word("default_transaction_read_only") == "on",
             least: match word("client_min_messages") {
@@ -412,6 +415,7 @@ mod tests {
         ("default_transaction_read_only", "on", |s| {
             s.knobs.default_read_only
         }),
+        ("early_answer", "off", |s| !s.knobs.early_answer),
         ("idle_in_transaction_session_timeout", "7ms", |s| {
             s.knobs.idle_in_transaction_timeout_us == 7_000
         }),

@@ -266,6 +266,10 @@ pub struct TxnOptions {
     /// each one once more: for EXPLAIN ANALYZE. Other shards are not told.
     #[serde(skip)]
     pub measured: bool,
+    /// Whether a commit of several nodes may be answered when the promises of all are durable,
+    /// before the decision is. Other shards are not told.
+    #[serde(skip)]
+    pub early_answer: bool,
 }
 
 impl Default for TxnOptions {
@@ -281,6 +285,7 @@ impl Default for TxnOptions {
             lock_timeout_us: 0,
             in_doubt_timeout_us: IN_DOUBT_TIMEOUT_US,
             measured: false,
+            early_answer: true,
         }
     }
 }
@@ -291,7 +296,7 @@ pub const IN_DOUBT_TIMEOUT_US: u64 = 1_000_000;
 /// Cost of a transaction, known to its coordinator at the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TxnCost {
-    /// Shards that took part, the coordinator's included if it held rows.
+    /// Shards that took part, the coordinator's included if it held rows or promised.
     pub shards: u32,
     /// Nodes that took part.
     pub nodes: u32,

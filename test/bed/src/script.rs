@@ -29,6 +29,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// full N | room N        the disk of a node
 /// memory full|room N     its memory
 /// patience MILLIS        how long transactions that begin from here wait for those in doubt
+/// early on|off           whether transactions that begin from here are answered early
 /// ahead N MICROS         the clock of a node goes ahead
 /// down N                 the other nodes notice that N is not connected
 /// cut N | back N         so does N itself; and they are connected again
@@ -178,6 +179,7 @@ impl<P: Subject> Script<P> {
             ["patience", millis] => {
                 world.in_doubt_timeout_us = number::<u64>(millis) * 1_000;
             }
+            ["early", word] => world.early_answer = word == "on",
             ["ahead", at, micros] => {
                 world.ahead.insert(node(at), number(micros));
             }

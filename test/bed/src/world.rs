@@ -97,6 +97,8 @@ pub struct World<P: Subject> {
     pub serial: bool,
     /// How long transactions wait for those in doubt; 0: without limit. Microseconds.
     pub in_doubt_timeout_us: u64,
+    /// Whether commits are answered before the decision is durable.
+    pub early_answer: bool,
     pub(crate) fault: Option<P::Fault>,
     pub(crate) settings: P::Settings,
     /// Clocks do not pass their durable bound, as in a server.
@@ -145,6 +147,7 @@ impl<P: Subject> World<P> {
             ahead: BTreeMap::new(),
             serial: false,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+            early_answer: true,
             fault: None,
             settings: P::Settings::default(),
             keeps_bound: false,
@@ -338,11 +341,13 @@ impl<P: Subject> World<P> {
             counter: self.counter,
         };
         let (serial, in_doubt_timeout_us) = (self.serial, self.in_doubt_timeout_us);
+        let early_answer = self.early_answer;
         self.call(shard, |protocol, cx| {
             let ts = first.unwrap_or_else(|| cx.clock.tick(cx.now));
             let options = TxnOptions {
                 serial,
                 in_doubt_timeout_us,
+                early_answer,
                 ..options(ts)
             };
             protocol.begin(cx, txn, options);

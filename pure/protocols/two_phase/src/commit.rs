@@ -1,9 +1,10 @@
 //! The coordinator: commit and abort.
 
 use crate::coord::{Ballot, Decision, Phase, Purpose};
+use crate::early::made_by_promises;
 use crate::entrust::Handover;
 use crate::job::{Origin, in_one_node};
-use crate::message::{Body, Decide, Finish};
+use crate::message::{Body, Decide, Finish, Vote};
 use crate::records::gathered;
 use crate::timers::Timer;
 use crate::{Cx, TwoPhase};
@@ -166,9 +167,11 @@ impl TwoPhase {
         }
         let mut own_left = !own_asked && self.parts.contains_key(&txn);
         self.line_up(txn, &writers, &mut asked, &mut own_left);
+        let rides_to_write = ride.as_ref().is_none_or(|(_, _, op)| op.is_write());
+        let prepare = self.call_for(cx, txn, writers, rides_to_write);
         let mut begun = self.ask_next(cx, txn);
-        if own_left && begun.is_ok() {
-            begun = self.prepare_own(cx, txn, &writers);
+        if (own_left || prepare.is_early()) && begun.is_ok() {
+            begun = self.prepare_own(cx, txn, &prepare);
         }
         if let Err(reason) = begun {
             self.abort_txn(cx, txn, reason.clone());
@@ -180,7 +183,7 @@ impl TwoPhase {
                 Some((_, planned, op)) => (planned, Some(op), Purpose::OpPrepare),
                 None => (u64::MAX, None, Purpose::Prepare),
             };
-            let finish = Finish::Prepare(writers.clone());
+            let finish = Finish::Prepare(prepare.clone());
             self.send_request(cx, txn, shard, id, planned, op, finish, purpose);
             let coord = self.coords.of(txn);
             coord.member(shard).ballot = Ballot::Asked;
@@ -257,29 +260,27 @@ impl TwoPhase {
     fn decide(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> OpReply {
         let coord = self.coords.of(txn);
         let votes = coord.take_votes();
-        let attempt = coord.options.attempt;
-        let largest = votes
-            .iter()
-            .map(|(.., vote)| vote.prepare_ts)
-            .max()
-            .unwrap_or_default();
+        let own = self.promises.get(&txn);
+        let early = own.and_then(|own| made_by_promises(own, &votes, coord.before));
+        let largest = votes.iter().map(|(.., vote)| vote.prepare_ts).max();
         // Every lock is held: the timestamp lies above all that the transaction depends on.
-        let mut commit_ts = largest.max(cx.clock.tick(cx.now));
+        let mut commit_ts =
+            early.unwrap_or_else(|| cx.clock.tick(cx.now).max(largest.unwrap_or_default()));
         if is_planted(Planted::CommitBelowVotes) {
             commit_ts = coord.options.priority_ts;
         }
         cx.clock.merge(commit_ts);
-        let cast = votes.iter().map(|(shard, _, vote)| (*shard, vote));
-        let gathered = gathered(self.shard, self.promises.get(&txn), cast);
-        let durable = votes.iter().filter(|(.., vote)| vote.durable);
-        let owed: Vec<(ShardId, u64)> = durable.map(|(shard, visit, _)| (*shard, *visit)).collect();
-        let participants: Vec<ShardId> = owed.iter().map(|(shard, _)| *shard).collect();
-        let scratch = &mut self.scratch;
-        let position = gathered.append(cx, scratch, txn, commit_ts, &participants);
+        if let Some(own) = own.filter(|_| !is_planted(Planted::PrepareNotDurable)) {
+            coord.wait = coord.wait.max(own.position);
+        }
+        let (owed, position) = self.append_decision(cx, txn, commit_ts, &votes);
         let coord = self.coords.of(txn);
         // Promises of different shards are forced side by side and count as one wait.
-        coord.cost.forced_writes += u32::from(!owed.is_empty()) + u32::from(position.0 > 0);
-        coord.wait = coord.wait.max(position);
+        coord.cost.forced_writes += u32::from(!owed.is_empty());
+        if early.is_none() {
+            coord.cost.forced_writes += u32::from(position.0 > 0);
+            coord.wait = coord.wait.max(position);
+        }
         let wait = coord.wait;
         for (shard, _, vote) in &votes {
             if *shard != txn.shard && !vote.durable {
@@ -291,21 +292,70 @@ impl TwoPhase {
                 self.tell(cx, txn, *shard, Some(commit_ts), here);
             }
         }
-        if !owed.is_empty() {
-            let decision = Decision {
-                commit_ts,
-                attempt,
-                position,
-                unacked: owed,
-                resend: Resend::new(cx.now, self.settings.pauses()),
-            };
-            self.decisions.insert(txn, decision);
-            self.tell_decision(cx, txn);
-        }
-        self.keep_promise(cx, txn, commit_ts, position);
+        self.owe_decision(cx, txn, commit_ts, position, owed);
+        // Promises that make the commit make it durable, too.
+        let durable_at = if early.is_some() { wait } else { position };
+        self.keep_promise(cx, txn, commit_ts, durable_at);
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());
         OpReply::ended(outcome, wait)
+    }
+
+    /// Appends the record that decides. Returns its position, and the participants that must
+    /// acknowledge the decision, with the visits that end.
+    fn append_decision(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        votes: &[(ShardId, u64, Vote)],
+    ) -> (Vec<(ShardId, u64)>, Position) {
+        let own = self.promises.get(&txn);
+        let cast = votes.iter().map(|(shard, _, vote)| (*shard, vote));
+        let gathered = gathered(self.shard, own.filter(|own| !own.durable), cast);
+        let promised = votes
+            .iter()
+            .filter(|(shard, _, vote)| vote.durable && *shard != txn.shard);
+        let owed: Vec<(ShardId, u64)> =
+            promised.map(|(shard, visit, _)| (*shard, *visit)).collect();
+        let mut participants: Vec<ShardId> = owed.iter().map(|(shard, _)| *shard).collect();
+        let alone = owed.is_empty() && own.is_some_and(|own| own.durable && !own.redo.is_empty());
+        if alone {
+            participants.push(txn.shard);
+        }
+        let scratch = &mut self.scratch;
+        let position = gathered.append(cx, scratch, txn, commit_ts, &participants);
+        if alone {
+            self.append_record(cx, &Record::End { txn });
+        }
+        (owed, position)
+    }
+
+    /// Tells the decision to the participants that have promised durably, until they acknowledge.
+    pub(crate) fn owe_decision(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        position: Position,
+        unacked: Vec<(ShardId, u64)>,
+    ) {
+        if unacked.is_empty() {
+            return;
+        }
+        let attempt = self
+            .coords
+            .get(&txn)
+            .map_or(0, |coord| coord.options.attempt);
+        let decision = Decision {
+            commit_ts,
+            attempt,
+            position,
+            unacked,
+            resend: Resend::new(cx.now, self.settings.pauses()),
+        };
+        self.decisions.insert(txn, decision);
+        self.tell_decision(cx, txn);
     }
 
     /// Tells one participant the outcome, without asking for an acknowledgement.
@@ -355,19 +405,27 @@ impl TwoPhase {
         };
         let (commit_ts, attempt) = (decision.commit_ts, decision.attempt);
         let mut position = decision.position;
+        let here = position;
         if is_planted(Planted::DecisionNotDurable) {
             position = Position(0);
         }
         for (shard, visit) in decision.unacked.clone() {
-            let commit_ts = Some(commit_ts);
-            let decide = Decide::new(visit, commit_ts, true);
+            let remote = self.is_remote(shard);
+            let decide = Decide {
+                position: if remote { Position(0) } else { here },
+                ..Decide::new(visit, Some(commit_ts), true)
+            };
             let message = self.message(cx, txn, attempt, Body::Decide(decide));
             if let Some(coord) = self.coords.get_mut(&txn)
                 && coord.outcome.is_none()
             {
                 // The acknowledgement is counted here, because it comes after the accounts close.
-                coord.cost.messages_off_path += 2;
-                coord.measure(&message);
+                if remote {
+                    coord.cost.messages_off_path += 2;
+                    coord.measure(&message);
+                } else {
+                    coord.cost.messages_in_node += 2;
+                }
                 coord.member(shard).stateful = false;
             }
             self.post(cx, shard, message, position);
@@ -403,6 +461,10 @@ impl TwoPhase {
     /// Answers the inquiry of a participant. A transaction that is not known was never decided.
     pub(crate) fn on_inquire(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId, attempt: u32) {
         let (mut commit_ts, mut wait, mut wants_ack) = (None, Position(0), false);
+        if self.refusals.contains_key(&txn) || self.polls.contains_key(&txn) {
+            self.say(cx, from, txn, attempt, Body::Running);
+            return;
+        }
         if let Some(decision) = self.decisions.get(&txn)
             && decision.unacked.iter().any(|(shard, _)| *shard == from)
         {
@@ -436,7 +498,11 @@ impl TwoPhase {
             self.end_unknown(cx, txn);
             return;
         }
-        self.tell_abort(cx, txn);
+        if self.must_refuse(txn) {
+            self.refuse_first(cx, txn);
+        } else {
+            self.tell_abort(cx, txn);
+        }
         self.end_txn(cx, txn, Outcome::Aborted(reason));
     }
 
@@ -463,20 +529,16 @@ impl TwoPhase {
         let phase = core::mem::replace(&mut coord.phase, Phase::Ended);
         self.timers.set(Timer::Coord(txn), None);
         let wait = coord.wait;
+        let refused = self.refusal_wait(txn);
+        let coord = self.coords.of(txn);
         let outstanding = core::mem::take(&mut coord.outstanding);
         let local = core::mem::take(&mut coord.local);
         let sealing = core::mem::take(&mut coord.sealing);
         coord.in_turn.clear();
         coord.cost = coord.cost_so_far();
-        let (cost, visits): (_, Vec<_>) = (
-            coord.cost,
-            coord
-                .members
-                .iter()
-                .filter(|m| m.stateful)
-                .map(|m| (m.shard, m.visit))
-                .collect(),
-        );
+        let cost = coord.cost;
+        let stateful = coord.members.iter().filter(|m| m.stateful);
+        let visits: Vec<_> = stateful.map(|m| (m.shard, m.visit)).collect();
         for (shard, visit) in visits {
             self.close_visit(shard, visit);
         }
@@ -487,8 +549,10 @@ impl TwoPhase {
             }
             // What was read here stays locked as long as another shard may commit it (C11).
             Outcome::Unknown if self.unsettled.contains_key(&txn) => {}
+            Outcome::Aborted(_) if self.refusals.contains_key(&txn) => {}
             Outcome::Aborted(_) | Outcome::Unknown => self.rollback(cx, txn),
         }
+        let unanswered = |purpose| unanswered(&outcome, purpose, wait, refused);
         for (id, job) in local {
             let commits = self
                 .jobs
@@ -499,8 +563,7 @@ impl TwoPhase {
             } else {
                 Purpose::Op
             };
-            cx.out
-                .complete(txn, id, unanswered(&outcome, purpose, wait));
+            cx.out.complete(txn, id, unanswered(purpose));
         }
         if let (true, Phase::Preparing { id, rides, .. }) = (sealing, &phase)
             && outstanding.iter().all(|request| request.id != *id)
@@ -511,8 +574,7 @@ impl TwoPhase {
             } else {
                 Purpose::Prepare
             };
-            cx.out
-                .complete(txn, *id, unanswered(&outcome, purpose, wait));
+            cx.out.complete(txn, *id, unanswered(purpose));
         }
         let mut answered: Option<OpId> = None;
         for request in outstanding {
@@ -524,19 +586,22 @@ impl TwoPhase {
                 (purpose, _) => purpose,
             };
             if answered != Some(request.id) {
-                cx.out
-                    .complete(txn, request.id, unanswered(&outcome, purpose, wait));
+                cx.out.complete(txn, request.id, unanswered(purpose));
             }
             answered = Some(request.id);
         }
     }
 }
 
-/// The answer to something that the end of the transaction overtook.
-fn unanswered(outcome: &Outcome, purpose: Purpose, wait: Position) -> OpReply {
+/// The answer to something that the end of the transaction overtook. `refused`: position of this
+/// shard's refusal, if that makes the abort.
+fn unanswered(outcome: &Outcome, purpose: Purpose, wait: Position, refused: Position) -> OpReply {
     match (purpose, outcome) {
         (Purpose::Op | Purpose::OpPrepare | Purpose::OpCommit, Outcome::Aborted(reason)) => {
-            OpReply::failed(reason.clone())
+            OpReply {
+                wait: refused,
+                ..OpReply::failed(reason.clone())
+            }
         }
         (_, outcome) => OpReply::ended(outcome.clone(), wait),
     }

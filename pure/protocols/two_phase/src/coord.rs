@@ -117,6 +117,11 @@ pub(crate) struct Coord {
     pub(crate) turn: Option<ShardId>,
     /// Shards of this node with something to commit, while they vote one after the other.
     pub(crate) writers: Vec<ShardId>,
+    /// See [`crate::message::Prepare::before`]; zero: the commit needs a decision.
+    pub(crate) before: Ts,
+    /// The commit rode on an operation that has failed: its shard has not promised and never will,
+    /// in a way that counts without a decision.
+    pub(crate) refused: bool,
     pub(crate) phase: Phase,
     /// A commit that rode on an operation has failed: only commit or abort may follow.
     pub(crate) closed: bool,

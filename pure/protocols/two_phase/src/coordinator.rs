@@ -22,7 +22,9 @@ impl TwoPhase {
         if coord.closed || coord.phase != Phase::Running {
             // The caller had said that no operation follows the last one.
             self.abort_txn(cx, txn, AbortReason::Requested);
-            return Submitted::Ready(OpReply::failed(AbortReason::Requested));
+            let wait = self.refusal_wait(txn);
+            let failed = OpReply::failed(AbortReason::Requested);
+            return Submitted::Ready(OpReply { wait, ..failed });
         }
         if let Some(snapshot) = submission.op.snapshot_mut() {
             coord.inform(submission.to, snapshot);

@@ -7,7 +7,7 @@
 //! [`AbortReason::InDoubt`], which names the transaction in doubt and how long its coordinator has
 //! been away.
 
-use crate::part::{Stage, coordinator_node};
+use crate::part::{Promise, Stage, coordinator_node};
 use crate::{Cx, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -23,8 +23,8 @@ impl TwoPhase {
     fn doubt_of(&self, txn: TxnId) -> Option<(NodeId, &'static str, Time)> {
         let (node, state) = if let Some(unsettled) = self.unsettled.get(&txn) {
             (unsettled.shard.node(), "entrusted")
-        } else if self.promises.contains_key(&txn) {
-            (coordinator_node(txn), "promised")
+        } else if let Some(promise) = self.promises.get(&txn) {
+            (self.away_of(txn, promise), "promised")
         } else if self.parts.get(&txn)?.stage == Stage::Voted {
             (coordinator_node(txn), "voted")
         } else {
@@ -32,6 +32,18 @@ impl TwoPhase {
         };
         let since = self.peers.down_since(node)?;
         Some((node, state, since))
+    }
+
+    /// The node without which the outcome of a promise stays unknown: the coordinator's, or of
+    /// this node's own transactions (rule C19) one of the others that have promised.
+    fn away_of(&self, txn: TxnId, promise: &Promise) -> NodeId {
+        let coordinator = coordinator_node(txn);
+        let mut others = promise.participants.iter();
+        let away = others.find(|shard| self.peers.is_down(**shard));
+        match away {
+            Some(away) if coordinator == self.shard.node() => away.node(),
+            Some(_) | None => coordinator,
+        }
     }
 
     /// Transactions in doubt on this shard, in ascending order.

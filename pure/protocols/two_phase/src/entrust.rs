@@ -83,10 +83,18 @@ impl TwoPhase {
     fn commit_before(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> Ts {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::NoBound);
         if self.is_remote(lead) && reads_here {
-            Ts(cx.clock_bound.0.saturating_sub(SLACK))
+            self.clock_limit(cx)
         } else {
             Ts::MAX
         }
+    }
+
+    /// The next life of this node draws above this, and so does every shard that has heard of it.
+    pub(crate) fn clock_limit(&self, cx: &Cx<'_>) -> Ts {
+        if self.is_faulty(Fault::NoBound) {
+            return Ts::MAX;
+        }
+        Ts(cx.clock_bound.0.saturating_sub(SLACK))
     }
 
     /// Sends the commit to its lead, with what it must know of the other shards of its node.

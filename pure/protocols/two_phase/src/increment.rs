@@ -15,10 +15,10 @@
 use crate::coord::{Ballot, Phase, Purpose};
 use crate::exec::Hands;
 use crate::job::{Job, Origin, Stop};
-use crate::message::Finish;
+use crate::message::{Finish, Prepare};
 use crate::{Cx, Fault, TwoPhase};
 use alloc::boxed::Box;
-use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
+use base::{Key, Planted, Position, Ts, TxnId, is_planted};
 use local::Asker;
 use store::{Formula, Write};
 use txn::increment::{Escrow, claim_of, claim_to_add, columns_of};
@@ -192,11 +192,11 @@ impl TwoPhase {
         &mut self,
         cx: &mut Cx<'_>,
         txn: TxnId,
-        writers: &[ShardId],
+        prepare: &Prepare,
     ) -> Result<(), AbortReason> {
         if self.is_bulk(txn) || self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Prepare);
-            job.finish = Finish::Prepare(writers.to_vec());
+            job.finish = Finish::Prepare(prepare.clone());
             match self.run(cx, &mut job) {
                 Ok(_) => {}
                 Err(Stop::Fail(error)) => return Err(error.into_reason()),
@@ -209,7 +209,7 @@ impl TwoPhase {
                 }
             }
         }
-        let (vote, position) = self.prepare(cx, txn, writers.to_vec(), false)?;
+        let (vote, position) = self.prepare(cx, txn, prepare.clone(), false)?;
         let coord = self.coords.of(txn);
         coord.wait = coord.wait.max(position);
         coord.member(txn.shard).ballot = Ballot::Cast(vote);
@@ -224,11 +224,11 @@ impl TwoPhase {
         result: Result<OpResult, OpError>,
     ) {
         let txn = job.txn;
-        let Finish::Prepare(writers) = job.finish else {
+        let Finish::Prepare(prepare) = job.finish else {
             unreachable!("it was made to prepare")
         };
         let prepared = match result {
-            Ok(_) => self.prepare(cx, txn, writers, false),
+            Ok(_) => self.prepare(cx, txn, prepare, false),
             Err(error) => Err(error.into_reason()),
         };
         let (vote, position) = match prepared {
@@ -260,15 +260,15 @@ impl TwoPhase {
                 return Ok(());
             };
             coord.turn = Some(shard);
-            let writers = coord.writers.clone();
+            let prepare = Prepare::to_be_decided(coord.writers.clone());
             if shard != txn.shard {
-                let finish = Finish::Prepare(writers);
+                let finish = Finish::Prepare(prepare);
                 coord.member(shard).ballot = Ballot::Asked;
                 let purpose = Purpose::Prepare;
                 self.send_request(cx, txn, shard, id, u64::MAX, None, finish, purpose);
                 return Ok(());
             }
-            self.prepare_own(cx, txn, &writers)?;
+            self.prepare_own(cx, txn, &prepare)?;
             if self.coords[&txn].sealing {
                 return Ok(());
             }

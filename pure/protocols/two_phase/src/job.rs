@@ -107,7 +107,7 @@ impl Job {
     /// or its writers are shards of one node, which the coordinator asks in their order.
     pub(crate) fn seals_in_order(&self) -> bool {
         match &self.finish {
-            Finish::Prepare(writers) => in_one_node(self.txn, writers),
+            Finish::Prepare(prepare) => in_one_node(self.txn, &prepare.participants),
             Finish::No => true,
             Finish::Commit(trust) => trust.shares.is_empty(),
         }

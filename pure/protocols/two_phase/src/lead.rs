@@ -12,8 +12,8 @@
 //! lead hears the lead alone (rule C12).
 
 use crate::job::{Job, Origin};
-use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, Reply, Share};
-use crate::message::{Trust, Vote};
+use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, Prepare, Reply};
+use crate::message::{Share, Trust, Vote};
 use crate::records::gathered;
 use crate::timers::Timer;
 use crate::{Cx, TwoPhase};
@@ -65,8 +65,8 @@ impl TwoPhase {
             let part = self.parts.of(txn);
             part.lead = Some(self.shard);
             let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
-            let participants: Vec<ShardId> = everybody.collect();
-            let prepared = self.prepare(cx, txn, participants.clone(), false);
+            let prepare = Prepare::to_be_decided(everybody.collect());
+            let prepared = self.prepare(cx, txn, prepare, false);
             prepared.map(|(vote, position)| {
                 reply.wait = reply.wait.max(position);
                 let part = self.parts.of(txn);
@@ -148,7 +148,7 @@ impl TwoPhase {
         let origin = Origin::Gather { lead };
         let mut job = Box::new(Job::new(txn, gather.options, gather.planned, origin));
         job.writes = gather.writes.into_iter();
-        job.finish = Finish::Prepare(gather.participants);
+        job.finish = Finish::Prepare(Prepare::to_be_decided(gather.participants));
         self.start(cx, job);
     }
 
@@ -161,11 +161,11 @@ impl TwoPhase {
         result: Result<OpResult, OpError>,
     ) {
         let (txn, attempt) = (job.txn, job.attempt);
-        let Finish::Prepare(participants) = job.finish else {
+        let Finish::Prepare(prepare) = job.finish else {
             unreachable!("it was made to prepare")
         };
         let prepared = match result {
-            Ok(_) => self.prepare(cx, txn, participants, true),
+            Ok(_) => self.prepare(cx, txn, prepare, true),
             Err(OpError::Aborted(reason)) => Err(reason),
             // The transaction has written too much.
             Err(OpError::Sql(_) | OpError::Raise(_)) => Err(AbortReason::Requested),

@@ -10,12 +10,12 @@
 //! commit   one shard            one Commit record where the rows are; locks go before the flush
 //!          shards of this node  prepared in memory, one Commit record for all of them
 //!          one remote node      one of its shards commits for all of them, with one record there
-//!          several nodes        Prepare records in parallel, Decision record, then the others
-//! learn
+//!          several nodes        Prepare records in parallel: the answer; Decision record, then the
+//!                               others learn
 //! ```
 //!
-//! Modules: [`message`] messages; `coordinator`, `commit`, `entrust`, `replies` the coordinator;
-//! `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations on rows;
+//! Modules: [`message`] messages; `coordinator`, `commit`, `early`, `entrust`, `replies` the
+//! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations;
 //! `snapshot` reads without locks; `bulk_commit` large write sets; `increment` formulas that add;
 //! `timers`; `peers` nodes that come and go, `doubt` what they leave behind; `recovery` what a
 //! restart leaves; `show` printing and checking.
@@ -26,8 +26,9 @@
 //!   until the outcome is known;
 //! * whichever pending increments of a row commit, its columns stay in range;
 //! * no commit message leaves before its decision record is durable;
-//! * a commit timestamp is at least every participant's prepare timestamp, and every lock of the
-//!   transaction is still held when it is drawn.
+//! * a commit timestamp is at least the timestamp of every promise, and every lock of the
+//!   transaction is still held when it is drawn;
+//! * an outcome that a client was told follows from durable records, whoever reads them.
 //!
 //! The protocol runs no statements and knows no schema.
 #![cfg_attr(not(test), no_std)]
@@ -43,6 +44,7 @@ mod commit;
 mod coord;
 mod coordinator;
 mod doubt;
+mod early;
 mod entrust;
 mod exec;
 mod increment;
@@ -73,6 +75,7 @@ use alloc::vec::Vec;
 use base::{Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
 use core::ops::Deref;
+use early::{Poll, Refusal};
 use entrust::Unsettled;
 use job::Job;
 use local::{Jobs, Limits, Txns};
@@ -122,6 +125,10 @@ pub struct TwoPhase {
     coords: Txns<Coord>,
     /// Commit decisions that a prepared participant has not acknowledged.
     decisions: BTreeMap<TxnId, Decision>,
+    /// Aborts that become true when this shard's refusal is durable.
+    refusals: BTreeMap<TxnId, Refusal>,
+    /// Transactions of a former life of this coordinator, whose participants are asked.
+    polls: BTreeMap<TxnId, Poll>,
     /// Entrusted commits of unknown outcome.
     unsettled: BTreeMap<TxnId, Unsettled>,
     /// Transactions that hold locks here or have written here.
@@ -140,6 +147,8 @@ pub struct TwoPhase {
     installed: Installed,
     /// Position of the last record that says how a promise ended: acknowledgements wait for it.
     resolved: Position,
+    /// The journal is flushed to here although no effect waits for that yet; 0: nothing to flush.
+    forced: Position,
     visits_out: BTreeMap<ShardId, VisitsOut>,
     /// Visits that are over here, for each coordinator and life, with the last answers.
     visits_in: BTreeMap<(ShardId, u32), Seen<u64, Option<Reply>>>,

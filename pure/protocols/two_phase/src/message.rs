@@ -50,6 +50,11 @@ pub enum Body {
     Inquire,
     /// Coordinator: the transaction still runs.
     Running,
+    /// Coordinator that has lost what it knew: have you promised?
+    Poll,
+    /// Answer to `Poll`: the timestamp of the promise. `None`: there is none that counts without a
+    /// decision, and never will be.
+    Polled(Option<Ts>),
     /// Lead of an entrusted commit to another shard of its node: asks for a promise.
     Gather(Box<Gather>),
     /// Answer to `Gather`: the promise, or why there is none.
@@ -103,10 +108,35 @@ pub enum Finish {
     /// The transaction goes on with more requests.
     #[default]
     No,
-    /// Prepare to commit. The prepare record names these other participants.
-    Prepare(Vec<ShardId>),
+    /// Prepare to commit.
+    Prepare(Prepare),
     /// Commit: only this shard and others of its node have written.
     Commit(Box<Trust>),
+}
+
+/// What a participant is to promise.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Prepare {
+    /// The shards that write; in a commit that is answered early, the coordinator's shard too.
+    pub participants: Vec<ShardId>,
+    /// Promises below this timestamp commit together, without a decision: all of `participants`
+    /// promise durably. Zero: only the coordinator's decision commits.
+    pub before: Ts,
+}
+
+impl Prepare {
+    /// For a commit that only a decision makes.
+    pub(crate) fn to_be_decided(participants: Vec<ShardId>) -> Prepare {
+        Prepare {
+            participants,
+            before: Ts::ZERO,
+        }
+    }
+
+    /// Whether the promises may make the commit without a decision.
+    pub(crate) fn is_early(&self) -> bool {
+        self.before > Ts::ZERO
+    }
 }
 
 /// What a lead must know to commit for the coordinator.

@@ -1,6 +1,6 @@
 //! How a transaction ends at a participant.
 
-use crate::message::{Body, Decide, Message, Vote};
+use crate::message::{Body, Decide, Message, Prepare, Vote};
 use crate::part::{Promise, Stage};
 use crate::timers::Timer;
 use crate::{Cx, TwoPhase};
@@ -61,6 +61,27 @@ fn reader_vote(prepare_ts: Ts) -> Vote {
     }
 }
 
+/// Appends the record of a promise, and notes its position.
+fn append_promise(cx: &mut Cx<'_>, scratch: &mut Vec<u8>, txn: TxnId, promise: &mut Promise) {
+    let chunks = promise.chunks.count;
+    let prepare = PrepareRef {
+        txn,
+        attempt: promise.attempt,
+        shard: cx.shard,
+        prepare_ts: promise.prepare_ts,
+        coordinator: promise.coordinator,
+        participants: &promise.participants,
+        writes: if chunks > 0 {
+            &[]
+        } else {
+            promise.redo.small()
+        },
+        chunks,
+    };
+    promise.position = cx.append(scratch, |out| journal::encode_prepare(prepare, out));
+    promise.chunks.free(cx.journal);
+}
+
 impl TwoPhase {
     /// Whether `txn` has written something here that it has not promised.
     pub(crate) fn has_written(&self, txn: TxnId) -> bool {
@@ -85,17 +106,19 @@ impl TwoPhase {
     /// position for which the vote waits. `Err`: the transaction must be rolled back.
     ///
     /// For a coordinator or lead of this node, the promise is kept in memory only: both die
-    /// together, and its record carries the writes (`copy` of them goes with the vote).
+    /// together, and its record carries the writes (`copy` of them goes with the vote). But where
+    /// promises make the commit, all are durable, and the coordinator's shard promises in any case.
     pub(crate) fn prepare(
         &mut self,
         cx: &mut Cx<'_>,
         txn: TxnId,
-        participants: Vec<ShardId>,
+        prepare: Prepare,
         copy: bool,
     ) -> Result<(Vote, Position), AbortReason> {
         self.may_write(cx, txn)?;
         let lead = self.parts.get(&txn).and_then(|part| part.lead);
-        let durable = self.is_remote(lead.unwrap_or(txn.shard));
+        let remote = self.is_remote(lead.unwrap_or(txn.shard));
+        let coordinates = prepare.is_early() && txn.shard == self.shard;
         let part = self.parts.of(txn);
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),
@@ -104,7 +127,7 @@ impl TwoPhase {
         let prepare_ts = cx.clock.tick(cx.now);
         let mut vote = reader_vote(prepare_ts);
         let mut position = part.wait;
-        if part.written.is_empty() {
+        if part.written.is_empty() && !coordinates {
             part.stage = Stage::Voted;
             if is_planted(Planted::ReaderFreedAtVote) {
                 self.locks.release(txn);
@@ -112,41 +135,38 @@ impl TwoPhase {
             return Ok((vote, position));
         }
         part.stage = Stage::Promised;
-        let (redo, mut chunks) = part.written.take();
-        let attempt = part.options.attempt;
-        if durable {
-            let prepare = PrepareRef {
-                txn,
-                attempt,
-                shard: self.shard,
-                prepare_ts,
-                coordinator: txn.shard,
-                participants: &participants,
-                writes: if chunks.count > 0 { &[] } else { redo.small() },
-                chunks: chunks.count,
-            };
-            let scratch = &mut self.scratch;
-            let promised = cx.append(scratch, |out| journal::encode_prepare(prepare, out));
-            chunks.free(cx.journal);
-            vote.durable = true;
-            if !is_planted(Planted::PrepareNotDurable) {
-                position = position.max(promised);
-            }
-        } else if copy && chunks.count > 0 {
-            vote.chunks = chunks.count;
-        } else if copy {
-            vote.redo = redo.small().to_vec();
-        }
-        let promise = Promise {
+        let (redo, chunks) = part.written.take();
+        let mut promise = Promise {
             prepare_ts,
             redo,
             chunks,
-            durable,
-            attempt,
+            durable: remote || prepare.is_early(),
+            position: Position(0),
+            attempt: part.options.attempt,
             coordinator: txn.shard,
-            participants,
+            participants: prepare.participants,
             journal_again: false,
         };
+        if prepare_ts >= prepare.before {
+            // Only a decision makes this commit.
+            promise.participants.clear();
+        }
+        if promise.durable {
+            append_promise(cx, &mut self.scratch, txn, &mut promise);
+            vote.durable = true;
+            if !remote {
+                // The answer waits for this, and is not there yet.
+                self.forced = promise.position;
+            }
+            // The coordinator asks others meanwhile; its answer waits, see `TwoPhase::decide`.
+            if !coordinates && !is_planted(Planted::PrepareNotDurable) {
+                position = position.max(promise.position);
+            }
+        } else if copy && promise.chunks.count > 0 {
+            vote.chunks = promise.chunks.count;
+        } else if copy {
+            vote.redo = promise.redo.small().to_vec();
+        }
         self.promises.insert(txn, promise);
         if is_planted(Planted::LocksFreedAtPrepare) {
             self.locks.release(txn);

@@ -76,10 +76,14 @@ pub(crate) struct Promise {
     pub(crate) redo: WriteList,
     /// Position of the writes in the journal, if they are too many for the record.
     pub(crate) chunks: Chunks,
-    /// Whether there is a prepare record; else the coordinator's record carries the writes.
+    /// Whether there is a prepare record that no other record has ended; else the coordinator's
+    /// record carries the writes.
     pub(crate) durable: bool,
+    /// Position of that record; 0: it is of a former life.
+    pub(crate) position: Position,
     pub(crate) attempt: u32,
     pub(crate) coordinator: ShardId,
+    /// The shards whose promises commit together; none: only a decision commits.
     pub(crate) participants: Vec<ShardId>,
     /// A checkpoint began after the promise: its commit is journaled again behind that start.
     pub(crate) journal_again: bool,

@@ -306,16 +306,14 @@ impl TwoPhase {
             (Err(OpError::Aborted(reason)), _) => Some(reason.clone()),
             (Err(OpError::Sql(_) | OpError::Raise(_)), _) | (Ok(_), Finish::No) => None,
             (Ok(result), _) if !result.allows_finish() => None,
-            (Ok(_), Finish::Prepare(participants)) => {
-                match self.prepare(cx, txn, participants, true) {
-                    Ok((vote, position)) => {
-                        reply.finished = Finished::Vote(vote);
-                        reply.wait = reply.wait.max(position);
-                        None
-                    }
-                    Err(reason) => Some(reason),
+            (Ok(_), Finish::Prepare(prepare)) => match self.prepare(cx, txn, prepare, true) {
+                Ok((vote, position)) => {
+                    reply.finished = Finished::Vote(vote);
+                    reply.wait = reply.wait.max(position);
+                    None
                 }
-            }
+                Err(reason) => Some(reason),
+            },
             (Ok(_), Finish::Commit(trust)) => match self.lead_commit(cx, txn, *trust, reply) {
                 Led::Answer(answer) => {
                     reply = answer;

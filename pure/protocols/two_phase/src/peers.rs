@@ -107,6 +107,7 @@ impl TwoPhase {
             }
         }
         self.tell_decisions_to(cx, node);
+        self.poll_node(cx, node);
         self.ask_unsettled_of(cx, node);
         let owed = self.parts.iter().filter(|(txn, part)| {
             coordinator_node(**txn) == node && part.lead.is_none_or(|lead| lead == self.shard)

@@ -71,13 +71,17 @@ impl Protocol for TwoPhase {
         self.pump(cx);
     }
 
-    fn on_durable(&mut self, _cx: &mut Cx<'_>, durable: Position) {
+    fn on_durable(&mut self, cx: &mut Cx<'_>, durable: Position) {
         self.installed.forget(durable);
         self.jobs.on_durable();
+        if self.forced > Position(0) {
+            self.end_forced(cx, durable);
+            self.pump(cx);
+        }
     }
 
     fn awaits_durable(&self) -> bool {
-        self.jobs.awaits_journal()
+        self.jobs.awaits_journal() || self.forced > Position(0)
     }
 
     fn on_tick(&mut self, cx: &mut Cx<'_>) {
@@ -187,6 +191,8 @@ impl ProtocolMessage for Message {
             | Body::Ack
             | Body::Inquire
             | Body::Running
+            | Body::Poll
+            | Body::Polled(_)
             | Body::Gather(_)
             | Body::Gathered(_) => None,
         }
@@ -204,6 +210,7 @@ impl ProtocolMessage for Message {
             Body::Decide(_) => "two_phase.decide",
             Body::Ack => "two_phase.ack",
             Body::Gather(_) | Body::Gathered(_) => "two_phase.gather",
+            Body::Poll | Body::Polled(_) => "two_phase.poll",
             Body::Working(_) | Body::Expose | Body::Inquire | Body::Running => "two_phase.other",
         }
     }

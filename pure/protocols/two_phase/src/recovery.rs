@@ -1,14 +1,13 @@
 //! Promises and decisions after a restart, and what a checkpoint must keep of them.
 
-use crate::coord::Decision;
 use crate::part::{Promise, Stage};
 use crate::{Cx, TwoPhase};
 use alloc::vec::Vec;
-use base::{Planted, Position, is_planted};
-use journal::{CheckpointTables, Owed, Prepared, Writes};
+use base::{Planted, Position, ShardId, is_planted};
+use journal::{CheckpointTables, Owed, Prepared, Record, Writes};
 use txn::bulk::Chunks;
 use txn::lock::{Acquired, Item, LockRequest};
-use txn::{LockMode, Resend, TxnOptions};
+use txn::{LockMode, TxnOptions};
 
 impl TwoPhase {
     /// Promises of this shard of which only another node knows the outcome: locks the promised rows
@@ -26,20 +25,20 @@ impl TwoPhase {
     /// Decisions that participants of this shard have not acknowledged: tells them again.
     pub(crate) fn recover_decisions(&mut self, cx: &mut Cx<'_>, owed: Vec<Owed>) {
         for owed in owed {
-            let decision = Decision {
-                commit_ts: owed.commit_ts,
-                attempt: 0,
-                position: Position(0),
-                unacked: owed
-                    .participants
-                    .into_iter()
-                    .map(|shard| (shard, 0))
-                    .collect(),
-                resend: Resend::new(cx.now, self.settings.pauses()),
-            };
-            cx.clock.merge(owed.commit_ts);
-            self.decisions.insert(owed.txn, decision);
-            self.tell_decision(cx, owed.txn);
+            let Owed {
+                txn,
+                commit_ts,
+                participants,
+            } = owed;
+            cx.clock.merge(commit_ts);
+            let here = self.shard;
+            let others = participants.into_iter().filter(|shard| *shard != here);
+            let others: Vec<(ShardId, u64)> = others.map(|shard| (shard, 0)).collect();
+            if others.is_empty() {
+                // Only this shard had promised, and recovery has kept the promise.
+                self.append_record(cx, &Record::End { txn });
+            }
+            self.owe_decision(cx, txn, commit_ts, Position(0), others);
         }
     }
 
@@ -72,13 +71,18 @@ impl TwoPhase {
             redo: prepared.writes.into(),
             chunks: Chunks::default(),
             durable: true,
+            position: Position(0),
             attempt: prepared.attempt,
             coordinator: prepared.coordinator,
             participants: prepared.participants,
             journal_again: false,
         };
         self.promises.insert(txn, promise);
-        self.inquire(cx, txn);
+        if prepared.coordinator == self.shard {
+            self.begin_poll(cx, txn);
+        } else {
+            self.inquire(cx, txn);
+        }
     }
 
     /// Promises and decisions for the checkpoint that begins now, in the step that appends its

@@ -40,6 +40,8 @@ impl TwoPhase {
             Body::Ack => self.on_ack(cx, from, txn),
             Body::Inquire => self.on_inquire(cx, from, txn, attempt),
             Body::Running => self.on_running(cx, txn),
+            Body::Poll => self.on_poll(cx, from, txn, attempt),
+            Body::Polled(promised) => self.on_polled(cx, from, txn, promised),
             Body::Gather(gather) => {
                 if !self.is_remote(from) {
                     self.on_gather(cx, from, &message, *gather);
@@ -191,6 +193,7 @@ impl TwoPhase {
             Purpose::OpPrepare => {
                 coord.phase = Phase::Running;
                 coord.closed = true;
+                coord.refused = true;
                 for member in &mut coord.members {
                     let seals = coord.sealing && member.shard == txn.shard;
                     if member.ballot == Ballot::Asked
@@ -258,6 +261,7 @@ impl TwoPhase {
         }
         if first {
             // First contact: no transaction here has dealt with a former life.
+            self.poll_node(cx, node);
             self.tell_decisions_to(cx, node);
             return;
         }
@@ -290,6 +294,7 @@ impl TwoPhase {
             self.give_up(cx, txn, purpose, AbortReason::ParticipantLost(shard));
         }
         self.ask_unsettled_of(cx, node);
+        self.poll_node(cx, node);
         self.tell_decisions_to(cx, node);
     }
 

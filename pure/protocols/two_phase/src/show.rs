@@ -46,6 +46,15 @@ impl fmt::Display for TwoPhase {
                 .try_for_each(|(shard, _)| write!(f, " {shard}"))?;
             f.write_str("\n")?;
         }
+        for txn in self.refusals.keys() {
+            writeln!(f, "refuses {txn}")?;
+        }
+        for (txn, poll) in &self.polls {
+            write!(f, "poll {txn} asks")?;
+            let mut missing = poll.missing.iter();
+            missing.try_for_each(|shard| write!(f, " {shard}"))?;
+            f.write_str("\n")?;
+        }
         for (txn, unsettled) in &self.unsettled {
             writeln!(f, "unsettled {txn} asks {}", unsettled.shard)?;
         }
@@ -103,7 +112,8 @@ impl TwoPhase {
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
             let unsettled = self.unsettled.contains_key(txn);
-            if txn.shard == self.shard && part.next_seq != u64::MAX && !unsettled {
+            let open = unsettled || self.refusals.contains_key(txn);
+            if txn.shard == self.shard && part.next_seq != u64::MAX && !open {
                 let outcome = &self.coords[txn].outcome;
                 assert!(outcome.is_none(), "{txn} has ended but keeps its state");
             }
@@ -118,6 +128,9 @@ impl TwoPhase {
         for txn in self.unsettled.keys() {
             let part = self.parts.get(txn).expect("it keeps its locks");
             assert!(part.written.is_empty(), "{txn} has written at home");
+        }
+        for txn in self.refusals.keys().chain(self.polls.keys()) {
+            assert!(self.promises.contains_key(txn), "{txn} is promised here");
         }
         for txn in self.decisions.keys() {
             assert!(

@@ -22,6 +22,8 @@ pub(crate) enum Timer {
     Decision(TxnId),
     /// An entrusted commit of unknown outcome awaits its end.
     Unsettled(TxnId),
+    /// A restarted coordinator awaits answers about a transaction.
+    Poll(TxnId),
 }
 
 impl TwoPhase {
@@ -37,6 +39,7 @@ impl TwoPhase {
                     self.tell_decision(cx, txn);
                 }
                 Timer::Unsettled(txn) => self.on_unsettled_timer(cx, txn),
+                Timer::Poll(txn) => self.on_poll_timer(cx, txn),
             }
         }
     }

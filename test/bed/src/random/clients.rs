@@ -130,7 +130,8 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
             }
         }
         if let (None, Some(outcome)) = (&client.outcome, outcome) {
-            client.held = matches!(outcome, Outcome::Committed { .. });
+            // An abort waits if somebody must refuse durably first.
+            client.held = matches!(outcome, Outcome::Committed { .. }) || reply.wait.0 > 0;
             if self.profile.retries && matches!(outcome, Outcome::Aborted(_)) {
                 // It comes again, with its first timestamp.
                 let ts = Ts::from_time(self.world.now);

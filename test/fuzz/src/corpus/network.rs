@@ -14,8 +14,8 @@ use runtime::frame::{Hello, encode_hello, encode_message};
 use std::sync::Arc;
 use store::Write;
 use two_phase::message::{
-    Body, Decide, Finish, Finished, Gather, Gathered, Message, ReadRequest, Reference, Reply,
-    Request, Vote,
+    Body, Decide, Finish, Finished, Gather, Gathered, Message, Prepare, ReadRequest, Reference,
+    Reply, Request, Vote,
 };
 use txn::{AbortReason, Contact, Head, NewRows, Op, OpError, OpResult, Snapshot, TxnOptions};
 
@@ -125,7 +125,10 @@ fn request(op: Option<Op>) -> Body {
         alone: true,
         writes: vec![(key(), Write::Put(vec![1, 2, 3])), (key(), Write::Delete)],
         op,
-        finish: Finish::Prepare(vec![ShardId(1), ShardId(17)]),
+        finish: Finish::Prepare(Prepare {
+            participants: vec![ShardId(1), ShardId(17)],
+            before: Ts(99),
+        }),
     }))
 }
 
@@ -207,6 +210,8 @@ fn of_coordinators() -> Vec<Body> {
         Body::Ack,
         Body::Inquire,
         Body::Running,
+        Body::Poll,
+        Body::Polled(Some(Ts(98))),
         Body::Read(Box::new(ReadRequest {
             read: 2,
             planned: 8,

@@ -37,9 +37,26 @@ fn get(name: &str) -> Op {
 }
 
 /// Runs groups of operations (a group is submitted side by side), then commits unless the last
-/// operation carries the commit.
+/// operation carries the commit. Answered early or not, all costs but the forced writes are the
+/// same; returns those of an answer behind the decision.
 fn run(ride: bool, groups: &[&[(ShardId, Op)]]) -> TxnCost {
+    let (cost, early) = (run_as(false, ride, groups), run_as(true, ride, groups));
+    let several = cost.forced_writes == 2;
+    let forced_writes = cost.forced_writes - u32::from(several);
+    assert_eq!((early.shards, early.nodes), (cost.shards, cost.nodes));
+    assert_eq!(
+        figures(early),
+        figures(TxnCost {
+            forced_writes,
+            ..cost
+        })
+    );
+    cost
+}
+
+fn run_as(early: bool, ride: bool, groups: &[&[(ShardId, Op)]]) -> TxnCost {
     let mut world = world();
+    world.early_answer = early;
     let txn = world.begin(shard(1, 0));
     let mut outcome = None;
     for (at, group) in groups.iter().enumerate() {
@@ -165,6 +182,36 @@ fn one_other_node_commits_with_one_record() {
     // A transaction that writes at home or on a third node takes two phases.
     let wide: &[&[_]] = &[&[(home, add("a")), (far, add("a")), (beside, add("a"))]];
     assert_eq!(figures(run(false, wide)), (4, 8, 4, 2));
+}
+
+/// Rows of shards that die together take a promise each, so their messages inside the node are one
+/// more each, and the coordinator promises without rows.
+#[test]
+fn an_early_answer_costs_one_forced_write() {
+    let (home, beside, far, farther) = (shard(1, 0), shard(1, 1), shard(2, 0), shard(3, 0));
+    let groups: &[&[_]] = &[
+        &[(home, add("a"))],
+        &[(beside, add("a"))],
+        &[(far, add("a"))],
+    ];
+    let (late, early) = (run_as(false, true, groups), run_as(true, true, groups));
+    assert_eq!((figures(late), late.messages_in_node), ((2, 2, 2, 2), 5));
+    assert_eq!((figures(early), early.messages_in_node), ((2, 2, 2, 1), 6));
+    let elsewhere: &[&[_]] = &[&[(far, add("a"))], &[(farther, add("a"))]];
+    let (late, early) = (
+        run_as(false, true, elsewhere),
+        run_as(true, true, elsewhere),
+    );
+    assert_eq!((figures(late), late.nodes), ((4, 6, 4, 2), 2));
+    assert_eq!((figures(early), early.nodes), ((4, 6, 4, 1), 3));
+    // A last statement that only reads may read above the promises: the decision is awaited.
+    let reads: &[&[_]] = &[
+        &[(home, add("a"))],
+        &[(far, add("a"))],
+        &[(farther, get("a"))],
+    ];
+    assert_eq!(run_as(true, true, reads).forced_writes, 2);
+    assert_eq!(run_as(true, false, reads).forced_writes, 1);
 }
 
 #[test]

@@ -68,6 +68,9 @@ fn describe(message: &Message) -> String {
         Body::Ack => "Ack".to_string(),
         Body::Inquire => "Inquire".to_string(),
         Body::Running => "Running".to_string(),
+        Body::Poll => "Poll".to_string(),
+        Body::Polled(Some(_)) => "Polled, promised".to_string(),
+        Body::Polled(None) => "Polled, nothing".to_string(),
         Body::Gather(gather) => match gather.writes.len() {
             0 => "Gather".to_string(),
             count => format!("Gather writes={count}"),

@@ -131,6 +131,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Sets the isolation level of each new transaction.";
     "default_transaction_read_only" User reported, Bool, "off",
         "Sets the default read-only status of new transactions.";
+    "early_answer" User, Bool, "on",
+        "Answers a commit of several nodes when all have promised durably.";
     "effective_cache_size" User fixed, integer(1, INT_MAX, Blocks), "4GB",
         "All rows are in memory.";
     "enable_bitmapscan" User fixed, Bool, "off", NO_HINTS;
