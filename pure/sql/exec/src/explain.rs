@@ -184,14 +184,18 @@ impl Lines<'_> {
                 self.step(&plan.source, 1);
             }
             Action::Write(plan) => {
-                let verb = if plan.assignments.is_some() {
-                    "Update"
-                } else {
-                    "Delete"
+                let table = &plan.writers[0].table;
+                let (verb, suffix) = match (&plan.each, &plan.assignments) {
+                    (Some(each), _) => (point_title(each), "  (one operation for each key)"),
+                    (None, Some(_)) => ("Update on", ""),
+                    (None, None) => ("Delete on", ""),
                 };
-                self.line(0, &format!("{verb} on {}", plan.writers[0].table.name));
+                self.line(0, &format!("{verb} {}{suffix}", table.name));
+                if let Some(formulas) = plan.each.as_deref().and_then(formulas_of) {
+                    self.formulas(table, formulas);
+                }
                 if let Some(formulas) = &plan.formulas {
-                    self.formulas(&plan.writers[0].table, formulas);
+                    self.formulas(table, formulas);
                 }
                 self.step(&plan.rows, 1);
             }
@@ -223,15 +227,7 @@ impl Lines<'_> {
     /// One operation on one row.
     fn point(&mut self, point: &PointPlan) {
         let table = &point.table;
-        let name = match &point.op {
-            PointOp::Get { lock: Some(_), .. } => "Locking Point Read on",
-            PointOp::Get { .. } => "Point Read on",
-            PointOp::Modify { formulas: None, .. } => "Point Delete on",
-            PointOp::Modify { program, .. } if is_guarded(program) => "Guarded Formula Update on",
-            PointOp::Modify { .. } => "Point Update on",
-            PointOp::Formula { .. } => "Formula Update on",
-            PointOp::Insert { .. } => "Point Insert on",
-        };
+        let name = point_title(&point.op);
         self.line(
             0,
             &format!("{name} {}  (one operation on one shard)", table.name),
@@ -244,13 +240,8 @@ impl Lines<'_> {
             })
             .collect();
         self.detail(0, &format!("Key: ({})", text.join(" AND ")));
-        match &point.op {
-            PointOp::Modify {
-                formulas: Some(formulas),
-                ..
-            }
-            | PointOp::Formula { formulas, .. } => self.formulas(table, formulas),
-            PointOp::Get { .. } | PointOp::Modify { .. } | PointOp::Insert { .. } => {}
+        if let Some(formulas) = formulas_of(&point.op) {
+            self.formulas(table, formulas);
         }
     }
 
@@ -522,6 +513,28 @@ fn sort_texts(input: &Step, keys: &[SortKey]) -> Vec<String> {
         format!("{name}{down}{nulls}")
     };
     keys.iter().map(key).collect()
+}
+
+/// What an operation on one row does.
+fn point_title(op: &PointOp) -> &'static str {
+    match op {
+        PointOp::Get { lock: Some(_), .. } => "Locking Point Read on",
+        PointOp::Get { .. } => "Point Read on",
+        PointOp::Modify { formulas: None, .. } => "Point Delete on",
+        PointOp::Modify { program, .. } if is_guarded(program) => "Guarded Formula Update on",
+        PointOp::Modify { .. } => "Point Update on",
+        PointOp::Formula { .. } => "Formula Update on",
+        PointOp::Insert { .. } => "Point Insert on",
+    }
+}
+
+/// What the assignments of an update are.
+fn formulas_of(op: &PointOp) -> Option<&Formulas> {
+    match op {
+        PointOp::Modify { formulas, .. } => formulas.as_ref(),
+        PointOp::Formula { formulas, .. } => Some(formulas),
+        PointOp::Get { .. } | PointOp::Insert { .. } => None,
+    }
 }
 
 /// Whether an update is a formula whose guards stand for its conditions.

@@ -256,7 +256,10 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
         Action::Point(point) => point::run(cx, point, &slots, emit).await?,
         Action::Insert(plan) => Tag::Insert(insert::run(cx, plan, &slots, emit).await?),
         Action::Write(plan) => {
-            let count = write::run(cx, plan, &slots, emit).await?;
+            let count = match &plan.each {
+                Some(each) => point::run_each(cx, each, &plan.rows, &slots).await?,
+                None => write::run(cx, plan, &slots, emit).await?,
+            };
             match plan.assignments {
                 Some(_) => Tag::Count("UPDATE", count),
                 None => Tag::Count("DELETE", count),

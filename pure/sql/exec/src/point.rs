@@ -1,14 +1,15 @@
 //! One operation on one row.
 
 use super::write::{checked_key, encoded_row};
-use super::{Cx, Slots};
+use super::{Cx, Slots, WINDOW};
 use crate::keys::key_capacity;
 use crate::port::OpFuture;
 use base::key::{encode_datum, slot_of};
 use base::{Datum, Key, RowBatch, ShardId, Slot, SqlError, Tag};
 use expr::program::formula;
 use expr::{Env, NoColumns, eval, value_of};
-use plan::step::{PointOp, PointPlan};
+use plan::step::{PointOp, PointPlan, Step, StepOp};
+use std::collections::VecDeque;
 use txn::{Op, OpError, OpResult};
 
 /// An operation and where it goes.
@@ -83,7 +84,13 @@ pub(super) fn prepare(
     } else {
         cx.port.home(key.slot)
     };
-    let op = match &point.op {
+    let op = operation(cx, &point.op, key, params)?;
+    Ok(Some(Prepared { to, op }))
+}
+
+/// The operation on the row of a key, which inserts nothing.
+fn operation(cx: &Cx<'_>, op: &PointOp, key: Key, params: &[Datum]) -> Result<Op, SqlError> {
+    Ok(match op {
         PointOp::Get { program, lock } => {
             let read = super::scan::read_mode(cx, *lock);
             Op::Get {
@@ -98,16 +105,51 @@ pub(super) fn prepare(
         },
         PointOp::Formula {
             changes, otherwise, ..
-        } => match formula(changes, &env)? {
+        } => match formula(changes, &cx.env(params))? {
             Some(formula) => Op::Formula { key, formula },
             None => Op::Modify {
                 key,
                 program: otherwise.bind(params),
             },
         },
-        PointOp::Insert { .. } => unreachable!("handled above"),
+        PointOp::Insert { .. } => unreachable!("an insert has no key before its row"),
+    })
+}
+
+/// Does the same with each row of a list of keys; returns the number of rows that were changed.
+pub(super) async fn run_each(
+    cx: &Cx<'_>,
+    each: &PointOp,
+    rows: &Step,
+    slots: &Slots,
+) -> Result<u64, OpError> {
+    let StepOp::Scan(scan) = &rows.op else {
+        unreachable!("keys are those of a scan");
     };
-    Ok(Some(Prepared { to, op }))
+    let mut started = VecDeque::new();
+    let mut count = 0;
+    for key in super::scan::point_keys(cx, scan, slots)? {
+        if started.len() == WINDOW {
+            count += u64::from(written(started.pop_front()).await?);
+            cx.breathe(1).await;
+        }
+        let to = cx.port.home(key.slot);
+        cx.note_op(rows.id, to);
+        let op = operation(cx, each, key, slots)?;
+        started.push_back(OpFuture::start(cx.port, to, cx.planned, op, false));
+    }
+    while !started.is_empty() {
+        count += u64::from(written(started.pop_front()).await?);
+    }
+    Ok(count)
+}
+
+/// Whether an operation on a row has changed it.
+async fn written(started: Option<OpFuture<'_>>) -> Result<bool, OpError> {
+    match started.expect("the caller has looked").await? {
+        OpResult::Modified { written, .. } => Ok(written),
+        other => panic!("a change of a row was answered by {other:?}"),
+    }
 }
 
 fn prepare_insert(cx: &Cx<'_>, point: &PointPlan, env: &Env<'_>) -> Result<Prepared, SqlError> {

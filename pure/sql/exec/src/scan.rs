@@ -403,6 +403,14 @@ fn point_key(index: &Index, target: Target) -> Key {
     Key::new(index.id, slot, target.bytes)
 }
 
+/// The keys of a scan that reads rows of the primary index by key.
+pub(super) fn point_keys(cx: &Cx<'_>, scan: &Scan, slots: &Slots) -> Result<Vec<Key>, SqlError> {
+    let env = cx.env(slots);
+    let targets = targets(&scan.table, scan.index(), &scan.access, &NoColumns, &env)?;
+    let keys = targets.into_iter();
+    Ok(keys.map(|target| point_key(scan.index(), target)).collect())
+}
+
 /// The table row that an index entry names.
 pub(super) fn primary_key(table: &Table, entry: &[Datum]) -> Key {
     let mut bytes = Vec::with_capacity(crate::keys::key_capacity(entry.len()));

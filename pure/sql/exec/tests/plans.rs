@@ -227,7 +227,12 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         (
             "UPDATE acct SET note = 'x' WHERE rate = 5",
             "Update on acct|Formula: note = 'x'  (constant)|Reads the row: the condition \
-             does not name one row by its key",
+             does not name rows by their keys",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id IN (1, 2) AND bal >= 5",
+            "Guarded Formula Update on acct  (one operation for each key)|Formula: bal = (bal - \
+             5)::numeric(9,2)  (adds)",
         ),
         (
             "UPDATE acct SET rate = random(), note = note || now() WHERE id = 1",

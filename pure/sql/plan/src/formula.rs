@@ -58,7 +58,7 @@ pub enum Obstacle {
     Unchecked,
     /// The value depends on more than the row.
     Value,
-    /// The statement may change other rows than one that its key names.
+    /// The statement may change other rows than those that their keys name.
     Rows,
     /// The table is replicated.
     Replicated,
@@ -88,7 +88,7 @@ impl fmt::Display for Obstacle {
             Obstacle::Check(name) => return write!(f, "check constraint {name} reads the column"),
             Obstacle::Unchecked => "a check constraint is not validated",
             Obstacle::Value => "the value depends on more than the row",
-            Obstacle::Rows => "the condition does not name one row by its key",
+            Obstacle::Rows => "the condition does not name rows by their keys",
             Obstacle::Replicated => "the table is replicated",
             Obstacle::Condition => "the condition reads the row",
             Obstacle::Returning => "RETURNING reads the row",

@@ -319,6 +319,9 @@ pub struct WritePlan {
     pub assignments: Option<Vec<(u16, Expr)>>,
     /// Why an update is not carried out as a formula.
     pub formulas: Option<Formulas>,
+    /// What is done with each row of the keys that `rows`, a scan of points, names: nothing is read
+    /// first.
+    pub each: Option<Box<PointOp>>,
     /// Over `rows` with new values in the target's columns.
     pub returning: Option<Vec<Expr>>,
 }

@@ -53,14 +53,24 @@ fn point_key(access: &Access) -> Option<Vec<Expr>> {
 }
 
 fn point_scan(step: &Step) -> Option<(&Scan, Vec<Expr>)> {
-    let StepOp::Scan(scan) = &step.op else {
-        return None;
-    };
-    if scan.limit.is_some() || scan.gate.is_some() {
-        return None;
-    }
+    let scan = plain_scan(step)?;
     let key = point_key(&scan.access)?;
     Some((scan, key))
+}
+
+fn plain_scan(step: &Step) -> Option<&Scan> {
+    match &step.op {
+        StepOp::Scan(scan) if scan.limit.is_none() && scan.gate.is_none() => Some(scan),
+        _ => None,
+    }
+}
+
+/// How an UPDATE or DELETE goes that is not one operation on one row.
+pub(super) struct General {
+    /// What the assignments are, unless `each` tells.
+    pub(super) formulas: Option<Formulas>,
+    /// What is done with each row of a list of keys.
+    pub(super) each: Option<Box<PointOp>>,
 }
 
 /// A query that reads one row.
@@ -74,43 +84,62 @@ pub(super) fn query(step: &Step) -> Option<PointPlan> {
 }
 
 /// UPDATE or DELETE (without assignments) of one row. `returning` is over the table's row.
-/// An error is what an UPDATE is otherwise.
 pub(super) fn write(
     step: &Step,
     writer: &Writer,
     assignments: Option<&[(u16, Expr)]>,
     returning: Option<&[Expr]>,
-) -> Result<PointPlan, Option<Formulas>> {
+) -> Result<PointPlan, Box<General>> {
     let table = &writer.table;
     let width = table.columns.len() as u32;
     let over_row =
         |expr: &Expr| pushable(expr) && walk::columns(expr).iter().all(|column| *column < width);
     let Some(list) = assignments else {
-        return delete(step, writer, returning, &over_row).ok_or(None);
+        return delete(step, writer, returning, &over_row).ok_or_else(|| {
+            Box::new(General {
+                formulas: None,
+                each: None,
+            })
+        });
     };
     let (judged, changes) = judge(writer, list, &over_row);
     match one_row(step, writer, list, returning, &over_row) {
         Ok((key, filter)) => {
             let op = update(writer, list, returning, filter, judged, changes);
-            Ok(PointPlan::new(table, key, op))
+            match key {
+                Some(key) => Ok(PointPlan::new(table, key, op)),
+                None => Err(Box::new(General {
+                    formulas: None,
+                    each: Some(op.into()),
+                })),
+            }
         }
         Err(obstacle) => {
             let are_formulas = judged.iter().all(|one| one.verdict.is_ok());
             let obstacle = are_formulas.then_some(obstacle);
-            Err(Some(Formulas { judged, obstacle }))
+            Err(Box::new(General {
+                formulas: Some(Formulas { judged, obstacle }),
+                each: None,
+            }))
         }
     }
 }
 
-/// The key and the rest of the condition of an UPDATE of one row that concerns no other row.
+/// The key (`None`: several, and no RETURNING) and the rest of the condition of an UPDATE of rows
+/// that concern no others.
 fn one_row(
     step: &Step,
     writer: &Writer,
     list: &[(u16, Expr)],
     returning: Option<&[Expr]>,
     over_row: &dyn Fn(&Expr) -> bool,
-) -> Result<(Vec<Expr>, Option<Expr>), Obstacle> {
-    let (scan, key) = point_scan(step).ok_or(Obstacle::Rows)?;
+) -> Result<(Option<Vec<Expr>>, Option<Expr>), Obstacle> {
+    let scan = plain_scan(step).ok_or(Obstacle::Rows)?;
+    let key = point_key(&scan.access);
+    let several = scan.access.point && scan.access.index == 0 && returning.is_none();
+    if key.is_none() && !several {
+        return Err(Obstacle::Rows);
+    }
     if writer.table.replicated {
         return Err(Obstacle::Replicated);
     }

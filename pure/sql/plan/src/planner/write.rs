@@ -405,11 +405,12 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
     );
     let action = match point {
         Ok(point) => Action::Point(point),
-        Err(formulas) => Action::Write(Box::new(WritePlan {
+        Err(general) => Action::Write(Box::new(WritePlan {
             writers,
             rows: step,
             assignments,
-            formulas,
+            formulas: general.formulas,
+            each: general.each,
             returning,
         })),
     };
@@ -474,6 +475,7 @@ pub(super) fn truncate(
             rows,
             assignments: None,
             formulas: None,
+            each: None,
             returning: None,
         });
     }
