@@ -174,6 +174,8 @@ impl TwoPhase {
             begun = self.prepare_own(cx, txn, &prepare);
         }
         if let Err(reason) = begun {
+            // The caller is told, so no answer to the commit is owed.
+            self.coords.of(txn).phase = Phase::Running;
             self.abort_txn(cx, txn, reason.clone());
             return Err(reason);
         }
@@ -533,7 +535,7 @@ impl TwoPhase {
         let coord = self.coords.of(txn);
         let outstanding = core::mem::take(&mut coord.outstanding);
         let local = core::mem::take(&mut coord.local);
-        let sealing = core::mem::take(&mut coord.sealing);
+        coord.sealing = false;
         coord.in_turn.clear();
         coord.cost = coord.cost_so_far();
         let cost = coord.cost;
@@ -554,34 +556,33 @@ impl TwoPhase {
         }
         let unanswered = |purpose| unanswered(&outcome, purpose, wait, refused);
         for (id, job) in local {
-            let commits = self
-                .jobs
-                .remove(job)
-                .is_some_and(|job| matches!(job.origin, Origin::Commit { .. }));
-            let purpose = if commits {
-                Purpose::Commit
-            } else {
-                Purpose::Op
+            let job = self.jobs.remove(job);
+            let commits = job.is_some_and(|job| matches!(job.origin, Origin::Commit { .. }));
+            let purpose = match commits {
+                true => Purpose::Commit,
+                false => Purpose::Op,
             };
             cx.out.complete(txn, id, unanswered(purpose));
         }
-        if let (true, Phase::Preparing { id, rides, .. }) = (sealing, &phase)
+        let committed = matches!(outcome, Outcome::Committed { .. });
+        if let (false, Phase::Preparing { id, rides, .. }) = (committed, &phase)
             && outstanding.iter().all(|request| request.id != *id)
         {
-            // Only the vote of the own shard was missing.
-            let purpose = if *rides {
-                Purpose::OpPrepare
-            } else {
-                Purpose::Prepare
+            // Only the vote of the own shard was missing, or one that was asked for with another
+            // operation.
+            let purpose = match rides {
+                true => Purpose::OpPrepare,
+                false => Purpose::Prepare,
             };
             cx.out.complete(txn, *id, unanswered(purpose));
         }
         let mut answered: Option<OpId> = None;
         for request in outstanding {
             let purpose = match (request.purpose, &phase) {
+                // From a ride that failed, which its caller knows.
+                (Purpose::Prepare, Phase::Preparing { id, .. }) if *id != request.id => continue,
                 // The answer that the caller waits for is that of the operation.
                 (Purpose::Prepare, Phase::Preparing { rides: true, .. }) => Purpose::OpPrepare,
-                // From a ride that failed. The caller has the answer.
                 (Purpose::Prepare, Phase::Running) => continue,
                 (purpose, _) => purpose,
             };

@@ -1,6 +1,7 @@
 //! Tests of the protocol: golden scripts, counted costs, and random runs with faults.
 
 mod bulk;
+mod called_off;
 mod costs;
 mod golden;
 mod local;
