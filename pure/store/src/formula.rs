@@ -156,6 +156,10 @@ impl ColumnFormula {
         }
     }
 
+    fn has_any_length(&self) -> bool {
+        matches!(self.ty, Type::Text | Type::Varchar(None) | Type::Bytea)
+    }
+
     /// Both changes of one column as one, if one operation can do what both do.
     fn merge(&self, later: &ColumnFormula) -> Option<FormulaOp> {
         match (&self.op, &later.op) {
@@ -176,7 +180,10 @@ impl ColumnFormula {
             (FormulaOp::Max(a), FormulaOp::Max(b)) => {
                 Some(FormulaOp::Max(choose(a, b, Ordering::Greater)))
             }
-            // Two appends stay two: each is cut to the column's length.
+            (FormulaOp::Append(a), FormulaOp::Append(b)) if self.has_any_length() => {
+                append(self.ty, a, b).ok().map(FormulaOp::Append)
+            }
+            // Other appends stay apart: each is cut to the column's length.
             (
                 FormulaOp::Add(_) | FormulaOp::Min(_) | FormulaOp::Max(_) | FormulaOp::Append(_),
                 _,
@@ -189,8 +196,8 @@ impl Formula {
     /// Appends to `out` the row that results from `row`.
     ///
     /// Errors: 22003 if a result leaves the range of its column, 22001 if it is too long for it,
-    /// 54000 if the row becomes too big, XX001 if the row does not decode; `out` then has undefined
-    /// content after its old end.
+    /// 54000 if a set value or an append makes the row too big, XX001 if the row does not decode;
+    /// `out` then has undefined content after its old end.
     pub fn fold(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
         let row_ref = RowRef::new(row);
         match self.0.as_slice() {
@@ -204,7 +211,7 @@ impl Formula {
                 let value = only.apply(&current)?;
                 let before = out.len();
                 row_ref.replace(column, &value, out).map_err(corrupt)?;
-                return fits(out.len() - before);
+                return self.fits(out.len() - before);
             }
             _ => {}
         }
@@ -221,7 +228,16 @@ impl Formula {
         }
         let before = out.len();
         row_ref.replace_columns(&values, out).map_err(corrupt)?;
-        fits(out.len() - before)
+        self.fits(out.len() - before)
+    }
+
+    /// Whether the row is not too big. Not asked of formulas that commute: several may be pending,
+    /// each on a row without the others, and they make a row grow by a few bytes only.
+    fn fits(&self, bytes: usize) -> Result<(), SqlError> {
+        match self.commutes() {
+            true => Ok(()),
+            false => fits(bytes),
+        }
     }
 
     /// Whether any number of transactions may have formulas like this one pending on a row: each
@@ -255,8 +271,78 @@ impl Formula {
 
     /// Applies `self`, then `later`: operations on one column and of one class become one.
     #[must_use]
-    pub fn then(mut self, later: Formula) -> Formula {
-        for change in later.0 {
+    pub fn then(self, later: Formula) -> Formula {
+        let both = match self.has_late_guard() {
+            true => Formula(Vec::new()).with(self.0),
+            false => self,
+        };
+        both.with(later.0)
+    }
+
+    /// Whether a guard stands behind an addition.
+    fn has_late_guard(&self) -> bool {
+        self.is_guarded()
+            && self
+                .0
+                .iter()
+                .any(|change| change.op.class() == FormulaClass::Add)
+    }
+
+    /// Moves a guard in front of the additions to its column, where it joins the guard of its kind
+    /// that stands there. Returns whether that was possible.
+    fn take_guard(&mut self, guard: &ColumnFormula) -> bool {
+        let mut bound = guard.op.operand().clone();
+        let least = matches!(guard.op, FormulaOp::AtLeast(_));
+        let (mut first, mut same) = (None, None);
+        for (at, own) in self.0.iter().enumerate() {
+            if own.column != guard.column {
+                continue;
+            }
+            first.get_or_insert(at);
+            match &own.op {
+                FormulaOp::Add(operand) => match minus(&bound, operand) {
+                    Some(less) => bound = less,
+                    None => return false,
+                },
+                FormulaOp::AtLeast(_) if least => same = Some(at),
+                FormulaOp::AtMost(_) if !least => same = Some(at),
+                FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => {}
+                FormulaOp::Min(_)
+                | FormulaOp::Max(_)
+                | FormulaOp::Set(_)
+                | FormulaOp::Append(_) => {
+                    return false;
+                }
+            }
+        }
+        let order = match least {
+            true => Ordering::Greater,
+            false => Ordering::Less,
+        };
+        if let Some(same) = same {
+            bound = choose(self.0[same].op.operand(), &bound, order);
+        }
+        let op = match least {
+            true => FormulaOp::AtLeast(bound),
+            false => FormulaOp::AtMost(bound),
+        };
+        let guard = ColumnFormula {
+            op,
+            ..guard.clone()
+        };
+        match (same, first) {
+            (Some(same), _) => self.0[same] = guard,
+            (None, Some(first)) => self.0.insert(first, guard),
+            (None, None) => self.0.push(guard),
+        }
+        true
+    }
+
+    fn with(mut self, later: Vec<ColumnFormula>) -> Formula {
+        for change in later {
+            if change.op.class() == FormulaClass::Guard && self.take_guard(&change) {
+                continue;
+            }
             // Only the last change of the column may be merged: order matters between classes.
             let last = self
                 .0
@@ -269,6 +355,15 @@ impl Formula {
             }
         }
         self
+    }
+}
+
+/// The bound of a guard before an addition; `None`: it cannot be computed.
+fn minus(bound: &Datum, operand: &Datum) -> Option<Datum> {
+    match (bound, operand) {
+        (Datum::Int(a), Datum::Int(b)) => a.checked_sub(*b).map(Datum::Int),
+        (Datum::Decimal(a), Datum::Decimal(b)) => a.sub(*b).ok().map(Datum::Decimal),
+        _ => None,
     }
 }
 

@@ -320,3 +320,74 @@ fn writes_round_trip_and_bytes_equal_those_of_a_plain_vector() {
         base::codec::to_vec(&row)
     );
 }
+
+/// Statements of one transaction, one after the other, on a row with each value: all their guards
+/// hold exactly if those of the one formula do, which has one of each kind.
+#[test]
+fn guards_of_many_statements_become_one_of_each_kind() {
+    let change = |op| ColumnFormula::new(0, Type::Int4, op).expect("exact");
+    for seed in 0..300 {
+        let mut prng = Prng::new(seed);
+        let mut statements = Vec::new();
+        for _ in 0..1 + prng.below(8) {
+            let mut value = |most: u64| Datum::Int(prng.below(most) as i64 - most as i64 / 2);
+            let (delta, bound) = (value(20), value(60));
+            let add = change(FormulaOp::Add(delta));
+            let guard = change(match prng.below(2) {
+                0 => FormulaOp::AtLeast(bound),
+                _ => FormulaOp::AtMost(bound),
+            });
+            statements.push(Formula(match prng.below(3) {
+                0 => vec![add],
+                1 => vec![guard, add],
+                _ => vec![add, guard],
+            }));
+        }
+        let mut all = statements.iter().cloned();
+        let first = all.next().expect("at least one");
+        let one = all.fold(first, Formula::then);
+        assert!(statements.len() == 1 || one.0.len() <= 3, "{one:?}");
+        for start in -60..60 {
+            let holds = |changes: Vec<&ColumnFormula>| {
+                let mut value: i64 = start;
+                changes.into_iter().all(|change| match &change.op {
+                    FormulaOp::Add(Datum::Int(delta)) => {
+                        value += delta;
+                        true
+                    }
+                    FormulaOp::AtLeast(Datum::Int(bound)) => value >= *bound,
+                    FormulaOp::AtMost(Datum::Int(bound)) => value <= *bound,
+                    other => panic!("not made here: {other:?}"),
+                })
+            };
+            let apart = holds(statements.iter().flat_map(|formula| &formula.0).collect());
+            assert_eq!(
+                holds(one.0.iter().collect()),
+                apart,
+                "seed {seed} at {start}: {one:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn appends_of_many_statements_become_one() {
+    let text = |ty, value: &str| {
+        let op = FormulaOp::Append(Datum::Text(value.into()));
+        Formula(vec![ColumnFormula::new(0, ty, op).expect("texts append")])
+    };
+    let both = |ty| text(ty, "ab").then(text(ty, "cd"));
+    assert_eq!(both(Type::Text), text(Type::Text, "abcd"));
+    assert_eq!(both(Type::Varchar(Some(9))).0.len(), 2);
+}
+
+/// Several may be pending on a row, each without the others, so none can know its size.
+#[test]
+fn an_addition_does_not_look_at_the_size_of_the_row() {
+    let pad = "x".repeat(base::limits::ROW_BYTES_MAX);
+    let row = row::to_vec(&[Datum::Int(0), Datum::Text(pad.into())]);
+    let add = ColumnFormula::new(0, Type::Int8, FormulaOp::Add(Datum::Int(100_000)));
+    let mut out = Vec::new();
+    let folded = Formula(vec![add.expect("exact")]).fold(&row, &mut out);
+    assert_eq!(folded, Ok(()));
+}
