@@ -10,7 +10,7 @@ use crate::lock::{Claim, LockMode, LockTable};
 use crate::program::RowProgram;
 use alloc::vec::Vec;
 use base::row::RowRef;
-use base::{Datum, Key, TxnId};
+use base::{Datum, Key, TxnId, Type};
 use store::{ColumnFormula, Formula, FormulaOp, Write};
 
 /// The columns that a formula changes or has conditions on.
@@ -121,6 +121,29 @@ impl Escrow {
             };
             let before = core::mem::replace(side, Formula(Vec::new()));
             *side = before.then(Formula(alloc::vec![change.clone()]));
+            self.keep_digits(change);
+        }
+    }
+
+    /// Numbers with any number of fraction digits leave their range by digits: the more fraction
+    /// digits an addition has, the fewer digits are left for the others. So each end gets the
+    /// fraction digits of all additions.
+    fn keep_digits(&mut self, change: &ColumnFormula) {
+        let (Type::Numeric(None), FormulaOp::Add(Datum::Decimal(operand))) =
+            (change.ty, &change.op)
+        else {
+            return;
+        };
+        let Ok(nothing) = operand.sub(*operand) else {
+            return;
+        };
+        let nothing = ColumnFormula {
+            op: FormulaOp::Add(Datum::Decimal(nothing)),
+            ..change.clone()
+        };
+        for end in [&mut self.raising, &mut self.lowering] {
+            let before = core::mem::replace(end, Formula(Vec::new()));
+            *end = before.then(Formula(alloc::vec![nothing.clone()]));
         }
     }
 
@@ -309,6 +332,30 @@ mod tests {
         assert_eq!(claim(None, &[], &set), Exclusive);
         assert_eq!(claim_of(&Write::Formula(set)).mode(), Exclusive);
         assert_eq!(columns_of(&adding(1)), Columns::one(0));
+    }
+
+    /// Each addition stays in range beside the row, and one of them does not beside the other,
+    /// because that one has fraction digits.
+    #[test]
+    fn numbers_share_a_row_while_all_digits_have_room() {
+        let number = |text: &str| Datum::Decimal(text.parse().expect("a number"));
+        let adding = |text: &str| {
+            let ty = Type::Numeric(None);
+            let change = ColumnFormula::new(0, ty, FormulaOp::Add(number(text)));
+            Formula(vec![change.expect("numbers add exactly")])
+        };
+        let row = base::row::to_vec(&[number("0")]);
+        let beside = |pending: &str, formula: &str| {
+            let mut escrow = Escrow::default();
+            escrow.add(&adding(pending));
+            claim_to_add(&adding(formula), None, Some(escrow), Some(&row)).mode()
+        };
+        let large = "1000000000000000000000000000000";
+        for (a, b) in [(large, "-0.0000000001"), ("-0.0000000001", large)] {
+            assert_eq!(beside(a, b), LockMode::Exclusive);
+        }
+        assert_eq!(beside(large, "-0.0000001"), LockMode::Increment);
+        assert_eq!(beside("-1", large), LockMode::Increment);
     }
 
     #[test]

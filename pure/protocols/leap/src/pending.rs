@@ -25,7 +25,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, RowBatch, ShardId, Time, Ts, TxnId};
 use store::{Formula, Write};
-use txn::increment::columns_of;
+use txn::increment::{Escrow, columns_of};
 use txn::lock::{Claim, Item};
 use txn::pending::{Next, Pending};
 use txn::{AbortReason, Alarm, Event, LockMode, OpError, OpResult};
@@ -152,6 +152,12 @@ impl Leap {
         let Some(newest) = cx.store.get(key, Ts::MAX) else {
             return Ok(OpResult::Exists);
         };
+        // Elsewhere the result is computed where the statement runs; here only at the commit.
+        let held = self.pendings.formulas.of(job.txn, key);
+        let held = held.map(|held| Write::Formula(held.clone()));
+        if !Escrow::default().has_room(newest.value, held.as_ref(), formula) {
+            return Ok(OpResult::Exists);
+        }
         // The transaction relies on the row: after a restart it must be here, with this version.
         let version = self.installed.of(newest.commit_ts);
         job.wait = job.wait.max(version).max(self.arrival(key).0);

@@ -5,7 +5,7 @@ use super::random::sum_op;
 use super::world::{World, key, kind};
 use crate::Settings;
 use base::{NodeId, TxnId};
-use txn::{AbortReason, LockMode, OpId, OpReply, OpResult, Outcome, Protocol, Read};
+use txn::{AbortReason, LockMode, OpError, OpId, OpReply, OpResult, Outcome, Protocol, Read};
 
 /// Rows `a0`, `a1`, `a2` on three nodes; formulas on rows elsewhere go to their row.
 fn world() -> World {
@@ -275,4 +275,24 @@ fn without_room_the_row_goes_to_its_transaction() {
     world.call(shard(3), |protocol, cx| protocol.abort(cx, second));
     rest(&mut world);
     assert_eq!(value(&world, "a0"), Some(i64::MAX - 4));
+}
+
+/// The formula is the only one on its row, which is at another shard.
+#[test]
+fn a_formula_that_leaves_the_range_is_refused_before_the_commit() {
+    let mut world = world();
+    run(&mut world, 1, add("a0", i64::MAX - 20));
+    let txn = world.begin(shard(2));
+    for (name, value) in [("a1", 1), ("a0", 6)] {
+        let id = world.submit(txn, bump(name, value), false);
+        world.settle();
+        assert!(answer(&mut world, id).result.is_ok());
+    }
+    let id = world.submit(txn, bump("a0", 600), false);
+    world.settle();
+    let refused = answer(&mut world, id).result;
+    assert!(matches!(refused, Err(OpError::Sql(_))), "{refused:?}");
+    world.call(shard(2), |protocol, cx| protocol.abort(cx, txn));
+    rest(&mut world);
+    assert_eq!(value(&world, "a0"), Some(i64::MAX - 20 + 10));
 }
