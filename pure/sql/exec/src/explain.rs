@@ -540,7 +540,11 @@ fn formulas_of(op: &PointOp) -> Option<&Formulas> {
 /// Whether an update is a formula whose guards stand for its conditions.
 fn is_guarded(program: &ProgramPlan) -> bool {
     match program.body() {
-        Body::Modify(modify) => modify.changes.is_some() && modify.returning.is_empty(),
+        Body::Modify(modify) => {
+            let changes = modify.changes.as_ref();
+            let shares = changes.is_some_and(|all| all.iter().all(|one| one.kind.commutes()));
+            shares && modify.returning.is_empty()
+        }
         Body::Rows { .. } | Body::Top { .. } | Body::First { .. } | Body::Aggregate { .. } => false,
     }
 }

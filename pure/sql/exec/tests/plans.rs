@@ -202,6 +202,11 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
             "Guarded Formula Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)",
         ),
         (
+            "UPDATE acct SET bal = bal - 5, note = 'x' WHERE id = 1 AND bal > 10",
+            "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Formula: note = \
+             'x'  (constant)",
+        ),
+        (
             "UPDATE acct SET bal = bal - 5 WHERE id = 1 AND rate > 10",
             "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Reads the row: \
              the condition reads the row",
