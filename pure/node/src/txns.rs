@@ -538,9 +538,9 @@ impl Txns {
                     OpError::Aborted(reason) => reason.clone(),
                     OpError::Sql(_) | OpError::Raise(_) => AbortReason::Requested,
                 };
-                self.abort(handle);
+                let wait = self.abort(handle);
                 let outcome = Some(Outcome::Aborted(reason));
-                self.done(handle, statement, Err(failure), outcome, Position(0));
+                self.done(handle, statement, Err(failure), outcome, wait);
                 self.forget(handle);
             }
             (result, None) => self.done(handle, statement, result, None, Position(0)),
@@ -646,13 +646,14 @@ impl Txns {
         self.tell_aborted(handle);
     }
 
-    fn abort(&mut self, handle: TxnHandle) {
+    /// Rolls a transaction back. Returns the position before which nobody may be told.
+    fn abort(&mut self, handle: TxnHandle) -> Position {
         let txn = open(&mut self.by_handle, handle);
         for statement in txn.statements.values_mut() {
             statement.future = None;
         }
         let shared = &txn.shared;
-        self.core.borrow_mut().abort(shared.protocol, shared.id);
+        self.core.borrow_mut().abort(shared.protocol, shared.id)
     }
 
     fn forget(&mut self, handle: TxnHandle) {

@@ -205,6 +205,8 @@ pub struct Session {
     retry: Option<Retry>,
     /// Priority of a transaction that failed with 40001, for the client's own retry, and its end.
     carried: Option<(Time, Ts, u32)>,
+    /// Attempts that were given up cannot commit any more from this position on.
+    true_from: Position,
     /// Largest commit timestamp seen.
     seen: Ts,
     /// The statement that runs or ran last, for SHOW SESSIONS.
@@ -263,6 +265,7 @@ impl Session {
             ending: None,
             retry: None,
             carried: None,
+            true_from: Position(0),
             seen: Ts::ZERO,
             statement: None,
             statement_since: Time(0),
@@ -577,11 +580,17 @@ impl Session {
     /// Gives the held replies to the host; statements so far do not run again.
     fn release(&mut self, cx: &mut SessionCx<'_>) {
         let conn = self.conn;
-        let waits = self.settings.knobs.synchronous_commit;
-        let position = |wait| if waits { wait } else { Position(0) };
+        let (waits, before) = (self.settings.knobs.synchronous_commit, self.true_from);
+        // An error waits in any case: a commit that it denies must have become impossible.
+        let told = |reply: &Reply| waits || matches!(reply, Reply::Error(..));
+        let position = |reply: &Reply, wait: Position| match told(reply) {
+            true => wait.max(before),
+            false => before,
+        };
         let held = self.held.drain(..);
+        let held = held.map(|(reply, wait)| (conn, position(&reply, wait), reply));
         cx.replies
-            .extend(held.map(|(reply, wait)| (conn, reply, position(wait))));
+            .extend(held.map(|(conn, wait, reply)| (conn, reply, wait)));
         self.in_flight += core::mem::take(&mut self.held_batches);
         self.urgent = false;
         if let Some(txn) = &mut self.txn {

@@ -60,6 +60,7 @@ impl Session {
         txn.gone = true;
         let (retryable, tries) = (txn.retryable, txn.tries);
         if retryable && let Some(pause) = self.pause(cx, &reason, tries) {
+            self.true_from = self.true_from.max(wait);
             self.restart_after(cx, pause);
             return;
         }

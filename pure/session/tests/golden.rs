@@ -11,7 +11,7 @@
 //! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`, `long MESSAGE` (whose
 //! statements have 16 KiB more of text, after their first words).
 //! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
-//! `fail N STATE TEXT`, `die N`, `lost N REASON`, `ended committed|unknown|die`.
+//! `fail N STATE TEXT`, `die N [POSITION]`, `lost N REASON`, `ended committed|unknown|die`.
 //! Of the shard: `peer down|heard|up` (node 2), `ddl ok|fail`,
 //! `prepared` (the oldest long text has been parsed or planned),
 //! `quiesce TABLE...` (they are about to be changed), `quiesce end`,
@@ -443,7 +443,11 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
             let state = SqlState(state.as_bytes().try_into().expect("five letters"));
             done(Err(OpError::Sql(SqlError::new(state, text))), None, 80)
         }
-        "die" => done(Err(OpError::Aborted(die())), None, 0),
+        "die" => done(
+            Err(OpError::Aborted(die())),
+            None,
+            rest.parse().unwrap_or(0),
+        ),
         "lost" => done(Err(OpError::Aborted(reason(rest))), None, 0),
         "ended" => {
             let outcome = match number {

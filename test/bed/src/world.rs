@@ -393,7 +393,7 @@ impl<P: Subject> World<P> {
 
     /// Rolls back.
     pub fn abort(&mut self, txn: TxnId) {
-        self.call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
+        let _ = self.call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
     }
 
     /// Forgets an ended transaction.

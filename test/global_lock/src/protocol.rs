@@ -50,8 +50,9 @@ impl Protocol for GlobalLock {
         self.ask(cx, txn, id, work)
     }
 
-    fn abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    fn abort(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Position {
         self.roll_back(cx, txn);
+        Position(0)
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {

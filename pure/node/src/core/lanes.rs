@@ -423,8 +423,9 @@ impl Core {
         route!(self, kind, |machine, cx| machine.commit(cx, txn, id))
     }
 
-    pub(crate) fn abort(&mut self, kind: ProtocolKind, txn: TxnId) {
-        route!(self, kind, |machine, cx| machine.abort(cx, txn));
+    /// See [`Protocol::abort`].
+    pub(crate) fn abort(&mut self, kind: ProtocolKind, txn: TxnId) -> Position {
+        route!(self, kind, |machine, cx| machine.abort(cx, txn))
     }
 
     /// The caller needs the outcome of an ended transaction no more.

@@ -46,9 +46,10 @@ impl Protocol for Leap {
         submitted
     }
 
-    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
+    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> Position {
         self.abort_txn(cx, txn, AbortReason::Requested);
         self.end_step(cx);
+        Position(0)
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {

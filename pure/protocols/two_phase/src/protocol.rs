@@ -50,9 +50,10 @@ impl Protocol for TwoPhase {
         submitted
     }
 
-    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
+    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> Position {
         self.abort_txn(cx, txn, AbortReason::Requested);
         self.pump(cx);
+        self.refusal_wait(txn)
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {

@@ -3,7 +3,7 @@
 use super::world::{TABLE, World, key};
 use base::{NodeId, ShardId};
 use bed::programs::{Test, program, row};
-use txn::{AbortReason, Op, OpResult, Outcome};
+use txn::{AbortReason, Op, OpResult, Outcome, Protocol};
 
 /// The last operation, with which the commit is to ride, finds its row, and the vote that was asked
 /// for with it is lost. The commit that follows has all other votes. When it is called off, it is
@@ -41,4 +41,33 @@ fn a_commit_after_a_failed_ride_is_answered_when_it_is_called_off() {
     let outcome = world.take_answer(commit).and_then(|reply| reply.outcome);
     let called_off = Outcome::Aborted(AbortReason::Requested);
     assert_eq!(outcome, Some(called_off));
+}
+
+/// All have promised, and one vote is under way: the promises still make the commit if this node
+/// crashes before it has ended its own durably.
+#[test]
+fn nobody_is_told_of_an_abort_before_it_is_true() {
+    let shard = |node| ShardId::new(NodeId(node), 0);
+    let mut world = World::new(2, 1);
+    for node in [1, 2] {
+        world.load_at(shard(node), key(TABLE, "b"), 20);
+    }
+    let txn = world.begin(shard(1));
+    for node in [1, 2] {
+        let change = Op::Modify {
+            key: key(TABLE, "b"),
+            program: program(Test::Add(1)),
+        };
+        let id = world.submit_to(txn, shard(node), change, false);
+        world.settle();
+        assert!(world.take_answer(id).is_some());
+    }
+    world.commit(txn);
+    world.flush_all();
+    let told = world.call(shard(1), |protocol, cx| protocol.abort(cx, txn));
+    let durable = world.nodes[&NodeId(1)].disk.borrow().durable;
+    assert!(told > durable, "{told:?} is durable already");
+    world.settle();
+    let durable = world.nodes[&NodeId(1)].disk.borrow().durable;
+    assert!(told <= durable);
 }
