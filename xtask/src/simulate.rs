@@ -18,17 +18,23 @@ struct Share {
     at_least: u32,
 }
 
-const SHARES: [Share; 2] = [
+const SHARES: [Share; 3] = [
     Share {
         protocol: "two_phase",
         seeds: 4_000,
-        seconds: 200,
+        seconds: 140,
         at_least: 40,
     },
     Share {
         protocol: "leap",
         seeds: 3_500,
-        seconds: 200,
+        seconds: 140,
+        at_least: 40,
+    },
+    Share {
+        protocol: "formula",
+        seeds: 2_500,
+        seconds: 140,
         at_least: 40,
     },
 ];

@@ -201,7 +201,7 @@ pub(super) fn table_1(lab: &mut Lab) -> Result<Figure> {
             match system {
                 System::Leap => leap.push(tries),
                 System::Interleaved => interleaved.push(tries),
-                System::Serial => {}
+                System::Serial | System::Formula => {}
             }
         }
     }

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Arguments of `trellis sim scale`.
 #[derive(Args)]
 pub struct ScaleArgs {
-    /// Transaction protocol of the database: two_phase, leap
+    /// Transaction protocol of the database: two_phase, leap, formula
     #[arg(long, default_value = "two_phase")]
     protocol: ProtocolKind,
     /// How a shard runs transactions
@@ -115,6 +115,7 @@ impl ScaleArgs {
     fn system(&self) -> System {
         match (self.protocol, self.execution) {
             (ProtocolKind::Leap, _) => System::Leap,
+            (ProtocolKind::Formula, _) => System::Formula,
             (ProtocolKind::TwoPhase, Execution::Interleaved) => System::Interleaved,
             (ProtocolKind::TwoPhase, Execution::Serial) => System::Serial,
         }

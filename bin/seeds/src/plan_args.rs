@@ -13,7 +13,7 @@ pub(crate) struct PlanArgs {
     /// A workload, or `all`: they take turns, seed by seed
     #[arg(long, default_value = "all")]
     workload: String,
-    /// Transaction protocol of the database: two_phase, leap
+    /// Transaction protocol of the database: two_phase, leap, formula
     #[arg(long, default_value = "two_phase")]
     pub(crate) protocol: ProtocolKind,
     /// `all` (drawn), `none`, or kinds separated by commas (see `trellis sim list`)

@@ -71,12 +71,12 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
         match &seen {
             Some((found, runs, text)) => writeln!(
                 out,
-                "{:<26}{:<13} seed {:<6} after {runs:>4} runs: {text}",
+                "{:<33}{:<13} seed {:<6} after {runs:>4} runs: {text}",
                 bug.name(),
                 found.workload,
                 found.seed
             )?,
-            None => writeln!(out, "{:<26}not seen in {} runs", bug.name(), args.seeds)?,
+            None => writeln!(out, "{:<33}not seen in {} runs", bug.name(), args.seeds)?,
         }
         rows.push(Row { bug, seen });
         if let Some(folder) = &args.record {
@@ -105,11 +105,8 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
 
 /// The protocol whose rule it breaks, or that of most databases.
 fn protocol_of(bug: Planted) -> ProtocolKind {
-    if bug.is_of_leap() {
-        ProtocolKind::Leap
-    } else {
-        ProtocolKind::TwoPhase
-    }
+    let named = bug.protocol().and_then(ProtocolKind::of_name);
+    named.unwrap_or(ProtocolKind::TwoPhase)
 }
 
 fn wanted(names: &[String]) -> Result<Vec<Planted>> {

@@ -40,7 +40,7 @@ pub(crate) struct DemoArgs {
     /// Open loop: so many transactions are due per second [default: closed loop]
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
-    /// Transaction protocol of the database: two_phase, leap
+    /// Transaction protocol of the database: two_phase, leap, formula
     #[arg(long, default_value = "two_phase")]
     protocol: ProtocolKind,
     /// Where the result goes as JSON

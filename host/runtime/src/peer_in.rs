@@ -184,7 +184,12 @@ mod tests {
             body: Body::Read(Box::new(request)),
         };
         let mut frame = Vec::new();
-        frame::encode_message(from, to, &WireMessage::Protocol(message.into()), &mut frame);
+        frame::encode_message(
+            from,
+            to,
+            &WireMessage::Protocol(ProtocolWord::TwoPhase(message)),
+            &mut frame,
+        );
         frame
     }
 

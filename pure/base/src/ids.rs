@@ -43,8 +43,17 @@ pub struct TxnId {
     pub shard: ShardId,
     /// Starts of the coordinator's node so far.
     pub incarnation: u32,
-    /// Counts transactions of this shard in this incarnation, from 1.
+    /// Counts transactions of this shard in this incarnation, from 1. Its last bit tells two
+    /// protocols apart whose promises stand in one journal (`catalog::ProtocolKind::has_odd_ids`).
     pub counter: u64,
+}
+
+impl TxnId {
+    /// Whether the last bit of the counter is set.
+    #[must_use]
+    pub fn is_odd(self) -> bool {
+        self.counter & 1 == 1
+    }
 }
 
 /// A byte position in the journal of one node (the papers say LSN). `Position(0)` is always

@@ -40,9 +40,11 @@ macro_rules! planted {
                 }
             }
 
-            /// Whether it breaks a rule of the protocol leap, so that nothing else can notice it.
-            pub fn is_of_leap(self) -> bool {
-                self.name().starts_with("leap-")
+            /// The protocol whose rule it breaks, so that no other can notice it. `None`: it breaks
+            /// one of all protocols, or of two_phase.
+            pub fn protocol(self) -> Option<&'static str> {
+                let first = self.name().split('-').next();
+                first.filter(|word| ["leap", "formula"].contains(word))
             }
 
             /// The bug of this name.
@@ -180,6 +182,22 @@ planted! {
     LeapClaimsOfOnePart = "leap-claims-of-one-part",
     /// Leap: a restarted home serves before it has looked at all claims.
     LeapServesHalfResolved = "leap-serves-half-resolved",
+    /// Formula: what a transaction has read is not looked at when it promises or commits.
+    FormulaReadsNotJudged = "formula-reads-not-judged",
+    /// Formula: of what a transaction has read, ranges are not looked at.
+    FormulaRangesNotJudged = "formula-ranges-not-judged",
+    /// Formula: others write what a voter has read below the top of the vote.
+    FormulaGuardsIgnored = "formula-guards-ignored",
+    /// Formula: a transaction commits above the tops of its votes.
+    FormulaTopsIgnored = "formula-tops-ignored",
+    /// Formula: a read does not wait for promises below its timestamp.
+    FormulaReadSkipsPromise = "formula-read-skips-promise",
+    /// Formula: committed formulas are folded as they come.
+    FormulaFoldsAsTheyCome = "formula-folds-as-they-come",
+    /// Formula: formulas that come late are left out by redo, which follows the journal.
+    FormulaRedoInJournalOrder = "formula-redo-in-journal-order",
+    /// Formula: checkpoints leave out committed formulas that are not folded.
+    FormulaUnfoldedForgotten = "formula-unfolded-forgotten",
     /// Large transactions: a snapshot reader does not wait while a commit is installed in slices.
     ReaderBetweenSlices = "reader-between-slices",
     /// Large transactions: locks go when a commit is decided, before all of it is installed.

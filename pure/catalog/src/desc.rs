@@ -36,11 +36,17 @@ pub enum ProtocolKind {
     TwoPhase,
     /// Rows move to the transaction.
     Leap,
+    /// Timestamps and formulas order transactions.
+    Formula,
 }
 
 impl ProtocolKind {
     /// All protocols that are built.
-    pub const ALL: [ProtocolKind; 2] = [ProtocolKind::TwoPhase, ProtocolKind::Leap];
+    pub const ALL: [ProtocolKind; 3] = [
+        ProtocolKind::TwoPhase,
+        ProtocolKind::Leap,
+        ProtocolKind::Formula,
+    ];
     /// The one that every node knows and under which no row ever moves: counters of sequences
     /// follow it, and a database whose change to another cannot be completed.
     pub const COMMON: ProtocolKind = ProtocolKind::TwoPhase;
@@ -56,8 +62,17 @@ impl ProtocolKind {
     /// replicated, and a client's transactions run on the client's node.
     pub fn moves_rows(self) -> bool {
         match self {
-            ProtocolKind::TwoPhase => false,
+            ProtocolKind::TwoPhase | ProtocolKind::Formula => false,
             ProtocolKind::Leap => true,
+        }
+    }
+
+    /// Whether its transactions have odd ids. Promises and decisions of `two_phase` and `formula`
+    /// stand in one journal, and those without rows tell of no database.
+    pub fn has_odd_ids(self) -> bool {
+        match self {
+            ProtocolKind::TwoPhase | ProtocolKind::Leap => false,
+            ProtocolKind::Formula => true,
         }
     }
 
@@ -66,6 +81,7 @@ impl ProtocolKind {
         match self {
             ProtocolKind::TwoPhase => "two_phase",
             ProtocolKind::Leap => "leap",
+            ProtocolKind::Formula => "formula",
         }
     }
 }

@@ -23,7 +23,7 @@ use base::codec;
 use base::crc::{Crc32c, crc32c};
 use base::{IndexId, Key, Position, SLOT_COUNT, ShardId, Slot, Ts, TxnId};
 use serde::{Deserialize, Serialize};
-use store::CheckpointRow;
+use store::{CheckpointRow, Formula};
 
 /// Bytes of the header.
 pub const CHECKPOINT_HEADER_BYTES: usize = 56;
@@ -44,6 +44,8 @@ const FOOTER: u8 = 4;
 const OWNERSHIP: u8 = 5;
 /// As [`OWNERSHIP`], one block for each transaction, behind that one.
 const SHIPPED: u8 = 6;
+/// As [`OWNERSHIP`], one block for each formula.
+const UNFOLDED: u8 = 7;
 
 /// The first bytes of a checkpoint file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +99,22 @@ pub struct Owed {
     pub participants: Vec<ShardId>,
 }
 
+/// A formula of a committed transaction that is not in its row yet: a promise on the row may commit
+/// below.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Unfolded {
+    /// The transaction.
+    pub txn: TxnId,
+    /// Shard of the row.
+    pub shard: ShardId,
+    /// Commit timestamp of the transaction.
+    pub commit_ts: Ts,
+    /// The row.
+    pub key: Key,
+    /// The change.
+    pub formula: Formula,
+}
+
 /// Promises and decisions of one shard at the start position of its checkpoint.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CheckpointTables {
@@ -107,11 +125,30 @@ pub struct CheckpointTables {
     pub sliced: Vec<(Prepared, Arc<Writes>)>,
     /// Decisions without all acknowledgements.
     pub owed: Vec<Owed>,
+    /// Committed formulas that are not in their rows.
+    pub unfolded: Vec<Unfolded>,
     /// Rows away from the shard of their slot.
     pub ownership: Ownership,
 }
 
 impl CheckpointTables {
+    /// Takes out promises, decisions and formulas of transactions with odd ids, or of the others.
+    #[must_use]
+    pub fn take_of(&mut self, odd: bool) -> CheckpointTables {
+        fn part<T>(all: &mut Vec<T>, wanted: impl Fn(&T) -> bool) -> Vec<T> {
+            let (wanted, rest) = core::mem::take(all).into_iter().partition(wanted);
+            *all = rest;
+            wanted
+        }
+        CheckpointTables {
+            prepared: part(&mut self.prepared, |it| it.txn.is_odd() == odd),
+            sliced: part(&mut self.sliced, |(it, _)| it.txn.is_odd() == odd),
+            owed: part(&mut self.owed, |it| it.txn.is_odd() == odd),
+            unfolded: part(&mut self.unfolded, |it| it.txn.is_odd() == odd),
+            ownership: Ownership::default(),
+        }
+    }
+
     /// The tables with every promise in one piece.
     #[must_use]
     pub fn joined(mut self) -> CheckpointTables {
@@ -251,6 +288,10 @@ impl CheckpointWriter {
             codec::encode(shipped, &mut self.block);
             self.close(SHIPPED, out);
         }
+        for unfolded in &tables.unfolded {
+            codec::encode(unfolded, &mut self.block);
+            self.close(UNFOLDED, out);
+        }
         codec::encode(&self.footer, &mut self.block);
         self.close(FOOTER, out);
     }
@@ -369,7 +410,7 @@ impl CheckpointReader {
         let len_bytes = fields.array::<4>()?;
         let len = u32::from_le_bytes(len_bytes) as usize;
         let crc = fields.u32()?;
-        if !(ROWS..=SHIPPED).contains(&kind) || len == 0 || len > BLOCK_BYTES_MAX {
+        if !(ROWS..=UNFOLDED).contains(&kind) || len == 0 || len > BLOCK_BYTES_MAX {
             return Err(Fault::Length(len as u64));
         }
         let Ok(payload) = fields.bytes(len) else {
@@ -415,6 +456,10 @@ impl CheckpointReader {
             SHIPPED => {
                 let shipped = codec::decode(payload).map_err(Fault::Content)?;
                 self.tables.ownership.shipped.push(shipped);
+            }
+            UNFOLDED => {
+                let unfolded = codec::decode(payload).map_err(Fault::Content)?;
+                self.tables.unfolded.push(unfolded);
             }
             _ => {
                 let footer: Footer = codec::decode(payload).map_err(Fault::Content)?;

@@ -20,6 +20,7 @@ extern crate alloc;
 
 pub mod checkpoint;
 pub mod fault;
+mod fold_order;
 mod fuzz;
 pub mod manifest;
 pub mod ownership;
@@ -34,6 +35,7 @@ pub mod vote;
 
 pub use checkpoint::{
     CheckpointHeader, CheckpointReader, CheckpointTables, CheckpointWriter, Owed, Prepared,
+    Unfolded,
 };
 pub use fault::{Fault, JournalError};
 pub use fuzz::{fuzz_checkpoint, fuzz_manifest, fuzz_record, fuzz_segment};

@@ -10,8 +10,9 @@
 //! kept in any case, because the record that names them may come after the start. So the journal is
 //! truncated no further than the oldest chunk of an unfinished transaction.
 
-use crate::checkpoint::{CheckpointTables, Owed, Prepared};
+use crate::checkpoint::{CheckpointTables, Owed, Prepared, Unfolded};
 use crate::fault::Fault;
+use crate::fold_order::{FoldOrder, Repeated};
 use crate::ownership::{Held, Holding, Otag, Ownership, Shipment, Shipped};
 use crate::reader::Entry;
 use crate::record::{Record, ShardWrites, Writes};
@@ -44,6 +45,9 @@ pub struct Redo {
     pub shard: ShardId,
     /// Commit timestamp of the writes.
     pub commit_ts: Ts,
+    /// Whether it may come behind formulas that have committed above it (rule A7). Then it comes
+    /// once.
+    pub any_order: bool,
     /// The writes.
     pub writes: Writes,
 }
@@ -67,6 +71,8 @@ pub struct Recovery {
     pub held: Vec<Prepared>,
     /// Decisions that some participant has not acknowledged: the shard tells them again.
     pub owed: Vec<Owed>,
+    /// Committed formulas on rows of promises in `held` that may commit below them.
+    pub unfolded: Vec<Unfolded>,
     /// What each shard knows of ownership: the tables of its checkpoint, with `held` as of the end
     /// of the journal.
     pub ownership: Vec<(ShardId, Ownership)>,
@@ -93,6 +99,8 @@ pub struct Replay {
     shipping: BTreeMap<TxnId, (ShardId, Vec<Shipment>)>,
     /// Formulas of committed transactions whose owners have not all acknowledged.
     shipped: BTreeMap<TxnId, (ShardId, Shipped)>,
+    order: FoldOrder,
+    repeated: Repeated,
     recovery: Recovery,
 }
 
@@ -113,6 +121,7 @@ impl Replay {
             replay.starts.insert(shard, position);
             let tables = tables.joined();
             for prepared in tables.prepared {
+                replay.order.promise(&prepared);
                 replay
                     .prepared
                     .insert((prepared.txn, prepared.shard), prepared);
@@ -121,6 +130,7 @@ impl Replay {
                 replay.decided.insert(owed.txn, owed.commit_ts);
                 replay.owed.insert(owed.txn, owed);
             }
+            replay.order.late_at_start(tables.unfolded);
             let mut ownership = tables.ownership;
             for held in core::mem::take(&mut ownership.held) {
                 let Held { key, otag, holding } = held;
@@ -143,6 +153,7 @@ impl Replay {
     /// Errors: the journal contradicts itself (the table's corrupt rows): do not start the node.
     pub fn on_record(&mut self, entry: Entry, redo: &mut dyn FnMut(Redo)) -> Result<(), Fault> {
         let Entry { end, record } = entry;
+        self.order.begin(redo);
         match record {
             Record::NodeStart {
                 incarnation,
@@ -318,6 +329,7 @@ impl Replay {
         redo(Redo {
             shard,
             commit_ts,
+            any_order: false,
             writes,
         });
     }
@@ -359,6 +371,7 @@ impl Replay {
                 participants,
                 writes,
             };
+            self.order.promise(&prepared);
             self.prepared.insert((txn, shard), prepared);
         }
         Ok(())
@@ -405,7 +418,7 @@ impl Replay {
                 .find(|(other, _)| *other == shard)
                 .map_or(0, |(_, n)| *n);
             let mut rest = self.chunks.remove(&(txn, shard)).unwrap_or_default();
-            if !self.is_news(shard, end) {
+            if !self.is_news(shard, end) || self.repeated.has(txn, shard, commit_ts) {
                 continue;
             }
             let whole = (0..count).all(|seq| rest.contains_key(&seq));
@@ -416,11 +429,13 @@ impl Replay {
             let chunks = (0..count).filter_map(|seq| rest.remove(&seq));
             let pieces = core::iter::once(writes).chain(chunks);
             for writes in pieces.filter(|writes| !writes.is_empty()) {
-                redo(Redo {
+                let committed = Redo {
                     shard,
                     commit_ts,
+                    any_order: txn.is_odd(),
                     writes,
-                });
+                };
+                self.order.redo(txn, committed, redo);
             }
         }
         Ok(())
@@ -447,6 +462,12 @@ impl Replay {
         redo: &mut dyn FnMut(Redo),
     ) -> Result<(), Fault> {
         let prepared = self.prepared.remove(&(txn, shard));
+        if let Some(prepared) = &prepared {
+            self.order.end(prepared);
+        }
+        let freed = prepared
+            .as_ref()
+            .map(|prepared| self.order.rows_of(prepared));
         let heard = if commit_ts.is_some() {
             Heard::Commit
         } else {
@@ -462,16 +483,20 @@ impl Replay {
                 {
                     return Err(Fault::Contradiction { txn });
                 }
-                redo(Redo {
+                let committed = Redo {
                     shard,
                     commit_ts,
+                    any_order: txn.is_odd(),
                     writes: prepared.writes,
-                });
+                };
+                self.order.redo(txn, committed, redo);
+                self.order.release(shard, freed, redo);
                 Ok(())
             }
             (Verdict::Nothing, Some(_), None) => {
                 // A decision to commit that comes later contradicts the abort all the same.
                 self.aborted.insert(txn);
+                self.order.release(shard, freed, redo);
                 Ok(())
             }
             (Verdict::Nothing, ..) => Ok(()),
@@ -482,6 +507,7 @@ impl Replay {
 
     /// Judges what the journal left open. Calls `redo` with promises that are thereby committed.
     pub fn finish(mut self, redo: &mut dyn FnMut(Redo)) -> Recovery {
+        self.order.begin(redo);
         for ((txn, shard), prepared) in core::mem::take(&mut self.prepared) {
             let settled = |commit_ts| Record::Resolved {
                 txn,
@@ -491,14 +517,24 @@ impl Replay {
             match judge(self.evidence(txn, Some(&prepared), Heard::Nothing)) {
                 Verdict::RedoDecided => {
                     let commit_ts = self.decided[&txn];
-                    redo(Redo {
+                    self.order.end(&prepared);
+                    let freed = Some(self.order.rows_of(&prepared));
+                    let committed = Redo {
                         shard,
                         commit_ts,
+                        any_order: txn.is_odd(),
                         writes: prepared.writes,
-                    });
+                    };
+                    self.order.redo(txn, committed, redo);
+                    self.order.release(shard, freed, redo);
                     self.recovery.settled.push(settled(Some(commit_ts)));
                 }
-                Verdict::PresumeAbort => self.recovery.settled.push(settled(None)),
+                Verdict::PresumeAbort => {
+                    self.order.end(&prepared);
+                    let freed = Some(self.order.rows_of(&prepared));
+                    self.order.release(shard, freed, redo);
+                    self.recovery.settled.push(settled(None));
+                }
                 Verdict::Hold => self.recovery.held.push(prepared),
                 other @ (Verdict::Redo
                 | Verdict::Nothing
@@ -528,6 +564,7 @@ impl Replay {
             let ownership = self.ownership.entry(shard).or_default();
             ownership.shipped.push(shipped);
         }
+        self.recovery.unfolded = core::mem::take(&mut self.order).into_late();
         self.recovery.ownership = core::mem::take(&mut self.ownership).into_iter().collect();
         self.recovery
     }

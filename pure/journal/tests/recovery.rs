@@ -14,11 +14,11 @@ const HERE: ShardId = ShardId(0);
 const ALSO_HERE: ShardId = ShardId(1);
 const AWAY: ShardId = ShardId(16);
 
-fn txn(coordinator: ShardId, counter: u64) -> TxnId {
+fn txn(coordinator: ShardId, number: u64) -> TxnId {
     TxnId {
         shard: coordinator,
         incarnation: 1,
-        counter,
+        counter: 2 * number,
     }
 }
 
@@ -101,6 +101,7 @@ fn redo(shard: ShardId, commit_ts: u64, n: u8) -> Redo {
     Redo {
         shard,
         commit_ts: Ts(commit_ts),
+        any_order: false,
         writes: writes(n),
     }
 }

@@ -156,8 +156,11 @@ impl Core {
     }
 
     /// Draws the id of a new transaction.
-    pub(crate) fn next_txn(&mut self) -> base::TxnId {
+    pub(crate) fn next_txn(&mut self, protocol: ProtocolKind) -> base::TxnId {
         self.txn_counter += 1;
+        if protocol.has_odd_ids() != (self.txn_counter & 1 == 1) {
+            self.txn_counter += 1;
+        }
         base::TxnId {
             shard: self.config.shard,
             incarnation: self.config.incarnation,

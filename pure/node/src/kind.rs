@@ -2,7 +2,6 @@
 
 use crate::input::Input;
 use crate::message::{LocalMessage, Message, WireMessage};
-use txn::ProtocolMessage;
 use wire::ClientMessage;
 
 impl Input {

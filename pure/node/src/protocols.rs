@@ -5,8 +5,8 @@
 
 use catalog::ProtocolKind;
 use serde::{Deserialize, Serialize};
-use txn::Op;
 use txn::contract::ProtocolMessage;
+use txn::{Op, Protocol};
 
 /// Hands the list of protocols to a macro: the crate of each, and its type, which has the name of
 /// its [`ProtocolKind`] and is made for a shard.
@@ -15,6 +15,7 @@ macro_rules! protocols {
         $make! {
             two_phase::TwoPhase;
             leap::Leap;
+            formula::Formula;
         }
     };
 }
@@ -45,18 +46,17 @@ macro_rules! words {
             fn op_mut(&mut self) -> Option<&mut Op> {
                 match self { $(ProtocolWord::$kind(message) => message.op_mut(),)* }
             }
-            fn kind(&self) -> &'static str {
-                match self { $(ProtocolWord::$kind(message) => message.kind(),)* }
+        }
+
+        impl ProtocolWord {
+            /// Kind of the message, as `protocol.kind`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(ProtocolWord::$kind(message) => <$lane::$kind as Protocol>::kind(message),)*
+                }
             }
         }
 
-        $(
-            impl From<$lane::Message> for ProtocolWord {
-                fn from(message: $lane::Message) -> ProtocolWord {
-                    ProtocolWord::$kind(message)
-                }
-            }
-        )*
     };
 }
 

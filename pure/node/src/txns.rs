@@ -253,7 +253,7 @@ impl Txns {
         let mut core = self.core.borrow_mut();
         core.clock.merge(begin.seen);
         core.follow_answered();
-        let id = core.next_txn();
+        let id = core.next_txn(protocol);
         let now = core.now;
         let first = core.clock.tick(now);
         let priority_ts = begin.priority_ts.unwrap_or(first);

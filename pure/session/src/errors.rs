@@ -132,16 +132,15 @@ pub fn memory_full(node: NodeId) -> SqlError {
 pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
     const RETRY: &str = "Run the whole transaction again.";
     let conflict = |message: &str| SqlError::new(SqlState::SERIALIZATION, message).hint(RETRY);
+    let concurrent = || conflict("could not serialize access due to concurrent update");
     let of_row = |error: SqlError, key: &Key, detail: &dyn Fn(&str) -> String| {
         let (table, place) = place(key, database);
         error.detail(detail(&place)).table(table)
     };
     let error = match reason {
-        AbortReason::Die { key, holder } => of_row(
-            conflict("could not serialize access due to concurrent update"),
-            key,
-            &|place| format!("Transaction {holder} holds a lock on {place}."),
-        ),
+        AbortReason::Die { key, holder } => of_row(concurrent(), key, &|place| {
+            format!("Transaction {holder} holds a lock on {place}.")
+        }),
         AbortReason::LockTimeout { key, holder } => of_row(lock_timeout(), key, &|place| {
             format!("Waited for {place}, on which transaction {holder} has a lock.")
         }),
@@ -177,11 +176,15 @@ pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
                 None => error.detail(missed("")),
             }
         }
-        AbortReason::GaveWay { key, writer } => of_row(
-            conflict("could not serialize access due to concurrent update"),
-            key,
-            &|place| gave_way(place, *writer),
-        ),
+        AbortReason::Overtaken(Some(key)) => of_row(concurrent(), key, &|place| {
+            format!("Another transaction has changed {place}, which this one had read.")
+        }),
+        AbortReason::Overtaken(None) => {
+            concurrent().detail("The clocks of the nodes were too far apart.")
+        }
+        AbortReason::GaveWay { key, writer } => {
+            of_row(concurrent(), key, &|place| gave_way(place, *writer))
+        }
         AbortReason::DiskFull(shard) => disk_full(shard.node()),
         AbortReason::MemoryFull(shard) => memory_full(shard.node()),
         AbortReason::Requested => {

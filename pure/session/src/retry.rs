@@ -104,7 +104,8 @@ impl Session {
             | AbortReason::CutOff(_)
             | AbortReason::SnapshotTooOld(_)
             | AbortReason::SnapshotMisses(_)
-            | AbortReason::GaveWay { .. } => ATTEMPTS_MAX,
+            | AbortReason::GaveWay { .. }
+            | AbortReason::Overtaken(_) => ATTEMPTS_MAX,
         };
         (tries < attempts_max).then_some(Pause::Conflict)
     }

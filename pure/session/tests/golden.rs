@@ -502,6 +502,7 @@ fn reason(word: &str) -> AbortReason {
             let range = Key::new(key.index, Slot(0), Vec::new());
             AbortReason::SnapshotTooOld(range)
         }
+        "overtaken" => AbortReason::Overtaken(Some(key)),
         "misses" => AbortReason::SnapshotMisses(None),
         "misses-row" => AbortReason::SnapshotMisses(Some(key)),
         "gave-way" => {

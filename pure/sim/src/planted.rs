@@ -38,8 +38,8 @@ impl Found {
 /// What is asked for to see a bug: its protocol and the workload.
 pub fn ask(bug: Planted, workload: &'static str) -> Ask {
     let mut ask = Ask::new(workload);
-    if bug.is_of_leap() {
-        ask.protocol = ProtocolKind::Leap;
+    if let Some(protocol) = bug.protocol().and_then(ProtocolKind::of_name) {
+        ask.protocol = protocol;
     }
     ask
 }

@@ -374,6 +374,7 @@ impl Loading {
             replay,
         } = self;
         let recovery = replay.finish(&mut redo_into(node, &mut stores));
+        stores.iter_mut().for_each(Store::end_redo);
         (recovery, stores)
     }
 }
@@ -390,7 +391,10 @@ fn redo_into(node: NodeId, stores: &mut [Store]) -> impl FnMut(journal::Redo) + 
             if is_planted(Planted::DeleteNotReplayed) && *write == Write::Delete {
                 continue;
             }
-            store.redo(key, write, redo.commit_ts);
+            match redo.any_order {
+                true => store.redo_in_any_order(key, write, redo.commit_ts),
+                false => store.redo(key, write, redo.commit_ts),
+            };
         }
     }
 }
@@ -460,6 +464,9 @@ fn split(
     }
     for owed in recovery.owed {
         shards[index(owed.txn.shard)].tables.owed.push(owed);
+    }
+    for unfolded in recovery.unfolded {
+        shards[index(unfolded.shard)].tables.unfolded.push(unfolded);
     }
     for (shard, ownership) in recovery.ownership {
         shards[index(shard)].tables.ownership = ownership;

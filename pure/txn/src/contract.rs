@@ -532,8 +532,6 @@ pub trait ProtocolMessage {
     fn catalog(&self) -> u64;
     /// The operation in the message, if there is one.
     fn op_mut(&mut self) -> Option<&mut Op>;
-    /// Kind of the message, as `protocol.kind`; work is counted and weighed by it.
-    fn kind(&self) -> &'static str;
 }
 
 /// A transaction protocol on one shard. It prints its whole state in canonical order.
@@ -551,6 +549,9 @@ pub trait Protocol: fmt::Display {
     /// nothing. Such a protocol refuses every other snapshot that is neither guarded nor a
     /// statement's only read.
     const CLOCKS_SUFFICE: bool;
+
+    /// Kind of a message, as `protocol.kind`; work is counted and weighed by it.
+    fn kind(message: &Self::Message) -> &'static str;
 
     /// Continues what a former life has left open. Called once, before the first step, with what
     /// recovery has for this shard (nothing at the first start); the protocol takes its own tables

@@ -52,6 +52,9 @@ pub enum AbortReason {
     /// A commit that may have been answered before the reader began lies above its snapshot, and
     /// the reader cannot begin again by itself any more. Names the row, if there is one.
     SnapshotMisses(Option<Key>),
+    /// What the transaction has read was changed by another one, which comes before it. Names a
+    /// row; `None`: the clocks of the nodes were too far apart to tell.
+    Overtaken(Option<Key>),
     /// The disk of this shard's node is full, and the transaction writes. A retry at once does not
     /// help.
     DiskFull(ShardId),
@@ -92,6 +95,7 @@ impl AbortReason {
             AbortReason::SnapshotTooOld(_) => Some("R13"),
             AbortReason::SnapshotMisses(_) => Some("R12"),
             AbortReason::GaveWay { .. } => Some("R19"),
+            AbortReason::Overtaken(_) => Some("A3"),
             AbortReason::SchemaChanged(_)
             | AbortReason::DiskFull(_)
             | AbortReason::MemoryFull(_)

@@ -128,7 +128,7 @@ impl<M> Cx<'_, M> {
 fn count_abort(counters: &mut Counters, reason: &AbortReason) {
     counters.txn_aborted += 1;
     match reason {
-        AbortReason::Die { .. } => counters.txn_died += 1,
+        AbortReason::Die { .. } | AbortReason::Overtaken(_) => counters.txn_died += 1,
         AbortReason::LockTimeout { .. } | AbortReason::InDoubt(_) => {
             counters.txn_lock_timeout += 1;
         }

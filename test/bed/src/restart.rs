@@ -86,9 +86,13 @@ impl<P: Subject> World<P> {
         checkpoint.load(&mut store);
         for redo in recovery.redo.iter().filter(|redo| redo.shard == id) {
             for (key, write) in &redo.writes {
-                store.redo(key, write, redo.commit_ts);
+                match redo.any_order {
+                    true => store.redo_in_any_order(key, write, redo.commit_ts),
+                    false => store.redo(key, write, redo.commit_ts),
+                };
             }
         }
+        store.end_redo();
         store
     }
 }
@@ -97,10 +101,12 @@ impl<P: Subject> World<P> {
 fn found(recovery: &Recovery, id: ShardId) -> CheckpointTables {
     let held = recovery.held.iter().filter(|held| held.shard == id);
     let owed = recovery.owed.iter().filter(|owed| owed.txn.shard == id);
+    let unfolded = recovery.unfolded.iter().filter(|it| it.shard == id);
     let ownership = recovery.ownership.iter().find(|(shard, _)| *shard == id);
     CheckpointTables {
         prepared: held.cloned().collect(),
         owed: owed.cloned().collect(),
+        unfolded: unfolded.cloned().collect(),
         ownership: ownership.map(|(_, it)| it.clone()).unwrap_or_default(),
         ..CheckpointTables::default()
     }

@@ -18,6 +18,12 @@ pub trait Subject: Protocol + Sized {
     /// If not, a restarted node starts at its time, and snapshots of that moment can be read.
     const BOUNDS_CLOCKS: bool = true;
 
+    /// Whether runs in which commits are entrusted let clocks pass their bounds.
+    const PASSES_BOUNDS: bool = true;
+
+    /// Whether its transactions have odd ids.
+    const ODD_IDS: bool = false;
+
     /// The shards that have rows, of all: slots are spread over them in turn.
     fn homes(shards: &[ShardId]) -> Vec<ShardId> {
         shards.to_vec()

@@ -338,7 +338,7 @@ impl<P: Subject> World<P> {
         let txn = TxnId {
             shard,
             incarnation: self.nodes[&shard.node()].incarnation,
-            counter: self.counter,
+            counter: 2 * self.counter + u64::from(P::ODD_IDS),
         };
         let (serial, in_doubt_timeout_us) = (self.serial, self.in_doubt_timeout_us);
         let early_answer = self.early_answer;

@@ -17,6 +17,10 @@ impl Protocol for GlobalLock {
     const CLOCKS_SUFFICE: bool = true;
 
     /// What was not committed is gone.
+    fn kind(message: &Message) -> &'static str {
+        message.kind()
+    }
+
     fn recover(
         &mut self,
         cx: &mut Context<'_>,
@@ -186,7 +190,9 @@ impl ProtocolMessage for Message {
             Body::Answer(..) | Body::Drop | Body::Dropped | Body::Inquire => None,
         }
     }
+}
 
+impl Message {
     fn kind(&self) -> &'static str {
         match &self.body {
             Body::Ask(..) => "global_lock.ask",
@@ -228,10 +234,10 @@ impl fmt::Display for GlobalLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, txn) in self.queue.iter().enumerate() {
             let what = if at == 0 { "has the lock" } else { "waits" };
-            writeln!(f, "  t{} {what}", txn.counter)?;
+            writeln!(f, "  t{} {what}", txn.counter / 2)?;
         }
         for (txn, asking) in &self.asking {
-            writeln!(f, "  t{} {asking:?}", txn.counter)?;
+            writeln!(f, "  t{} {asking:?}", txn.counter / 2)?;
         }
         Ok(())
     }

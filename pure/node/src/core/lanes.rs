@@ -28,6 +28,8 @@ pub(crate) type Completions = Vec<(TxnId, OpId, OpReply)>;
 /// A protocol, with the effects of its last calls.
 struct Lane<P: Protocol> {
     machine: P,
+    /// Makes a message one that crosses nodes.
+    word: fn(P::Message) -> ProtocolWord,
     out: Outbox<P::Message>,
     /// Cursor of the checkpoint under way.
     cursor: Option<P::Cursor>,
@@ -36,13 +38,11 @@ struct Lane<P: Protocol> {
     deadline: Cell<Option<Option<Time>>>,
 }
 
-impl<P: Protocol> Lane<P>
-where
-    ProtocolWord: From<P::Message>,
-{
-    fn new(machine: P) -> Lane<P> {
+impl<P: Protocol> Lane<P> {
+    fn new(machine: P, word: fn(P::Message) -> ProtocolWord) -> Lane<P> {
         Lane {
             machine,
+            word,
             out: Outbox::default(),
             cursor: None,
             deadline: Cell::new(None),
@@ -66,9 +66,10 @@ where
 
     fn drain(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
         let messages = self.out.messages.drain(..);
+        let word = self.word;
         out.extend(messages.map(|outgoing| Outgoing {
             to: outgoing.to,
-            message: Message::Wire(WireMessage::Protocol(outgoing.message.into())),
+            message: Message::Wire(WireMessage::Protocol(word(outgoing.message))),
             wait: outgoing.wait.max(floor),
         }));
     }
@@ -118,7 +119,7 @@ macro_rules! lanes {
             /// The protocols of `shard`, without anything in doubt.
             pub(crate) fn new(shard: ShardId) -> Protocols {
                 Protocols {
-                    $($lane: Lane::new($lane::$kind::new(shard)),)*
+                    $($lane: Lane::new($lane::$kind::new(shard), ProtocolWord::$kind),)*
                 }
             }
         }
@@ -394,11 +395,14 @@ impl Core {
         });
         let moving = moving_indexes(&self.catalog);
         let moving = |index| moving.contains(&index);
-        each!(self, |machine, cx| machine.recover(
-            cx,
-            &mut tables,
-            &moving
-        ));
+        let mut odd = tables.take_of(true);
+        for kind in ProtocolKind::ALL {
+            let mine = match kind.has_odd_ids() {
+                true => &mut odd,
+                false => &mut tables,
+            };
+            route!(self, kind, |machine, cx| machine.recover(cx, mine, &moving));
+        }
     }
 
     /// From here on the rows of an index follow another protocol than this one.

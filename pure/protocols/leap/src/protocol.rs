@@ -19,6 +19,10 @@ impl Protocol for Leap {
     /// A transaction commits where it runs, at or below the clock of the shard that has the row.
     const CLOCKS_SUFFICE: bool = true;
 
+    fn kind(message: &Message) -> &'static str {
+        message.kind()
+    }
+
     fn recover(
         &mut self,
         cx: &mut Cx<'_>,
@@ -230,7 +234,9 @@ impl ProtocolMessage for Message {
             | Body::Verdicts(..) => None,
         }
     }
+}
 
+impl Message {
     fn kind(&self) -> &'static str {
         match &self.body {
             Body::OwnerRequest(_) => "leap.owner_request",

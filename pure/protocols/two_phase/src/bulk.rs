@@ -1,10 +1,10 @@
 //! Many new rows in one operation. Rows of one slot go in together if no other transaction is in
 //! their way ([`txn::lock::LockTable::take_rows`]).
 
-use crate::Cx;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
 use crate::message::Message;
+use crate::{Control, Cx};
 use alloc::vec::Vec;
 use base::Key;
 use local::ask::take_group;
@@ -14,13 +14,13 @@ use txn::rows::NewRows;
 use txn::{LockMode, OpResult};
 
 /// A job that inserts.
-struct Loader<'l, 'h> {
-    hands: &'l mut Hands<'h>,
+struct Loader<'l, 'h, C> {
+    hands: &'l mut Hands<'h, C>,
     job: &'l mut Job,
     asker: &'l Asker,
 }
 
-impl Load<Message> for Loader<'_, '_> {
+impl<C: Control> Load<Message> for Loader<'_, '_, C> {
     type Wait = Wait;
 
     const GROUPS_FROM: usize = if cfg!(test) {
@@ -44,7 +44,7 @@ impl Load<Message> for Loader<'_, '_> {
     }
 }
 
-impl Hands<'_> {
+impl<C: Control> Hands<'_, C> {
     pub(crate) fn insert_many(
         &mut self,
         cx: &mut Cx<'_>,

@@ -10,25 +10,25 @@
 
 use crate::job::{Job, Stop};
 use crate::part::Promise;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use base::TxnId;
 use local::record::install_slice;
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// Whether what `txn` has written here goes in slices.
     pub(crate) fn is_bulk(&self, txn: TxnId) -> bool {
         let part = self.parts.get(&txn);
         part.is_some_and(|part| part.written.is_large(&self.bulks))
     }
 
-    pub(crate) fn is_bulk_promise(&self, promise: &Promise) -> bool {
-        promise.chunks.count > 0 || self.bulks.takes(promise.redo.len(), 0)
+    pub(crate) fn is_bulk_promise(promise: &Promise) -> bool {
+        promise.chunks.count > 0 || promise.redo.slice_count() > 1
     }
 
     /// Whether the outcome of a promise cannot be taken now, because a checkpoint goes first.
     pub(crate) fn holds_back(&self, txn: TxnId) -> bool {
         let promise = self.promises.get(&txn).filter(|promise| promise.durable);
-        self.bulks.is_making_way() && promise.is_some_and(|promise| self.is_bulk_promise(promise))
+        self.bulks.is_making_way() && promise.is_some_and(|promise| Self::is_bulk_promise(promise))
     }
 
     /// Puts a large write set into the journal, a slice a turn, before its transaction votes or

@@ -7,13 +7,13 @@ use crate::job::{Origin, in_one_node};
 use crate::message::{Body, Decide, Finish, Vote};
 use crate::records::gathered;
 use crate::timers::Timer;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::vec::Vec;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::Record;
 use txn::{AbortReason, Op, OpId, OpReply, OpResult, Outcome, Resend, Submitted};
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     pub(crate) fn commit_txn(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let own_here = self.parts.contains_key(&txn);
         let own_wrote = self.has_written(txn) || self.promises.contains_key(&txn);
@@ -40,8 +40,11 @@ impl TwoPhase {
             (None, _) if !voting => self.commit_alone(cx, txn, id),
             (Some(one), next) if !own_wrote && !voting => {
                 let (to, wrote) = (one.shard, one.wrote || !one.queue.is_empty());
-                if next.is_none() && !wrote && one.seq == 1 && !own_here {
-                    // One operation reads at one moment, so its commit needs no further check.
+                let (next, one_request) = (next.is_none(), one.seq == 1);
+                let moment = self.reads_one_moment(txn);
+                let once = one_request && (!C::JUDGES || moment.is_some());
+                if next && !wrote && (once || moment.is_some()) && !own_here {
+                    // What was read at one moment needs no further check.
                     return Submitted::Ready(self.release_reader(cx, txn, to));
                 }
                 if let Some(reason) = self.cut_off(txn) {
@@ -63,8 +66,13 @@ impl TwoPhase {
                     planned: u64::MAX,
                     op: None,
                 };
-                self.entrust(cx, txn, handover);
-                Submitted::Pending
+                match self.entrust(cx, txn, handover) {
+                    Ok(()) => Submitted::Pending,
+                    Err(reason) => {
+                        self.abort_txn(cx, txn, reason.clone());
+                        Submitted::Ready(OpReply::ended(Outcome::Aborted(reason), Position(0)))
+                    }
+                }
             }
             _ => self.commit_in_two_phases(cx, txn, id),
         }
@@ -103,6 +111,11 @@ impl TwoPhase {
         let coord = self.coords.of(txn);
         let mut wait = coord.wait;
         let mut commit_ts = cx.clock.tick(cx.now);
+        if let Some(moment) = self.reads_one_moment(txn) {
+            let outcome = Outcome::Committed { commit_ts: moment };
+            self.end_txn(cx, txn, outcome.clone());
+            return OpReply::ended(outcome, wait);
+        }
         if self.parts.contains_key(&txn) {
             match self.commit_here(cx, txn) {
                 Ok(committed) => {
@@ -124,7 +137,8 @@ impl TwoPhase {
 
     /// Commits a transaction that has only read, with one request to one shard.
     fn release_reader(&mut self, cx: &mut Cx<'_>, txn: TxnId, to: ShardId) -> OpReply {
-        let commit_ts = cx.clock.tick(cx.now);
+        let moment = self.reads_one_moment(txn);
+        let commit_ts = moment.unwrap_or_else(|| cx.clock.tick(cx.now));
         self.tell(cx, txn, to, Some(commit_ts), Position(0));
         let wait = self.coords[&txn].wait;
         let outcome = Outcome::Committed { commit_ts };
@@ -168,7 +182,7 @@ impl TwoPhase {
         let mut own_left = !own_asked && self.parts.contains_key(&txn);
         self.line_up(txn, &writers, &mut asked, &mut own_left);
         let rides_to_write = ride.as_ref().is_none_or(|(_, _, op)| op.is_write());
-        let prepare = self.call_for(cx, txn, writers, rides_to_write);
+        let prepare = self.call_for(cx, txn, writers, rides.is_some(), rides_to_write);
         let mut begun = self.ask_next(cx, txn);
         if (own_left || prepare.is_early()) && begun.is_ok() {
             begun = self.prepare_own(cx, txn, &prepare);
@@ -210,7 +224,7 @@ impl TwoPhase {
         if *own && self.has_increments(txn) {
             in_turn.push(txn.shard);
         }
-        if in_turn.len() < 2 || !in_one_node(txn, writers) {
+        if C::JUDGES || in_turn.len() < 2 || !in_one_node(txn, writers) {
             return;
         }
         asked.retain(|shard| !in_turn.contains(shard));
@@ -224,6 +238,9 @@ impl TwoPhase {
     /// Whether the shards of the transaction will have to vote one after the other if it also adds
     /// (`adds`) on `to`: then the commit cannot ride on that operation.
     pub(crate) fn will_line_up(&self, txn: TxnId, to: ShardId, adds: bool) -> bool {
+        if C::JUDGES {
+            return false;
+        }
         let coord = &self.coords[&txn];
         let node = txn.shard.node();
         let mut shards = usize::from(adds) + usize::from(self.has_increments(txn));
@@ -244,12 +261,34 @@ impl TwoPhase {
             .members
             .iter()
             .any(|member| member.stateful && !matches!(member.ballot, Ballot::Cast(_)));
-        let Phase::Preparing { result, .. } = &mut coord.phase else {
+        if !matches!(coord.phase, Phase::Preparing { .. }) {
             return None;
-        };
+        }
         if open {
             return None;
         }
+        let cast = coord
+            .members
+            .iter()
+            .filter_map(|member| match &member.ballot {
+                Ballot::Cast(vote) => Some((vote.prepare_ts, vote.top)),
+                Ballot::NotAsked | Ballot::Asked => None,
+            });
+        let (low, top) = cast.fold((Ts::ZERO, Ts::MAX), |(low, top), (at, limit)| {
+            (low.max(at), top.min(limit))
+        });
+        if C::JUDGES && top < Ts::MAX {
+            self.learn_lead(low, top);
+        }
+        if low > top && !is_planted(Planted::FormulaTopsIgnored) {
+            // The clocks are further apart than was thought, or the votes took too long.
+            self.abort_txn(cx, txn, AbortReason::Overtaken(None));
+            return None;
+        }
+        let coord = self.coords.of(txn);
+        let Phase::Preparing { result, .. } = &mut coord.phase else {
+            unreachable!("looked at above");
+        };
         let result = result.take().unwrap_or(OpResult::Done);
         let reply = self.decide(cx, txn);
         Some(OpReply {
@@ -266,8 +305,12 @@ impl TwoPhase {
         let early = own.and_then(|own| made_by_promises(own, &votes, coord.before));
         let largest = votes.iter().map(|(.., vote)| vote.prepare_ts).max();
         // Every lock is held: the timestamp lies above all that the transaction depends on.
-        let mut commit_ts =
-            early.unwrap_or_else(|| cx.clock.tick(cx.now).max(largest.unwrap_or_default()));
+        let largest = largest.unwrap_or_default();
+        let mut commit_ts = early.unwrap_or_else(|| match C::JUDGES {
+            // What was read is guarded as far as the tops of the votes go.
+            true => largest,
+            false => cx.clock.tick(cx.now).max(largest),
+        });
         if is_planted(Planted::CommitBelowVotes) {
             commit_ts = coord.options.priority_ts;
         }

@@ -4,7 +4,7 @@ use crate::message::{Message, Reference, Vote};
 use crate::snapshot::Known;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use base::{NodeId, Position, ShardId, Ts};
+use base::{IndexId, NodeId, Position, ShardId, Ts};
 use journal::Writes;
 use local::txns::State;
 use serde::Serialize;
@@ -125,6 +125,16 @@ pub(crate) struct Coord {
     pub(crate) phase: Phase,
     /// A commit that rode on an operation has failed: only commit or abort may follow.
     pub(crate) closed: bool,
+    /// The transaction holds locks, or asks for some.
+    pub(crate) locks: bool,
+    /// Timestamp of its reads without locks; zero: there are none yet.
+    pub(crate) stamp: Ts,
+    /// Index of the first of them.
+    pub(crate) stamped: IndexId,
+    /// Timestamp as of which it has read. Above `stamp`: not all of it as of one moment.
+    pub(crate) read_at: Ts,
+    /// Number of answers that it has read without locks.
+    pub(crate) stamped_reads: u32,
     /// Largest local position that was read.
     pub(crate) wait: Position,
     pub(crate) reads: u64,
@@ -221,9 +231,7 @@ impl Coord {
 
     /// Whether the transaction holds no lock and awaits nothing.
     pub(crate) fn is_alone(&self) -> bool {
-        self.outstanding.is_empty()
-            && self.local.is_empty()
-            && !self.members.iter().any(|member| member.stateful)
+        self.outstanding.is_empty() && self.local.is_empty() && !self.locks
     }
 }
 

@@ -5,14 +5,14 @@ use crate::entrust::Handover;
 use crate::increment::op_adds;
 use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
-use base::{Position, ShardId, TxnId};
+use base::{Position, ShardId, Ts, TxnId};
 use txn::{
     AbortReason, Op, OpError, OpId, OpReply, OpResult, Outcome, Resend, Submission, Submitted,
 };
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     pub(crate) fn submit_op(&mut self, cx: &mut Cx<'_>, mut submission: Submission) -> Submitted {
         let txn = submission.txn;
         let coord = self.coords.of(txn);
@@ -89,7 +89,10 @@ impl TwoPhase {
                 planned,
                 op: Some(op),
             };
-            self.entrust(cx, txn, handover);
+            if let Err(reason) = self.entrust(cx, txn, handover) {
+                self.abort_txn(cx, txn, reason.clone());
+                return Submitted::Ready(OpReply::failed(reason));
+            }
         } else if self.will_line_up(txn, to, adds) {
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
         } else {
@@ -137,12 +140,11 @@ impl TwoPhase {
         if !alone {
             self.expose_outstanding(cx, txn);
         }
+        let stamp = self.stamp_or_lock(cx, txn, op.as_ref(), to);
         let coord = self.coords.of(txn);
         let options = coord.options;
-        let unanswered = coord
-            .outstanding
-            .iter()
-            .filter(|request| request.shard == to);
+        let outstanding = coord.outstanding.iter();
+        let unanswered = outstanding.filter(|request| request.shard == to);
         let unanswered = unanswered.filter_map(|request| match request.reference {
             Reference::Seq(seq) => Some(seq),
             Reference::Read(_) => None,
@@ -176,6 +178,7 @@ impl TwoPhase {
             alone,
             writes: core::mem::take(&mut member.queue),
             op,
+            stamp,
             finish,
         };
         let message = self.message(cx, txn, options.attempt, Body::Request(Box::new(request)));
@@ -243,6 +246,11 @@ impl TwoPhase {
                 job.alone = false;
             }
         }
+        if C::JUDGES && !coord.local.is_empty() {
+            // One that waits for a promise may not be allowed to any more.
+            self.jobs.wake_all(self.promise_waits.drain(..));
+        }
+        let coord = self.coords.of(txn);
         let mut told = None;
         for request in coord.outstanding.iter_mut().filter(|request| request.alone) {
             request.alone = false;
@@ -277,10 +285,12 @@ impl TwoPhase {
         coord.member(txn.shard);
         let idle = coord.outstanding.is_empty() && coord.local.is_empty();
         let last = last && idle && coord.is_only(txn.shard);
+        // What it has read without locks is judged at its commit.
+        let only = alone && coord.stamp == Ts::ZERO;
         let mut job = Job::new(txn, options, planned, Origin::Local { id, last });
         job.stateless = op.is_snapshot() && !self.parts.contains_key(&txn);
         job.op = Some(op);
-        if alone
+        if only
             && last
             && !queued
             && !job.stateless
@@ -294,8 +304,12 @@ impl TwoPhase {
         job.alone = alone;
         job.id = self.jobs.next_number();
         if !job.stateless {
+            let op = job.op.as_ref().expect("a new job has its operation");
+            job.stamp = self.stamp(cx, txn, op, txn.shard);
             self.parts.obtain(txn, options);
-            self.coords.of(txn).member(txn.shard).stateful = true;
+            let coord = self.coords.of(txn);
+            coord.locks |= job.stamp.is_none();
+            coord.member(txn.shard).stateful = true;
         }
         let result = match self.run(cx, &mut job) {
             Ok(result) => Ok(result),
@@ -331,7 +345,7 @@ impl TwoPhase {
             return OpReply::failed(AbortReason::Requested);
         };
         coord.local.retain(|(op, _)| *op != id);
-        coord.wait = coord.wait.max(job.wait);
+        coord.note_read(job.read_at, job.wait);
         if let Some(contact) = job.arrival.contact {
             coord.note_contact(txn.shard, contact);
         }

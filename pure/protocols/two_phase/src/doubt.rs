@@ -8,7 +8,7 @@
 //! been away.
 
 use crate::part::{Promise, Stage, coordinator_node};
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
@@ -17,7 +17,7 @@ use txn::{AbortReason, Doubt, DoubtfulWait, OpError};
 /// Microseconds between two checks of the requests that wait for a transaction in doubt.
 const LOOK_US: u64 = 200_000;
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// For a transaction in doubt here: the node that knows its outcome, its state here, and since
     /// when that node cannot be reached.
     fn doubt_of(&self, txn: TxnId) -> Option<(NodeId, &'static str, Time)> {

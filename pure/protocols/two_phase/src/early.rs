@@ -24,9 +24,10 @@
 
 use crate::coord::{Ballot, Member};
 use crate::message::{Body, Decide, Prepare, Vote};
+use crate::outcome::makes_commits;
 use crate::part::Promise;
 use crate::timers::Timer;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::vec::Vec;
 use base::{NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::DecisionRef;
@@ -67,7 +68,7 @@ pub(crate) fn made_by_promises(
     for named in &own.participants {
         let (.., vote) = votes.iter().find(|(shard, ..)| shard == named)?;
         let counts = vote.durable || is_planted(Planted::EarlyNamesReaders);
-        if !counts || vote.prepare_ts >= before {
+        if !counts || !makes_commits(vote, before) {
             return None;
         }
         commit_ts = commit_ts.max(vote.prepare_ts);
@@ -75,30 +76,43 @@ pub(crate) fn made_by_promises(
     Some(commit_ts)
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// What the participants are asked to promise. The promises make the commit if another node
     /// writes, if the lives of all writers' nodes are known, and if nobody has voted before.
-    /// `rides_to_write`: no operation rides that only reads, so that all was read before the first
-    /// promise.
+    /// `rides`: an operation rides along; `rides_to_write`: no operation rides that only reads, so
+    /// that all was read before the first promise.
     pub(crate) fn call_for(
         &mut self,
         cx: &Cx<'_>,
         txn: TxnId,
         writers: Vec<ShardId>,
+        rides: bool,
         rides_to_write: bool,
     ) -> Prepare {
-        let before = self.clock_limit(cx);
+        let mut prepare = Prepare::to_be_decided(writers);
+        self.limit(cx, txn, &mut prepare);
+        let top = prepare.top.0.saturating_add(1);
+        let before = self.clock_limit(cx).min(Ts(top));
+        let writers = &prepare.participants;
         let coord = self.coords.of(txn);
+        // Nobody could tell later what those have found that have only read.
+        let mut read = coord
+            .members
+            .iter()
+            .filter(|m| m.stateful && m.shard != txn.shard);
+        let all_write = !C::JUDGES || read.all(|member| writers.contains(&member.shard));
+        let waits = |m: &Member| !m.queue.is_empty();
+        prepare.settled = !rides && !coord.options.urgent && !coord.members.iter().any(waits);
         let remote = |shard: &&ShardId| shard.node() != txn.shard.node();
         let known = |shard: &ShardId| self.peers.knows(shard.node());
         let early = coord.options.early_answer
             && rides_to_write
+            && all_write
             && writers.iter().any(|shard| remote(&shard))
             && writers.iter().filter(remote).all(known)
             && coord.members.iter().all(|m| m.ballot == Ballot::NotAsked)
             && cx.clock.last() < before;
         coord.before = if early { before } else { Ts::ZERO };
-        let mut prepare = Prepare::to_be_decided(writers);
         if !early {
             return prepare;
         }

@@ -19,11 +19,11 @@
 use crate::coord::{Coord, Phase, Purpose};
 use crate::message::{Body, Decide, Finish, Share, Trust};
 use crate::timers::Timer;
-use crate::{Cx, Fault, TwoPhase};
+use crate::{Control, Cx, Fault, Machine};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{NodeId, ShardId, Ts, TxnId};
-use txn::{Op, OpId, Outcome, Resend};
+use txn::{AbortReason, Op, OpId, Outcome, Resend};
 
 /// A commit whose outcome the client was not told: the lead may still commit.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Coord {
     }
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// Whether the commit may be entrusted to `lead`: all participants but the coordinator's shard
     /// are on its node, that node is known, and time is left until the bound.
     pub(crate) fn may_entrust(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> bool {
@@ -82,7 +82,9 @@ impl TwoPhase {
     /// The last timestamp at which `lead` may commit.
     fn commit_before(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> Ts {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::NoBound);
-        if self.is_remote(lead) && reads_here {
+        if self.control.has_read(txn) {
+            self.next_top(cx).min(self.clock_limit(cx))
+        } else if self.is_remote(lead) && reads_here {
             self.clock_limit(cx)
         } else {
             Ts::MAX
@@ -98,7 +100,16 @@ impl TwoPhase {
     }
 
     /// Sends the commit to its lead, with what it must know of the other shards of its node.
-    pub(crate) fn entrust(&mut self, cx: &mut Cx<'_>, txn: TxnId, handover: Handover) {
+    ///
+    /// # Errors
+    /// What was read at home has changed; nothing was sent.
+    pub(crate) fn entrust(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        handover: Handover,
+    ) -> Result<(), AbortReason> {
+        self.judge(cx, txn)?;
         let Handover {
             id,
             lead,
@@ -106,6 +117,10 @@ impl TwoPhase {
             op,
         } = handover;
         let before = self.commit_before(cx, txn, lead);
+        if self.control.has_read(txn) {
+            // The lead stays below.
+            self.control.guard(txn, Ts(before.0 - 1));
+        }
         let coord = self.coords.of(txn);
         coord.phase = Phase::Entrusted;
         let mut shares = Vec::new();
@@ -118,6 +133,7 @@ impl TwoPhase {
                 member.visit = self.visits_out.entry(member.shard).or_default().begin();
             }
             member.stateful = true;
+            coord.locks = true;
             member.wrote |= !member.queue.is_empty();
             shares.push(Share {
                 shard: member.shard,
@@ -134,6 +150,7 @@ impl TwoPhase {
         };
         let finish = Finish::Commit(Box::new(Trust { before, shares }));
         self.send_request(cx, txn, lead, id, planned, op, finish, purpose);
+        Ok(())
     }
 
     /// A commit in one phase will not be answered. Its lead gives up what it still can; until the

@@ -1,9 +1,10 @@
 //! Operations on single rows.
 
 use crate::job::{Job, Stop, Wait};
+use crate::order::Order;
 use crate::part::{Part, Promise};
 use crate::snapshot::{Kept, arrive, raise};
-use crate::{Cx, Settings, TwoPhase};
+use crate::{Control, Cx, Machine, Settings};
 use alloc::collections::BTreeMap;
 use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
 use local::{Access, Asker};
@@ -14,13 +15,15 @@ use txn::lock::Item;
 use txn::{Bulks, LockMode, LockTable, Op, OpResult, Program, Read, Snapshot};
 
 /// What an operation works with besides the context.
-pub(crate) struct Hands<'a> {
+pub(crate) struct Hands<'a, C> {
+    pub(crate) control: &'a mut C,
     pub(crate) locks: &'a mut LockTable,
     /// Part of the transaction on this shard; `None`: the operation needs none.
     pub(crate) part: Option<&'a mut Part>,
     /// Increments that other transactions have pending on the row of a formula.
     pub(crate) escrow: Option<Escrow>,
     pub(crate) promises: &'a BTreeMap<TxnId, Promise>,
+    pub(crate) order: &'a Order,
     pub(crate) kept: &'a Kept,
     pub(crate) bulks: &'a Bulks,
     /// False only where a test plants the fault.
@@ -29,7 +32,7 @@ pub(crate) struct Hands<'a> {
     pub(crate) settings: Settings,
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// Runs a job's writes and operation as far as they go.
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let escrow = match &job.op {
@@ -42,11 +45,13 @@ impl TwoPhase {
         };
         let seals = self.seals();
         let mut hands = Hands {
+            control: &mut self.control,
             locks: &mut self.locks,
             part: self.parts.get_mut(&job.txn).map(|part| &mut **part),
             escrow,
             seals,
             promises: &self.promises,
+            order: &self.order,
             kept: &self.kept,
             bulks: &self.bulks,
             installed: &self.installed,
@@ -64,7 +69,7 @@ impl TwoPhase {
     }
 }
 
-impl Hands<'_> {
+impl<C: Control> Hands<'_, C> {
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let asker = job.asker(cx.now);
         if job.options.serial && !job.stateless {
@@ -136,6 +141,9 @@ impl Hands<'_> {
                     None => claim_to_modify(&*program),
                 };
                 asker.ask(self.locks, Item::of(key), claim)?;
+                if claim.mode() != LockMode::Increment || guarded(&*program).is_none() {
+                    self.await_folds(cx, job, Wanted::Row(key))?;
+                }
                 Ok(self.access(job).modify(cx, key, &*program)?)
             }
             Op::Insert { key, row } => {
@@ -193,9 +201,19 @@ impl Hands<'_> {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
                 self.snapshot_of_row(cx, job, key, snapshot)?
             }
+            Read::Lock(_) if self.reads_stamped(job, key) => {
+                cx.check_memory(1)?;
+                let stamp = job.stamp.expect("just seen");
+                let columns = program.reads();
+                let wanted = Wanted::Row(key);
+                let at = self.stamped_at(cx, job, stamp, wanted, columns, None)?;
+                self.control.note_row(job.txn, key, columns, at);
+                at
+            }
             Read::Lock(mode) => {
                 cx.check_memory(1)?;
                 asker.ask(self.locks, Item::of(key), claim_to_read(mode, &*program))?;
+                self.await_folds(cx, job, Wanted::Row(key))?;
                 if is_planted(Planted::SharedLockDropped)
                     && !self
                         .locks
@@ -220,6 +238,13 @@ impl Hands<'_> {
             batch,
             resume: None,
         })
+    }
+
+    /// Whether the job reads the row without a lock. A row that its transaction has written is
+    /// locked.
+    fn reads_stamped(&self, job: &Job, key: &Key) -> bool {
+        let written = self.part.as_deref().map(|part| &part.written);
+        job.stamp.is_some() && written.is_none_or(|written| written.get(key).is_none())
     }
 
     /// The rows of the shard in the hands of the job's transaction.

@@ -16,7 +16,7 @@ use crate::coord::{Ballot, Phase, Purpose};
 use crate::exec::Hands;
 use crate::job::{Job, Origin, Stop};
 use crate::message::{Finish, Prepare};
-use crate::{Cx, Fault, TwoPhase};
+use crate::{Control, Cx, Fault, Machine};
 use alloc::boxed::Box;
 use base::{Key, Planted, Position, Ts, TxnId, is_planted};
 use local::Asker;
@@ -30,15 +30,15 @@ pub(crate) fn op_adds(op: &Op) -> bool {
     op.formula().is_some_and(Formula::commutes)
 }
 
-/// The weakest lock under which the write may be promised.
-pub(crate) fn promised_claim_of(write: &Write) -> Claim {
+/// The weakest lock under which the write may be promised under locks alone.
+fn promised_claim_of(write: &Write) -> Claim {
     match write {
         Write::Formula(formula) if formula.commutes() => Claim::folds(columns_of(formula)),
         Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => claim_of(write),
     }
 }
 
-impl Hands<'_> {
+impl<C: Control> Hands<'_, C> {
     /// See [`claim_to_add`].
     pub(crate) fn formula_claim(&mut self, cx: &Cx<'_>, key: &Key, formula: &Formula) -> Claim {
         let own = self.part.as_deref().and_then(|part| part.written.get(key));
@@ -65,7 +65,7 @@ impl Hands<'_> {
         }
         let bulk = part.written.is_large(self.bulks);
         let alone = self.promises.is_empty() && self.bulks.is_idle();
-        if !job.prepares() && alone && !bulk {
+        if !bulk && (C::JUDGES || !job.prepares() && alone) {
             return Ok(());
         }
         let asker = Asker {
@@ -89,11 +89,25 @@ impl Hands<'_> {
         let (most, from) = (self.settings.slice_units, job.sealing.take());
         let increments = |_: &Key, write: &Write| {
             let adds = claim_of(write).mode() == LockMode::Increment;
-            adds.then(|| promised_claim_of(write))
+            // Under timestamps, other promises may stand beside this one, and large ones stand
+            // alone.
+            adds.then(|| match C::JUDGES {
+                true => LockMode::Exclusive.into(),
+                false => promised_claim_of(write),
+            })
         };
         let written = &part.written;
         let (found, rest) = written.formulas_to_seal(cx.counters, from, most, increments);
         for (key, claim) in found {
+            if C::JUDGES {
+                // While this waited, others might wait for what it has promised elsewhere.
+                let item = Item::of(&key);
+                if !self.locks.is_free(asker.priority.txn, &item, claim) {
+                    let (key, holder) = (key, asker.priority.txn);
+                    let reason = AbortReason::Die { key, holder };
+                    return Err(Stop::Fail(OpError::Aborted(reason)));
+                }
+            }
             if let Err(stop) = asker.ask(self.locks, Item::of(&key), claim) {
                 job.sealing = Some(Box::new(key));
                 return Err(stop);
@@ -107,21 +121,33 @@ impl Hands<'_> {
     }
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
+    /// The weakest lock under which the write may be promised.
+    pub(crate) fn claim_of_promise(&self, write: &Write) -> Claim {
+        match C::JUDGES {
+            true => claim_of(write),
+            false => promised_claim_of(write),
+        }
+    }
+
     pub(crate) fn seals(&self) -> bool {
         !self.is_faulty(Fault::NoSeal) && !is_planted(Planted::NoSeal)
     }
 
     /// Increments that other transactions have pending on the row; `None`: none.
     pub(crate) fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
-        Escrow::of_others(&self.locks, txn, key, |other| {
+        let mut escrow = Escrow::of_others(&self.locks, txn, key, |other| {
             let write = match (self.promises.get(&other), self.parts.get(&other)) {
                 (Some(promise), _) => promise.write(key),
                 (None, Some(part)) => part.written.get(key),
                 (None, None) => self.bulks.pending(other, key),
             };
             write.and_then(Write::formula)
-        })
+        });
+        for waiting in self.order.unfolded(key) {
+            escrow.get_or_insert_default().add(&waiting.formula);
+        }
+        escrow
     }
 
     pub(crate) fn has_increments(&self, txn: TxnId) -> bool {

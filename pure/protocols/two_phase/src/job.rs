@@ -1,13 +1,13 @@
 //! One operation on this shard's rows, from its arrival to its answer.
 
-use crate::message::{Finish, Reference};
+use crate::message::{Finish, Reference, Stamp};
 use crate::part::coordinator_node;
 use crate::scan::ScanState;
 use crate::snapshot::Arrival;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
 use alloc::vec;
-use base::{IndexId, Key, Position, ShardId, Time, TxnId};
+use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
 use local::jobs::Work;
 use local::{Asker, Loading};
 use store::Write;
@@ -66,6 +66,10 @@ pub(crate) struct Job {
     pub(crate) sealing: Option<Box<Key>>,
     /// When the job first had to wait for a promise.
     pub(crate) promise_since: Option<Time>,
+    /// How the operation reads without locks.
+    pub(crate) stamp: Option<Stamp>,
+    /// Timestamp as of which it has.
+    pub(crate) read_at: Ts,
     /// Largest position read.
     pub(crate) wait: Position,
 }
@@ -156,7 +160,7 @@ pub(crate) fn in_one_node(txn: TxnId, writers: &[ShardId]) -> bool {
     writers.iter().all(|shard| shard.node() == node)
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// Runs jobs that can go on, until there is none. Call this at the end of every step.
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>) {
         loop {

@@ -16,10 +16,10 @@ use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, 
 use crate::message::{Share, Trust, Vote};
 use crate::records::gathered;
 use crate::timers::Timer;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Position, ShardId, Ts, TxnId};
+use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, OpError, OpResult};
 
 /// A commit that this shard leads and whose promises are coming in.
@@ -40,7 +40,7 @@ pub(crate) enum Led {
     Later,
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// The operation is done: commits if no other shard takes part, else collects the promises.
     pub(crate) fn lead_commit(
         &mut self,
@@ -51,7 +51,9 @@ impl TwoPhase {
     ) -> Led {
         let Trust { before, shares } = trust;
         // A transaction that wrote nothing may be placed anywhere.
-        let writes = reply.wrote || !shares.is_empty();
+        let writes = reply.wrote || !shares.is_empty() || C::JUDGES;
+        self.pass_guards(cx, txn);
+        let mut asked = None;
         if writes && cx.clock.tick(cx.now) >= before {
             return Led::Answer(reply);
         }
@@ -65,7 +67,12 @@ impl TwoPhase {
             let part = self.parts.of(txn);
             part.lead = Some(self.shard);
             let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
-            let prepare = Prepare::to_be_decided(everybody.collect());
+            let mut prepare = Prepare::to_be_decided(everybody.collect());
+            prepare.settled = shares.iter().all(|share| share.writes.is_empty());
+            if C::JUDGES {
+                prepare.top = self.next_top(cx).min(Ts(before.0 - 1));
+            }
+            asked = Some(prepare.clone());
             let prepared = self.prepare(cx, txn, prepare, false);
             prepared.map(|(vote, position)| {
                 reply.wait = reply.wait.max(position);
@@ -81,7 +88,8 @@ impl TwoPhase {
         match done {
             Ok(()) if shares.is_empty() => Led::Answer(reply),
             Ok(()) => {
-                self.ask_shares(cx, txn, shares);
+                let asked = asked.expect("shares are asked for a promise");
+                self.ask_shares(cx, txn, shares, &asked);
                 Led::Later
             }
             Err(reason) => {
@@ -93,12 +101,10 @@ impl TwoPhase {
     }
 
     /// Asks the shares for their promises.
-    fn ask_shares(&mut self, cx: &mut Cx<'_>, txn: TxnId, shares: Vec<Share>) {
+    fn ask_shares(&mut self, cx: &mut Cx<'_>, txn: TxnId, shares: Vec<Share>, prepare: &Prepare) {
         let part = &self.parts[&txn];
         let options = part.options;
         let attempt = options.attempt;
-        let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
-        let participants: Vec<ShardId> = everybody.collect();
         for share in shares {
             let gather = Gather {
                 visit: share.visit,
@@ -106,7 +112,7 @@ impl TwoPhase {
                 options,
                 planned: share.planned,
                 writes: share.writes,
-                participants: participants.clone(),
+                prepare: prepare.clone(),
             };
             self.say(
                 cx,
@@ -148,7 +154,7 @@ impl TwoPhase {
         let origin = Origin::Gather { lead };
         let mut job = Box::new(Job::new(txn, gather.options, gather.planned, origin));
         job.writes = gather.writes.into_iter();
-        job.finish = Finish::Prepare(Prepare::to_be_decided(gather.participants));
+        job.finish = Finish::Prepare(gather.prepare);
         self.start(cx, job);
     }
 
@@ -237,8 +243,23 @@ impl TwoPhase {
         let part = self.parts.of(txn);
         let (visit, attempt) = (part.visit, part.options.attempt);
         let gathering = part.gathering.as_ref().expect("looked up by the caller");
+        let lows = gathering.votes.iter().map(|(_, vote)| vote.prepare_ts);
+        let tops = gathering.votes.iter().map(|(_, vote)| vote.top);
+        let top = tops.min().unwrap_or(Ts::MAX);
         // Every lock is still held, and the promises' clocks came with them.
-        let commit_ts = cx.clock.tick(cx.now);
+        let commit_ts = match C::JUDGES {
+            true => lows.max().unwrap_or_default(),
+            false => cx.clock.tick(cx.now),
+        };
+        if C::JUDGES && top < Ts::MAX {
+            self.learn_lead(commit_ts, top);
+        }
+        let part = self.parts.of(txn);
+        let gathering = part.gathering.as_ref().expect("looked up by the caller");
+        if commit_ts > top && !is_planted(Planted::FormulaTopsIgnored) {
+            self.call_off(cx, txn, AbortReason::Overtaken(None));
+            return;
+        }
         if commit_ts >= gathering.before {
             // The lead has waited for locks until the coordinator's bound had passed.
             self.call_off(cx, txn, AbortReason::Unreachable(txn.shard));
@@ -249,7 +270,7 @@ impl TwoPhase {
         let (mut reply, votes) = (gathering.reply, gathering.votes);
         let promised = votes.iter().map(|(_, vote)| vote.prepare_ts).max();
         assert!(
-            promised < Some(commit_ts),
+            promised <= Some(commit_ts),
             "commits lie above their promises"
         );
         let cast = votes.iter().map(|(shard, vote)| (*shard, vote));

@@ -41,6 +41,7 @@ extern crate alloc;
 mod bulk;
 mod bulk_commit;
 mod commit;
+pub mod control;
 mod coord;
 mod coordinator;
 mod doubt;
@@ -49,8 +50,10 @@ mod entrust;
 mod exec;
 mod increment;
 mod job;
+mod judge;
 mod lead;
 pub mod message;
+mod order;
 mod outcome;
 mod part;
 mod participant;
@@ -63,11 +66,14 @@ mod scan;
 mod show;
 mod single;
 mod snapshot;
+mod stamped;
 mod timers;
 
 #[cfg(test)]
 mod tests;
 
+pub use control::Control;
+pub use judge::Rows;
 pub use message::Message;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -80,6 +86,7 @@ use entrust::Unsettled;
 use job::Job;
 use local::{Jobs, Limits, Txns};
 use message::Reply;
+use order::Order;
 use part::{Part, Promise};
 use snapshot::Kept;
 use timers::Timer;
@@ -93,6 +100,9 @@ pub struct Settings {
     /// Microseconds after which a commit that was entrusted to an unreachable node is of unknown
     /// outcome. Within that time a broken connection may be back.
     pub reconnect_us: u64,
+    /// Least distance, in microseconds, of the top of a commit from the time: how long its promises
+    /// may take. Grows by itself where that is not enough.
+    pub lead_us: u64,
     /// Bytes of blind writes to one other shard above which they are sent on their own.
     pub queue_bytes_max: usize,
 }
@@ -110,17 +120,22 @@ impl Default for Settings {
         Settings {
             limits: Limits::default(),
             reconnect_us: 200_000,
+            lead_us: 2_000,
             queue_bytes_max: 256 << 10,
         }
     }
 }
 
-/// The protocol on one shard. See the crate's documentation.
+/// Transactions ordered by locks: the baseline.
+pub type TwoPhase = Machine<control::Locks>;
+
+/// The protocol on one shard, over a way to order transactions. See the crate's documentation.
 #[derive(Default)]
-pub struct TwoPhase {
+pub struct Machine<C: Control> {
     shard: ShardId,
     settings: Settings,
     locks: LockTable,
+    control: C,
     /// Transactions that this shard coordinates, until their caller forgets them.
     coords: Txns<Coord>,
     /// Commit decisions that a prepared participant has not acknowledged.
@@ -135,6 +150,7 @@ pub struct TwoPhase {
     parts: Txns<Part>,
     /// Prepared write sets, also those found by recovery.
     promises: BTreeMap<TxnId, Promise>,
+    order: Order,
     kept: Kept,
     /// Large transactions that are committed and not yet installed as a whole.
     bulks: Bulks,
@@ -156,6 +172,8 @@ pub struct TwoPhase {
     /// When waits for transactions in doubt are checked next.
     doubt_look: Option<Time>,
     timers: Alarms<Timer>,
+    /// Microseconds by which the distance of tops has grown, because promises lay above them.
+    lead_extra_us: u64,
     /// Reused for encoding records.
     scratch: Vec<u8>,
     /// A fault that tests plant.
@@ -178,12 +196,12 @@ pub enum Fault {
 /// What a protocol may touch, with the messages of this one.
 pub(crate) type Cx<'a> = txn::Cx<'a, Message>;
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// The protocol on `shard`, with nothing in doubt (see [`txn::Protocol::recover`]).
-    pub fn new(shard: ShardId) -> TwoPhase {
-        TwoPhase {
+    pub fn new(shard: ShardId) -> Self {
+        Machine {
             shard,
-            ..TwoPhase::default()
+            ..Machine::default()
         }
     }
 

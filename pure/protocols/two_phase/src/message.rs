@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
 use journal::Writes;
 use serde::{Deserialize, Serialize};
-use txn::{AbortReason, Contact, Head, Op, OpError, OpResult, TxnOptions};
+use txn::{AbortReason, Contact, Head, Op, OpError, OpResult, Snapshot, TxnOptions};
 
 /// One message from a shard to another, about one transaction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -97,8 +97,19 @@ pub struct Request {
     pub writes: Writes,
     /// Operation, if there is one.
     pub op: Option<Op>,
+    /// How `op` reads without locks; `None`: as it says itself.
+    pub stamp: Option<Stamp>,
     /// End of the transaction, if `writes` and `op` succeed.
     pub finish: Finish,
+}
+
+/// How an operation of a serializable transaction reads without locks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stamp {
+    /// The snapshot that the transaction reads as long as it can.
+    pub snapshot: Snapshot,
+    /// The transaction writes, or has read something newer: the newest versions serve it best.
+    pub newest: bool,
 }
 
 /// What follows the operation of a request. Nothing follows an operation that fails, finds its row
@@ -122,6 +133,11 @@ pub struct Prepare {
     /// Promises below this timestamp commit together, without a decision: all of `participants`
     /// promise durably. Zero: only the coordinator's decision commits.
     pub before: Ts,
+    /// Others write what the transaction has read above this only, if the participant can promise
+    /// that. [`Ts::MAX`]: locks take care of it.
+    pub top: Ts,
+    /// No operation of the transaction may still be waiting for a lock.
+    pub settled: bool,
 }
 
 impl Prepare {
@@ -130,6 +146,8 @@ impl Prepare {
         Prepare {
             participants,
             before: Ts::ZERO,
+            top: Ts::MAX,
+            settled: true,
         }
     }
 
@@ -177,8 +195,8 @@ pub struct Gather {
     pub planned: u64,
     /// Blind writes that are done before the promise.
     pub writes: Writes,
-    /// All shards that take part.
-    pub participants: Vec<ShardId>,
+    /// What is to be promised.
+    pub prepare: Prepare,
 }
 
 /// See [`Body::Gathered`].
@@ -205,6 +223,8 @@ pub struct Reply {
     pub wait: Position,
     /// Contact of a snapshot reader that has come to this shard for the first time.
     pub contact: Option<Contact>,
+    /// Timestamp of what was read without locks; zero: nothing was.
+    pub read_at: Ts,
 }
 
 /// How far the participant has gone: nothing, a promise, or a commit.
@@ -228,6 +248,8 @@ pub enum Finished {
 pub struct Vote {
     /// Smallest commit timestamp that the participant accepts.
     pub prepare_ts: Ts,
+    /// Largest commit timestamp that the participant accepts.
+    pub top: Ts,
     /// There is a prepare record, so the participant is told until it acknowledges.
     pub durable: bool,
     /// Writes of a participant that relies on the coordinator's record (same node).

@@ -1,15 +1,18 @@
 //! How a transaction ends at a participant.
 
 use crate::message::{Body, Decide, Message, Prepare, Vote};
+use crate::order::Unfolded;
 use crate::part::{Promise, Stage};
 use crate::timers::Timer;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::vec::Vec;
-use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
+use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::{PrepareRef, Writes};
 use local::Written;
-use local::record::{begin_install, commit_few, install};
-use txn::{AbortReason, Bulks, Installed};
+use local::record::{append_commit, begin_install, install};
+use store::Write;
+use txn::bulk::install_row;
+use txn::{AbortReason, Bulks, Installed, WriteList};
 
 /// A commit in one phase.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +21,12 @@ pub(crate) struct Committed {
     pub(crate) forced: bool,
     /// Position for which the answer waits.
     pub(crate) position: Position,
+}
+
+/// Whether a promise makes the commit together with all others that are named, without a decision:
+/// the commit lies below `before`, and this participant accepts every timestamp between.
+pub(crate) fn makes_commits(vote: &Vote, before: Ts) -> bool {
+    vote.prepare_ts < before && vote.top.0 >= before.0 - 1
 }
 
 impl Committed {
@@ -51,16 +60,6 @@ impl Committed {
     }
 }
 
-/// A promise that has nothing to write.
-fn reader_vote(prepare_ts: Ts) -> Vote {
-    Vote {
-        prepare_ts,
-        durable: false,
-        redo: Writes::new(),
-        chunks: 0,
-    }
-}
-
 /// Appends the record of a promise, and notes its position.
 fn append_promise(cx: &mut Cx<'_>, scratch: &mut Vec<u8>, txn: TxnId, promise: &mut Promise) {
     let chunks = promise.chunks.count;
@@ -82,7 +81,114 @@ fn append_promise(cx: &mut Cx<'_>, scratch: &mut Vec<u8>, txn: TxnId, promise: &
     promise.chunks.free(cx.journal);
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
+    /// Commits what a transaction has written here, on this shard alone.
+    pub(crate) fn commit_written(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        written: &mut Written,
+        read: Position,
+    ) -> Committed {
+        let held_up = C::JUDGES && !self.order.is_empty() && !written.is_freezing();
+        if !held_up || written.is_empty() {
+            let (installed, bulks) = (&mut self.installed, &mut self.bulks);
+            let scratch = &mut self.scratch;
+            return Committed::of(cx, written, installed, bulks, scratch, txn, read);
+        }
+        let commit_ts = cx.clock.tick(cx.now);
+        let (redo, _) = written.take();
+        let position = append_commit(cx, &mut self.scratch, txn, commit_ts, redo.small(), 0);
+        self.install(cx, txn, &redo, commit_ts, position);
+        Committed {
+            commit_ts,
+            forced: true,
+            position: read.max(position),
+        }
+    }
+
+    /// Makes the writes of a kept promise visible, in the order of timestamps on each row.
+    fn install_in_order(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        redo: &WriteList,
+        commit_ts: Ts,
+        position: Position,
+    ) {
+        if C::JUDGES {
+            self.order.end(txn, redo);
+        }
+        self.fold(cx, redo, commit_ts);
+        self.install(cx, txn, redo, commit_ts, position);
+        self.fold(cx, redo, Ts::MAX);
+    }
+
+    /// Makes committed writes visible, but for formulas that wait for a promise below them.
+    fn install(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        redo: &WriteList,
+        commit_ts: Ts,
+        position: Position,
+    ) {
+        let held_up = |key: &Key, write: &Write| {
+            write.formula().is_some() && self.order.holds_up(key, commit_ts)
+        };
+        let redo = redo.small();
+        if self.order.is_empty() || !redo.iter().any(|(key, write)| held_up(key, write)) {
+            install(cx, &mut self.installed, txn, redo, commit_ts, position);
+            return;
+        }
+        let mut now = Writes::new();
+        for (key, write) in redo {
+            match write.formula() {
+                Some(formula) if self.order.holds_up(key, commit_ts) => {
+                    let formula = Unfolded {
+                        commit_ts,
+                        txn,
+                        formula: formula.clone(),
+                        position,
+                    };
+                    self.order.wait(key.clone(), formula);
+                }
+                _ => now.push((key.clone(), write.clone())),
+            }
+        }
+        install(cx, &mut self.installed, txn, &now, commit_ts, position);
+    }
+
+    /// A promise is over: what waited for it is folded.
+    fn end_order(&mut self, cx: &mut Cx<'_>, txn: TxnId, redo: &WriteList) {
+        if C::JUDGES {
+            self.order.end(txn, redo);
+            self.fold(cx, redo, Ts::MAX);
+        }
+    }
+
+    /// Folds the formulas on these rows that wait for nothing any more, and lie below `end`.
+    fn fold(&mut self, cx: &mut Cx<'_>, rows: &WriteList, end: Ts) {
+        if !self.order.has_unfolded() {
+            return;
+        }
+        for (key, _) in rows.iter() {
+            for formula in self.order.take_free(key, end) {
+                let Unfolded {
+                    commit_ts,
+                    txn: _,
+                    formula,
+                    position,
+                } = formula;
+                let mut gone = None;
+                install_row(cx, key, &Write::Formula(formula), commit_ts, &mut gone);
+                if position > cx.durable {
+                    self.installed.insert(commit_ts, position);
+                }
+            }
+        }
+    }
+
     /// Whether `txn` has written something here that it has not promised.
     pub(crate) fn has_written(&self, txn: TxnId) -> bool {
         let part = self.parts.get(&txn);
@@ -102,6 +208,20 @@ impl TwoPhase {
         Ok(())
     }
 
+    /// A vote without writes, if what `txn` has read here is still so.
+    fn judged_vote(&mut self, cx: &mut Cx<'_>, txn: TxnId, top: Ts) -> Result<Vote, AbortReason> {
+        self.judge(cx, txn)?;
+        self.pass_guards(cx, txn);
+        let prepare_ts = cx.clock.tick(cx.now);
+        Ok(Vote {
+            prepare_ts,
+            top: self.guard(cx, txn, prepare_ts, top),
+            durable: false,
+            redo: Writes::new(),
+            chunks: 0,
+        })
+    }
+
     /// Prepares: from here on only the coordinator ends the transaction. Returns the vote and the
     /// position for which the vote waits. `Err`: the transaction must be rolled back.
     ///
@@ -116,6 +236,7 @@ impl TwoPhase {
         copy: bool,
     ) -> Result<(Vote, Position), AbortReason> {
         self.may_write(cx, txn)?;
+        let mut vote = self.judged_vote(cx, txn, prepare.top)?;
         let lead = self.parts.get(&txn).and_then(|part| part.lead);
         let remote = self.is_remote(lead.unwrap_or(txn.shard));
         let coordinates = prepare.is_early() && txn.shard == self.shard;
@@ -124,8 +245,6 @@ impl TwoPhase {
             part.jobs.is_empty() && part.early.is_empty(),
             "operations end before prepare"
         );
-        let prepare_ts = cx.clock.tick(cx.now);
-        let mut vote = reader_vote(prepare_ts);
         let mut position = part.wait;
         if part.written.is_empty() && !coordinates {
             part.stage = Stage::Voted;
@@ -137,7 +256,7 @@ impl TwoPhase {
         part.stage = Stage::Promised;
         let (redo, chunks) = part.written.take();
         let mut promise = Promise {
-            prepare_ts,
+            prepare_ts: vote.prepare_ts,
             redo,
             chunks,
             durable: remote || prepare.is_early(),
@@ -146,8 +265,10 @@ impl TwoPhase {
             coordinator: txn.shard,
             participants: prepare.participants,
             journal_again: false,
+            settled: prepare.settled,
+            priority: part.options.priority(txn),
         };
-        if prepare_ts >= prepare.before {
+        if !makes_commits(&vote, prepare.before) {
             // Only a decision makes this commit.
             promise.participants.clear();
         }
@@ -158,7 +279,7 @@ impl TwoPhase {
                 // The answer waits for this, and is not there yet.
                 self.forced = promise.position;
             }
-            // The coordinator asks others meanwhile; its answer waits, see `TwoPhase::decide`.
+            // The coordinator asks others meanwhile; its answer waits, see `Machine::decide`.
             if !coordinates && !is_planted(Planted::PrepareNotDurable) {
                 position = position.max(promise.position);
             }
@@ -166,6 +287,9 @@ impl TwoPhase {
             vote.chunks = promise.chunks.count;
         } else if copy {
             vote.redo = promise.redo.small().to_vec();
+        }
+        if C::JUDGES {
+            self.order.promise(txn, vote.prepare_ts, &promise.redo);
         }
         self.promises.insert(txn, promise);
         if is_planted(Planted::LocksFreedAtPrepare) {
@@ -182,15 +306,17 @@ impl TwoPhase {
         txn: TxnId,
     ) -> Result<Committed, AbortReason> {
         self.may_write(cx, txn)?;
+        self.judge(cx, txn)?;
+        self.pass_guards(cx, txn);
         let part = self.parts.of(txn);
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),
             "operations end before commit"
         );
         let (read, bulk) = (part.wait, part.written.is_freezing());
-        let (installed, bulks) = (&mut self.installed, &mut self.bulks);
-        let scratch = &mut self.scratch;
-        let committed = Committed::of(cx, &mut part.written, installed, bulks, scratch, txn, read);
+        let mut written = core::mem::take(&mut part.written);
+        let committed = self.commit_written(cx, txn, &mut written, read);
+        self.parts.of(txn).written = written;
         if bulk {
             self.locks.end(txn);
         }
@@ -209,6 +335,7 @@ impl TwoPhase {
             }
             self.parts.spare(part);
         }
+        self.control.forget(txn);
         if !self.bulks.has(txn) || is_planted(Planted::LocksBetweenSlices) {
             self.locks.release(txn);
         }
@@ -222,6 +349,7 @@ impl TwoPhase {
             if promise.durable {
                 self.append_resolved(cx, txn, None);
             }
+            self.end_order(cx, txn, &promise.redo);
             self.bulks.discard(promise.redo);
             self.wake_snapshots();
         }
@@ -246,32 +374,31 @@ impl TwoPhase {
             );
             self.kept
                 .note(promise.prepare_ts, commit_ts, cx.horizons.lowest());
-            let bulk = self.is_bulk_promise(&promise);
-            let again = promise.journal_again;
+            let bulk = Self::is_bulk_promise(&promise);
+            // The record of a commit that this shard decides stands behind the start.
+            let lead = self.parts.get(&txn).and_then(|part| part.lead);
+            let decides = lead.unwrap_or(txn.shard) == self.shard;
+            let again = promise.journal_again && !decides;
             if promise.durable {
                 // The promise and the decision are durable, so readers need not wait for this.
                 known = self.append_resolved(cx, txn, Some(commit_ts));
                 self.resolved = known;
             }
-            let installed = &mut self.installed;
             if bulk {
                 promise.chunks.free(cx.journal);
-                begin_install(cx, installed, txn, commit_ts, position);
+                begin_install(cx, &mut self.installed, txn, commit_ts, position);
+                self.end_order(cx, txn, &promise.redo);
                 self.bulks.begin(txn, commit_ts, promise.redo, again);
                 self.locks.end(txn);
             } else {
-                let redo = promise.redo.small();
-                match again {
-                    true => drop(commit_few(
-                        cx,
-                        installed,
-                        &mut self.scratch,
-                        txn,
-                        commit_ts,
-                        redo,
-                    )),
-                    false => install(cx, installed, txn, redo, commit_ts, position),
-                }
+                let position = match again {
+                    true => {
+                        let redo = promise.redo.small();
+                        append_commit(cx, &mut self.scratch, txn, commit_ts, redo, 0)
+                    }
+                    false => position,
+                };
+                self.install_in_order(cx, txn, &promise.redo, commit_ts, position);
                 self.wake_snapshots();
             }
         }

@@ -10,6 +10,7 @@ use local::Written;
 use local::txns::State;
 use store::Write;
 use txn::bulk::Chunks;
+use txn::lock::Priority;
 use txn::{TxnOptions, WriteList};
 
 /// Stage of a participant: active, voted, promised.
@@ -20,7 +21,7 @@ pub(crate) enum Stage {
     Active,
     /// It has voted without having written, and holds its locks until it is told.
     Voted,
-    /// It has promised: its writes are in `TwoPhase::promises`.
+    /// It has promised: its writes are in `Machine::promises`.
     Promised,
 }
 
@@ -87,6 +88,9 @@ pub(crate) struct Promise {
     pub(crate) participants: Vec<ShardId>,
     /// A checkpoint began after the promise: its commit is journaled again behind that start.
     pub(crate) journal_again: bool,
+    /// No operation of the transaction can wait for a lock any more, so anybody may wait for it.
+    pub(crate) settled: bool,
+    pub(crate) priority: Priority,
 }
 
 impl Promise {

@@ -3,12 +3,12 @@
 use crate::job::{Job, Origin};
 use crate::lead::Led;
 use crate::message::{Body, Finish, Finished, Message, ReadRequest, Reference, Reply, Request};
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, OpError, OpResult, TxnOptions};
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// A message about `txn` with this shard's view and clock.
     pub(crate) fn message(&self, cx: &Cx<'_>, txn: TxnId, attempt: u32, body: Body) -> Message {
         Message {
@@ -160,6 +160,7 @@ impl TwoPhase {
             job.alone = request.alone;
             job.writes = request.writes.into_iter();
             job.op = request.op;
+            job.stamp = request.stamp;
             job.finish = request.finish;
             self.start(cx, job);
         }
@@ -212,6 +213,7 @@ impl TwoPhase {
             wrote: false,
             wait: Position(0),
             contact: None,
+            read_at: Ts::ZERO,
         };
         self.end_visit(message.txn, request.visit, None);
         self.send_reply(cx, from, message.txn, message.attempt, reply);
@@ -224,6 +226,10 @@ impl TwoPhase {
                 if let Some(job) = self.jobs.get_mut(*id) {
                     job.alone = false;
                 }
+            }
+            if C::JUDGES {
+                // One that waits for a promise may not be allowed to any more.
+                self.wake_snapshots();
             }
         }
         self.locks.expose(txn);
@@ -275,6 +281,10 @@ impl TwoPhase {
         }
         let wrote = self.has_written(txn);
         let wait = job.wait;
+        if job.read_at > Ts::ZERO {
+            // A commit puts its top above the time here, which the reply carries.
+            cx.clock.tick(cx.now);
+        }
         let mut reply = Reply {
             to: reference,
             result,
@@ -282,6 +292,7 @@ impl TwoPhase {
             wrote,
             wait,
             contact: job.arrival.contact,
+            read_at: job.read_at,
         };
         if !job.stateless {
             match self.finish_remote(cx, txn, job.finish, reply) {

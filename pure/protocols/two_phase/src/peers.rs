@@ -19,12 +19,12 @@
 use crate::coord::Purpose;
 use crate::part::{Stage, coordinator_node};
 use crate::timers::Timer;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::vec::Vec;
 use base::{NodeId, Planted, TxnId, is_planted};
 use txn::AbortReason;
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// The last connection to `node` is lost.
     pub(crate) fn lose_node(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let waits = is_planted(Planted::OutageWaitedFor);

@@ -1,7 +1,8 @@
 //! The contract of `txn::Protocol`, as this protocol keeps it.
 
+use crate::control::Kind;
 use crate::message::{Body, Finish};
-use crate::{Cx, Message, TwoPhase};
+use crate::{Control, Cx, Machine, Message};
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::CheckpointTables;
@@ -11,13 +12,30 @@ use txn::{
     TxnOptions,
 };
 
-impl Protocol for TwoPhase {
+impl<C: Control> Protocol for Machine<C> {
     type Message = Message;
     /// Promises in slices are in the tables; there is nothing to walk.
     type Cursor = ();
 
     /// An outcome may be awaited above the clock of the shard that has the row.
     const CLOCKS_SUFFICE: bool = false;
+
+    fn kind(message: &Message) -> &'static str {
+        C::name(match &message.body {
+            Body::Read(_) => Kind::Read,
+            Body::Request(request) => match request.finish {
+                Finish::No => Kind::Request,
+                Finish::Prepare(_) => Kind::Prepare,
+                Finish::Commit(_) => Kind::Commit,
+            },
+            Body::Reply(_) => Kind::Reply,
+            Body::Decide(_) => Kind::Decide,
+            Body::Ack => Kind::Ack,
+            Body::Gather(_) | Body::Gathered(_) => Kind::Gather,
+            Body::Poll | Body::Polled(_) => Kind::Poll,
+            Body::Working(_) | Body::Expose | Body::Inquire | Body::Running => Kind::Other,
+        })
+    }
 
     fn recover(
         &mut self,
@@ -26,6 +44,7 @@ impl Protocol for TwoPhase {
         _: &dyn Fn(IndexId) -> bool,
     ) {
         self.recover_promises(cx, core::mem::take(&mut tables.prepared));
+        self.recover_unfolded(cx, core::mem::take(&mut tables.unfolded));
         self.recover_decisions(cx, core::mem::take(&mut tables.owed));
     }
 
@@ -160,6 +179,13 @@ impl Protocol for TwoPhase {
         let ops = self.jobs.values().filter_map(|job| job.op.as_ref());
         ops.filter_map(Op::reads_at)
             .for_each(|(index, at)| f(index, at));
+        if C::JUDGES {
+            for (_, coord) in self.coords.iter() {
+                if coord.outcome.is_none() && coord.stamp > Ts::ZERO {
+                    f(coord.stamped, coord.stamp);
+                }
+            }
+        }
     }
 
     fn validate(&self, _store: &Store) {
@@ -196,23 +222,6 @@ impl ProtocolMessage for Message {
             | Body::Polled(_)
             | Body::Gather(_)
             | Body::Gathered(_) => None,
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match &self.body {
-            Body::Read(_) => "two_phase.read",
-            Body::Request(request) => match request.finish {
-                Finish::No => "two_phase.request",
-                Finish::Prepare(_) => "two_phase.prepare",
-                Finish::Commit(_) => "two_phase.commit",
-            },
-            Body::Reply(_) => "two_phase.reply",
-            Body::Decide(_) => "two_phase.decide",
-            Body::Ack => "two_phase.ack",
-            Body::Gather(_) | Body::Gathered(_) => "two_phase.gather",
-            Body::Poll | Body::Polled(_) => "two_phase.poll",
-            Body::Working(_) | Body::Expose | Body::Inquire | Body::Running => "two_phase.other",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::message::Vote;
 use crate::part::Promise;
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
 use journal::{CommitRef, DecisionRef, Record, WritesRef};
@@ -80,7 +80,7 @@ pub(crate) fn gathered<'a>(
     gathered
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     pub(crate) fn append_record(&mut self, cx: &mut Cx<'_>, record: &Record) -> Position {
         cx.append(&mut self.scratch, |out| record.encode(out))
     }

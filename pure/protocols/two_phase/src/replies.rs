@@ -3,12 +3,12 @@
 use crate::coord::{Ballot, Phase, Purpose};
 use crate::message::{Body, Finished, Message, Reference, Reply};
 use crate::part::{Stage, coordinator_node};
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::vec::Vec;
 use base::{NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, Head, Life, OpError, OpId, OpReply, Outcome, Submitted};
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// A message has arrived.
     pub(crate) fn receive(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {
         let Head {
@@ -93,7 +93,7 @@ impl TwoPhase {
             member.incarnation = message.head.incarnation;
             member.wrote |= reply.wrote;
         }
-        coord.wait = coord.wait.max(reply.wait);
+        coord.note_read(reply.read_at, reply.wait);
         if let Some(contact) = reply.contact {
             coord.note_contact(from, contact);
         }

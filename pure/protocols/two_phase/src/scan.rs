@@ -1,9 +1,11 @@
 //! Scans: own writes merged in key order, row locks, batches, and turns for other jobs.
 
-use crate::Cx;
+use crate::control::RangeRead;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
+use crate::message::Stamp;
 use crate::snapshot::{raise, scan_misses};
+use crate::{Control, Cx};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, KeyRange, Planted, Position, Slot, SqlError, Ts, is_planted};
@@ -15,7 +17,7 @@ use txn::Installed;
 use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
-use txn::{LockMode, LockTable, OpResult, Read, ScanOp, ScanRun};
+use txn::{Columns, LockMode, LockTable, OpResult, Read, ScanOp, ScanRun, Snapshot};
 
 /// State of a scan between its turns.
 #[derive(Debug)]
@@ -24,6 +26,17 @@ pub(crate) struct ScanState {
     /// Number of locks that the scan may still take on parts of its range, before one on all the
     /// rest. `None`: the whole range is locked, or needs no lock.
     pieces_left: Option<u32>,
+    /// What a scan without locks that may stop early has read.
+    reached: Option<Reached>,
+}
+
+/// How far a scan without locks has come, in the one slot that it visits.
+#[derive(Debug)]
+struct Reached {
+    columns: Columns,
+    at: Ts,
+    /// The last key; `None`: the end of the range.
+    last: Option<Vec<u8>>,
 }
 
 /// Number of parts in which a scan locks its range before it locks the rest.
@@ -40,17 +53,18 @@ fn locks_rows(read: Read) -> bool {
     !matches!(read, Read::Snapshot(_) | Read::Lock(LockMode::Shared))
 }
 
-impl Hands<'_> {
+impl<C: Control> Hands<'_, C> {
     pub(crate) fn scan(
         &mut self,
         cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
-        op: &ScanOp,
+        op: &mut ScanOp,
     ) -> Result<OpResult, Stop> {
         if job.scan.is_none() {
             self.begin_scan(cx, job, asker, op)?;
         }
+        let op = &*op;
         if locks_rows(op.read) {
             cx.check_memory(u64::from(self.settings.scan_rows_max))?;
         }
@@ -66,6 +80,7 @@ impl Hands<'_> {
             });
             let rows = Rows {
                 pieces_left: &mut state.pieces_left,
+                reached: state.reached.as_mut(),
                 op,
                 slot,
                 asker,
@@ -91,7 +106,10 @@ impl Hands<'_> {
                 None => state.run.leave_slot(),
                 Some(Halt::Full(Full::Slot)) => state.run.leave_slot(),
                 Some(Halt::Full(Full::Limit)) => break,
-                Some(Halt::Full(Full::Batch)) => return Ok(state.run.take_batch()?),
+                Some(Halt::Full(Full::Batch)) => {
+                    self.note_reached(job, op, state.reached);
+                    return Ok(state.run.take_batch()?);
+                }
                 Some(Halt::Stop(stop)) => {
                     state.run.check_memory(self.settings.txn_bytes_max)?;
                     job.scan = Some(state);
@@ -99,7 +117,61 @@ impl Hands<'_> {
                 }
             }
         }
+        self.note_reached(job, op, state.reached);
         Ok(state.run.finish()?)
+    }
+
+    /// Notes the part of its range that a scan has read, which stops early or has come to the end.
+    fn note_reached(&mut self, job: &Job, op: &ScanOp, reached: Option<Reached>) {
+        let Some(Reached { columns, at, last }) = reached else {
+            return;
+        };
+        let mut range = op.range.clone();
+        match last {
+            Some(last) if op.reverse => range.low = last,
+            Some(last) => range.high = KeyRange::point(&last).high,
+            None => {}
+        }
+        let read = RangeRead {
+            index: op.index,
+            slot: op.slot(),
+            range,
+        };
+        self.control.note_range(job.txn, read, columns, at);
+    }
+
+    /// Makes a scan read without locks. Returns what is to be noted when the scan ends, unless all
+    /// of its range is noted here.
+    fn stamp_scan(
+        &mut self,
+        cx: &mut Cx<'_>,
+        job: &mut Job,
+        stamp: Stamp,
+        op: &mut ScanOp,
+        columns: Columns,
+    ) -> Result<Option<Reached>, Stop> {
+        let wanted = Wanted::Rows(op.index, op.slot(), &op.range);
+        let at = self.stamped_at(cx, job, stamp, wanted, columns, Some(op))?;
+        let snapshot = Snapshot::exactly(at);
+        op.read = match op.read {
+            Read::Lock(LockMode::Shared) => Read::Snapshot(snapshot),
+            Read::Lock(mode) => Read::LockRows { snapshot, mode },
+            other @ (Read::Snapshot(_) | Read::LockRows { .. }) => other,
+        };
+        if op.slot().is_some() && op.row_limit != u64::MAX && op.after.is_none() {
+            return Ok(Some(Reached {
+                columns,
+                at,
+                last: None,
+            }));
+        }
+        let read = RangeRead {
+            index: op.index,
+            slot: op.slot(),
+            range: op.range.clone(),
+        };
+        self.control.note_range(job.txn, read, columns, at);
+        Ok(None)
     }
 
     fn begin_scan(
@@ -107,13 +179,23 @@ impl Hands<'_> {
         cx: &mut Cx<'_>,
         job: &mut Job,
         asker: &Asker,
-        op: &ScanOp,
+        op: &mut ScanOp,
     ) -> Result<(), Stop> {
         let slot = op.slot();
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
-        let piecewise =
-            program.task().is_none() && locks_piecewise(op) && !is_planted(Planted::NoRangeLock);
+        let mut reached = None;
+        let stamped = job.stamp.filter(|_| matches!(op.read, Read::Lock(_)));
+        if let Some(stamp) = stamped {
+            // A program that may end the scan itself has looked at no row behind its last one.
+            let columns = program.reads();
+            reached = self.stamp_scan(cx, job, stamp, op, columns)?;
+        }
+        let piecewise = !C::JUDGES
+            && program.task().is_none()
+            && locks_piecewise(op)
+            && !is_planted(Planted::NoRangeLock);
         match op.read {
+            Read::Snapshot(_) | Read::LockRows { .. } if stamped.is_some() => {}
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
                 let wanted = Wanted::Rows(op.index, slot, &op.range);
                 let bound = self.settle(cx, job, snapshot, wanted)?;
@@ -129,6 +211,7 @@ impl Hands<'_> {
                     range: &op.range,
                 };
                 asker.ask(self.locks, item, Claim::reads(program.reads()))?;
+                self.await_folds(cx, job, Wanted::Rows(op.index, slot, &op.range))?;
             }
             Read::Lock(_) => {}
         }
@@ -149,6 +232,7 @@ impl Hands<'_> {
         job.scan = Some(Box::new(ScanState {
             run,
             pieces_left: piecewise.then_some(PIECES_MAX),
+            reached,
         }));
         Ok(())
     }
@@ -157,6 +241,7 @@ impl Hands<'_> {
 /// A slot as the scan visits it: locks on parts and rows, newest versions, own writes.
 struct Rows<'v> {
     pieces_left: &'v mut Option<u32>,
+    reached: Option<&'v mut Reached>,
     op: &'v ScanOp,
     slot: Slot,
     asker: &'v Asker,
@@ -174,6 +259,16 @@ impl Visitor for Rows<'_> {
     /// Locks what lies between the last row and this one (`None`: the end of the range), if the
     /// scan locks its range in pieces.
     fn reach(&mut self, run: &ScanRun, key: Option<&[u8]>) -> Result<Option<KeyRange>, Stop> {
+        if let Some(reached) = self.reached.as_deref_mut() {
+            match (key, &mut reached.last) {
+                (None, last) => *last = None,
+                (Some(key), Some(last)) => {
+                    last.clear();
+                    last.extend_from_slice(key);
+                }
+                (Some(key), last @ None) => *last = Some(key.to_vec()),
+            }
+        }
         let Some(left) = *self.pieces_left else {
             return Ok(None);
         };

@@ -1,16 +1,15 @@
 //! Printing the whole state in canonical order, and checking it.
 
-use crate::TwoPhase;
 use crate::coord::{Ballot, Phase};
-use crate::increment::promised_claim_of;
 use crate::part::{Part, Stage};
+use crate::{Control, Machine};
 use base::{IndexId, Key};
 use core::fmt;
 use txn::Outcome;
 use txn::increment::claim_of;
 use txn::lock::Item;
 
-impl fmt::Display for TwoPhase {
+impl<C: Control> fmt::Display for Machine<C> {
     /// One line per transaction and role, then locks, decisions and jobs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (txn, coord) in self.coords.iter() {
@@ -82,7 +81,7 @@ impl fmt::Display for TwoPhase {
     }
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     /// Panics if an invariant of the crate's documentation is broken.
     pub(crate) fn check(&self) {
         self.locks.validate();
@@ -91,14 +90,14 @@ impl TwoPhase {
             assert_eq!(part.stage, Stage::Promised);
             assert!(part.jobs.is_empty(), "nothing runs after a promise");
             for (key, write) in promise.redo.iter() {
-                let claim = promised_claim_of(write);
+                let claim = self.claim_of_promise(write);
                 let held = self.locks.holds(*txn, &Item::of(key), claim);
                 let held = held || !self.seals();
                 assert!(held, "{txn} has promised {key:?} without its lock");
             }
         }
         self.bulks.each_row(&mut |txn, key, write| {
-            let claim = promised_claim_of(write);
+            let claim = self.claim_of_promise(write);
             let held = self.locks.holds(txn, &Item::of(key), claim) || !self.seals();
             assert!(held, "{txn} installs {key:?} without its lock");
         });
@@ -151,6 +150,9 @@ impl TwoPhase {
             return true;
         }
         let mut promises = self.promises.values();
+        if self.order.each_unfolded().any(|(key, _)| written(key)) {
+            return true;
+        }
         self.parts.values().any(|part| planned(part))
             || promises.any(|promise| promise.redo.iter().any(|(key, _)| written(key)))
     }
@@ -161,6 +163,8 @@ impl TwoPhase {
             && self.parts.is_empty()
             && self.promises.is_empty()
             && self.bulks.is_idle()
+            && self.order.is_empty()
+            && self.control.is_empty()
             && self.decisions.is_empty()
             && self.unsettled.is_empty()
             && self.jobs.is_empty()

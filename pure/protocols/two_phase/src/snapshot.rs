@@ -1,15 +1,15 @@
 //! Reads without locks: what they wait for, and what they must not miss (see [`txn::snapshot`]).
 
-use crate::Cx;
 use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
+use crate::{Control, Cx};
 use alloc::collections::BTreeMap;
 use base::{Planted, ShardId, Ts, is_planted};
 use core::ops::Bound;
 use store::Store;
 use txn::bulk::Wanted;
-use txn::{Contact, OpError, ScanOp, Snapshot};
+use txn::{Columns, Contact, OpError, ScanOp, Snapshot};
 
 /// Number of shards whose clocks are kept for the readers of one transaction. At a forgotten shard
 /// a reader counts as new again, which costs a restart at worst.
@@ -44,7 +44,7 @@ impl Kept {
     }
 
     /// The bound, or the last commit above it whose promise was not above it.
-    fn raise(&self, bound: Ts) -> Ts {
+    pub(crate) fn raise(&self, bound: Ts) -> Ts {
         let last = Ts(bound.0.saturating_add(self.gap_max));
         if self.promised.is_empty() || last <= bound {
             return bound;
@@ -62,14 +62,17 @@ pub(crate) struct Arrival {
     /// First contact of the reader with this shard; `None`: it came before.
     pub(crate) contact: Option<Contact>,
     /// Versions and promises at or below this were here at the reader's first contact.
-    bound: Option<Ts>,
+    pub(crate) bound: Option<Ts>,
     /// The read has waited for such a promise, which may have been kept above the bound.
-    overtaken: bool,
-    /// All promises are settled; no version up to this timestamp may be missed.
-    settled: Option<Ts>,
+    pub(crate) overtaken: bool,
+    /// All promises are settled; no version up to this timestamp may be missed. A read without
+    /// locks is made as of it.
+    pub(crate) settled: Option<Ts>,
+    /// The read is not made as of the stamp of its transaction, which would miss a version.
+    pub(crate) moves: bool,
 }
 
-impl Hands<'_> {
+impl<C: Control> Hands<'_, C> {
     /// Merges the snapshot into the clock, refuses what is not kept any more, and waits for the
     /// promises of what is `wanted` that may be kept at or below it, or that were there when the
     /// reader came. Returns the timestamp up to which no version may be missed.
@@ -96,6 +99,7 @@ impl Hands<'_> {
             }
         }
         waits |= self.bulks.awaits(snapshot.at.max(bound), wanted);
+        waits |= self.holds_up(snapshot.at.max(bound), wanted);
         if waits {
             return Err(Stop::Wait(Wait::Promise));
         }
@@ -104,8 +108,16 @@ impl Hands<'_> {
         } else {
             self.kept.raise(bound)
         };
+        if settled > bound && self.holds_up(settled, wanted) {
+            return Err(Stop::Wait(Wait::Promise));
+        }
         job.arrival.settled = Some(settled);
         Ok(settled)
+    }
+
+    /// Whether something that has committed at or below `last` is not installed yet.
+    fn holds_up(&self, last: Ts, wanted: Wanted<'_>) -> bool {
+        self.order.awaits(last, wanted, Columns::ALL).is_some()
     }
 }
 

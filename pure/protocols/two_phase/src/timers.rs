@@ -6,7 +6,7 @@
 use crate::coord::Purpose;
 use crate::message::Body;
 use crate::part::{Stage, coordinator_node};
-use crate::{Cx, TwoPhase};
+use crate::{Control, Cx, Machine};
 use alloc::vec::Vec;
 use base::{Time, TxnId};
 use txn::{AbortReason, Pauses};
@@ -26,7 +26,7 @@ pub(crate) enum Timer {
     Poll(TxnId),
 }
 
-impl TwoPhase {
+impl<C: Control> Machine<C> {
     pub(crate) fn run_timers(&mut self, cx: &mut Cx<'_>) {
         while let Some(timer) = self.timers.take_due(cx.now) {
             match timer {

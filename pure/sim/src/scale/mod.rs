@@ -32,6 +32,8 @@ use txn::counters::Counters;
 pub enum System {
     /// `leap`: rows move to the transaction.
     Leap,
+    /// `formula`: timestamps and formulas order transactions.
+    Formula,
     /// `two_phase`: transactions interleave, rows are locked.
     Interleaved,
     /// `two_phase` with `execution = 'serial'`: a transaction takes its shards whole.
@@ -43,6 +45,7 @@ impl System {
     pub fn options(self) -> &'static str {
         match self {
             System::Leap => "protocol = 'leap'",
+            System::Formula => "protocol = 'formula'",
             System::Interleaved => "protocol = 'two_phase', execution = 'interleaved'",
             System::Serial => "protocol = 'two_phase', execution = 'serial'",
         }
@@ -52,6 +55,7 @@ impl System {
     pub fn name(self) -> &'static str {
         match self {
             System::Leap => "leap",
+            System::Formula => "formula",
             System::Interleaved => "two_phase interleaved",
             System::Serial => "two_phase serial",
         }

@@ -4,7 +4,7 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Ts, TxnId};
 use journal::record::{Record, Writes, frame};
 use journal::{
     Accepted, Away, Ballot, CheckpointHeader, CheckpointTables, CheckpointWriter, Held, Holding,
-    Manifest, Otag, Owed, Ownership, Prepared, SegmentHeader, Shipment, Shipped, Vote,
+    Manifest, Otag, Owed, Ownership, Prepared, SegmentHeader, Shipment, Shipped, Unfolded, Vote,
 };
 use std::sync::Arc;
 use store::{CheckpointRow, Formula, Write};
@@ -256,6 +256,13 @@ pub fn checkpoints() -> Vec<Vec<u8>> {
         commit_ts: Ts(85),
         participants: vec![ShardId(32)],
     };
+    let unfolded = Unfolded {
+        txn: txn(13),
+        shard: SHARD,
+        commit_ts: Ts(88),
+        key: key(1),
+        formula: Formula(Vec::new()),
+    };
     let slice = Prepared {
         txn: txn(11),
         writes: Vec::new(),
@@ -266,6 +273,7 @@ pub fn checkpoints() -> Vec<Vec<u8>> {
         prepared: vec![prepared],
         sliced: slices.collect(),
         owed: vec![owed],
+        unfolded: vec![unfolded],
         ownership: ownership(),
     };
     writer.finish(&tables, &mut full);

@@ -7,7 +7,7 @@ use base::{
 use catalog::Catalog;
 use journal::Ballot;
 use node::WireMessage;
-use node::message::Question;
+use node::message::{ProtocolWord, Question};
 use node::oldest::Oldest;
 use node::register::Word;
 use runtime::frame::{Hello, encode_hello, encode_message};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use store::Write;
 use two_phase::message::{
     Body, Decide, Finish, Finished, Gather, Gathered, Message, Prepare, ReadRequest, Reference,
-    Reply, Request, Vote,
+    Reply, Request, Stamp, Vote,
 };
 use txn::{AbortReason, Contact, Head, NewRows, Op, OpError, OpResult, Snapshot, TxnOptions};
 
@@ -107,6 +107,7 @@ fn options() -> TxnOptions {
 fn vote() -> Vote {
     Vote {
         prepare_ts: Ts(4),
+        top: Ts(9),
         durable: true,
         redo: Vec::new(),
         chunks: 2,
@@ -125,11 +126,21 @@ fn request(op: Option<Op>) -> Body {
         alone: true,
         writes: vec![(key(), Write::Put(vec![1, 2, 3])), (key(), Write::Delete)],
         op,
-        finish: Finish::Prepare(Prepare {
-            participants: vec![ShardId(1), ShardId(17)],
-            before: Ts(99),
+        stamp: Some(Stamp {
+            snapshot: Snapshot::exactly(Ts(6)),
+            newest: true,
         }),
+        finish: Finish::Prepare(prepare()),
     }))
+}
+
+fn prepare() -> Prepare {
+    Prepare {
+        participants: vec![ShardId(16), ShardId(17)],
+        before: Ts(99),
+        top: Ts(98),
+        settled: false,
+    }
 }
 
 /// Messages of two_phase.
@@ -146,7 +157,7 @@ fn of_leads() -> Vec<Body> {
             options: options(),
             planned: 8,
             writes: vec![(key(), Write::Delete)],
-            participants: vec![ShardId(16), ShardId(17)],
+            prepare: prepare(),
         })),
         Body::Gathered(Box::new(Gathered {
             vote: Ok(vote()),
@@ -176,6 +187,7 @@ fn of_coordinators() -> Vec<Body> {
                 since: Ts(3),
                 bound: Ts(5),
             }),
+            read_at: Ts(6),
         }))
     };
     let failed = OpError::Sql(SqlError::new(SqlState::UNIQUE, "duplicate key"));
@@ -260,18 +272,20 @@ pub(super) fn head() -> Head {
 
 /// Frames between nodes, and payloads without their frames.
 pub fn frames() -> Vec<Vec<u8>> {
-    let mut messages: Vec<WireMessage> = bodies()
-        .into_iter()
-        .map(|body| Message {
-            head: head(),
-            txn: txn(),
-            attempt: 1,
-            body,
-        })
-        .map(|message| WireMessage::Protocol(message.into()))
-        .collect();
-    let leap = super::leap::messages().into_iter();
-    messages.extend(leap.map(|message| WireMessage::Protocol(message.into())));
+    let bodies = bodies().into_iter().map(|body| Message {
+        head: head(),
+        txn: txn(),
+        attempt: 1,
+        body,
+    });
+    let words = bodies.flat_map(|message| {
+        [
+            ProtocolWord::TwoPhase(message.clone()),
+            ProtocolWord::Formula(message),
+        ]
+    });
+    let leap = super::leap::messages().into_iter().map(ProtocolWord::Leap);
+    let mut messages: Vec<WireMessage> = words.chain(leap).map(WireMessage::Protocol).collect();
     let mut rows = RowBatch::new(2);
     rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
     let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");

@@ -27,7 +27,7 @@ impl Subject for GlobalLock {
             Body::Dropped => "Dropped".to_owned(),
             Body::Inquire => "Inquire".to_owned(),
         };
-        format!("t{} {what}", message.txn.counter)
+        format!("t{} {what}", message.txn.counter / 2)
     }
 }
 

@@ -118,6 +118,15 @@ fn leap_on_three_nodes() {
 }
 
 #[test]
+fn formula_on_one_shard() {
+    run(Size {
+        protocol: ProtocolKind::Formula,
+        nodes: 1,
+        shards: 1,
+    });
+}
+
+#[test]
 fn the_published_table_is_what_is_recorded() {
     let path = Path::new("../../docs/isolation.md");
     let now = table::document(&scripts());

@@ -80,5 +80,5 @@ fn describe(message: &Message) -> String {
             Err(reason) => format!("Gathered {reason:?}"),
         },
     };
-    format!("t{} {what}", message.txn.counter)
+    format!("t{} {what}", message.txn.counter / 2)
 }

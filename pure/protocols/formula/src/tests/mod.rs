@@ -1,0 +1,4 @@
+//! Tests of the protocol on the test bed.
+
+mod random;
+mod world;

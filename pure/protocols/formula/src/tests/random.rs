@@ -1,0 +1,30 @@
+//! Random transactions over several nodes with loss, repetition, reordering and crashes, judged by
+//! replay in the order of commit timestamps.
+
+use super::world::Tested;
+use bed::random::{Accounts, Flags, seeds};
+
+#[test]
+fn random_transactions_are_serializable_under_faults() {
+    let seeds = seeds(400);
+    let all = seeds.end - seeds.start;
+    let (mut committed, mut overflows) = (0, 0);
+    for seed in seeds {
+        let run = bed::random::Run::<Tested, Accounts>::whole(seed, None);
+        committed += run.committed();
+        overflows += run.overflows;
+    }
+    assert!(committed as u64 >= all, "most runs get something done");
+    assert!(all < 100 || overflows > 0, "some meet the end of a range");
+}
+
+#[test]
+fn rows_that_come_and_go_are_serializable_under_faults() {
+    let mut committed = 0;
+    let seeds = seeds(200);
+    let all = seeds.end - seeds.start;
+    for seed in seeds {
+        committed += bed::random::Run::<Tested, Flags>::whole(seed, None).committed();
+    }
+    assert!(committed as u64 >= all, "most runs get something done");
+}

@@ -1,0 +1,316 @@
+//! Serializable reads without locks: made as of one timestamp, noted, and judged at the end.
+//!
+//! ```text
+//! first read     draws the stamp of the transaction: the snapshot that it reads as long as it can
+//! every read     waits for promises below its timestamp, and is noted where the row is
+//! only read,     commits at the stamp if all reads were made there and on one shard; else the
+//!                shards vote
+//! vote, commit   what was read is what would be read now; from then on others write it above the
+//!                top of the vote
+//! ```
+//!
+//! A read moves above the stamp if a version that may have been answered before the transaction
+//! began lies there, and if the transaction writes: it can commit only if it has read the newest
+//! versions, so older ones are of no use to it (rule A1).
+
+use crate::coord::Coord;
+use crate::exec::Hands;
+use crate::job::{Job, Stop, Wait};
+use crate::judge::{Rows, touches};
+use crate::message::{Prepare, Stamp};
+use crate::snapshot::{Arrival, arrive, scan_misses};
+use crate::{Control, Cx, Machine};
+use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
+use local::Written;
+use txn::bulk::Wanted;
+use txn::{AbortReason, Columns, LockMode, Op, OpError, Read, ScanOp, Snapshot};
+
+/// Distance in timestamps that is left above the clock for the promises of one commit, if the clock
+/// is ahead of the time: [`STEP_US`] microseconds.
+const STEP: u64 = 1 << 20;
+const STEP_US: u64 = 128;
+
+/// Longest distance, in microseconds, of the top of a commit from the time.
+const LEAD_MAX_US: u64 = 1_000_000;
+
+impl<C: Control> Machine<C> {
+    /// How `op` of `txn` reads at `to`, if it reads without locks.
+    pub(crate) fn stamp(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        op: &Op,
+        to: ShardId,
+    ) -> Option<Stamp> {
+        if !C::JUDGES {
+            return None;
+        }
+        let coord = self.coords.of(txn);
+        if coord.options.serial || coord.options.urgent {
+            return None;
+        }
+        match (op, op.read()) {
+            (Op::Get { .. } | Op::Scan(_), Some(Read::Lock(LockMode::Shared))) => {}
+            // The rows are locked, and what lies between them is not.
+            (Op::Scan(_), Some(Read::Lock(_))) => coord.locks = true,
+            _ => return None,
+        }
+        if coord.stamp == Ts::ZERO {
+            coord.stamp = cx.clock.tick(cx.now);
+            coord.stamped = op.index().expect("it reads rows");
+        }
+        let mut snapshot = Snapshot::recent(coord.stamp, coord.stamp);
+        coord.inform(to, &mut snapshot);
+        Some(Stamp {
+            snapshot,
+            newest: coord.locks || coord.read_at > coord.stamp,
+        })
+    }
+
+    /// As [`Machine::stamp`], for what is sent to another shard. Notes whether it may lock there.
+    pub(crate) fn stamp_or_lock(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        op: Option<&Op>,
+        to: ShardId,
+    ) -> Option<Stamp> {
+        let stamp = op.and_then(|op| self.stamp(cx, txn, op, to));
+        self.coords.of(txn).locks |= stamp.is_none();
+        stamp
+    }
+
+    /// The timestamp at which a transaction that has only read commits without another question:
+    /// all that it has read is what was there at that moment, on the one shard that it came to.
+    pub(crate) fn reads_one_moment(&self, txn: TxnId) -> Option<Ts> {
+        let coord = &self.coords[&txn];
+        let mut there = coord.members.iter().filter(|member| member.stateful);
+        let one_shard = there.next().is_some() && there.next().is_none();
+        let wrote =
+            self.has_written(txn) || coord.members.iter().any(|m| m.wrote || !m.queue.is_empty());
+        let one_moment = coord.read_at == coord.stamp || coord.stamped_reads == 1;
+        let reads = coord.stamp > Ts::ZERO && one_moment && !coord.locks;
+        (reads && one_shard && !wrote).then_some(coord.read_at)
+    }
+
+    /// Whether what `txn` has read here is what it would read now.
+    ///
+    /// # Errors
+    /// [`AbortReason::Overtaken`].
+    pub(crate) fn judge(&self, cx: &Cx<'_>, txn: TxnId) -> Result<(), AbortReason> {
+        if !self.control.has_read(txn) {
+            return Ok(());
+        }
+        let rows = Rows {
+            txn,
+            store: cx.store,
+            horizons: cx.horizons,
+            order: &self.order,
+            promises: &self.promises,
+            bulks: &self.bulks,
+        };
+        match self.control.judge(txn, &rows) {
+            Some(key) => Err(AbortReason::Overtaken(Some(key))),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the clock above all guards over what `txn` has written here.
+    pub(crate) fn pass_guards(&self, cx: &mut Cx<'_>, txn: TxnId) {
+        if let Some(part) = self.parts.get(&txn) {
+            self.pass_guards_of(cx, txn, &part.written);
+        }
+    }
+
+    /// As [`Machine::pass_guards`], for a part that is not in the list.
+    pub(crate) fn pass_guards_of(&self, cx: &mut Cx<'_>, txn: TxnId, written: &Written) {
+        let highest = self.control.highest_guard();
+        if highest <= cx.clock.last() {
+            return;
+        }
+        if written.is_large(&self.bulks) {
+            cx.clock.merge(highest);
+            return;
+        }
+        for (key, write) in written.writes().iter() {
+            let columns = crate::judge::columns_written(write);
+            cx.clock.merge(self.control.guard_of(txn, key, columns));
+        }
+    }
+
+    /// The top of a commit that begins now: promises that are made meanwhile, on other nodes too,
+    /// should lie below.
+    pub(crate) fn next_top(&self, cx: &Cx<'_>) -> Ts {
+        let ahead = cx.now.after(self.settings.lead_us + self.lead_extra_us);
+        let above = cx.clock.last().0 + STEP * (1 + self.lead_extra_us / STEP_US);
+        Ts::from_time(ahead).max(Ts(above))
+    }
+
+    /// Says in `prepare` below which timestamp a commit of `txn` is to lie.
+    pub(crate) fn limit(&self, cx: &Cx<'_>, txn: TxnId, prepare: &mut Prepare) {
+        if C::JUDGES && self.coords[&txn].stamp > Ts::ZERO {
+            prepare.top = self.next_top(cx);
+        }
+    }
+
+    /// The largest promise of a commit is `low`, and its top `top`: the next tops follow.
+    pub(crate) fn learn_lead(&mut self, low: Ts, top: Ts) {
+        let extra = &mut self.lead_extra_us;
+        let missing_us = low.0.saturating_sub(top.0) / (STEP / STEP_US);
+        *extra = match missing_us {
+            0 => *extra - extra.div_ceil(64),
+            _ => (*extra + 2 * missing_us).clamp(STEP_US, LEAD_MAX_US),
+        };
+    }
+
+    /// From here on others write what `txn` has read here above a timestamp only, which is
+    /// returned: `top`, unless the next life of this node might draw timestamps below that.
+    pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts, top: Ts) -> Ts {
+        if !self.control.has_read(txn) {
+            return Ts::MAX;
+        }
+        let top = top.min(self.clock_limit(cx)).max(at);
+        self.control.guard(txn, top);
+        top
+    }
+}
+
+impl Coord {
+    /// Notes that an operation was answered. `at`: as of when it has read without locks, or zero;
+    /// `wait`: for which position the commit waits.
+    pub(crate) fn note_read(&mut self, at: Ts, wait: Position) {
+        self.wait = self.wait.max(wait);
+        if at > Ts::ZERO {
+            self.read_at = self.read_at.max(at);
+            self.stamped_reads += 1;
+        }
+    }
+}
+
+impl<C: Control> Hands<'_, C> {
+    /// The timestamp at which rows are read without locks: nothing that commits later lies at or
+    /// below it.
+    pub(crate) fn stamped_at(
+        &mut self,
+        cx: &mut Cx<'_>,
+        job: &mut Job,
+        mut stamp: Stamp,
+        wanted: Wanted<'_>,
+        columns: Columns,
+        scan: Option<&ScanOp>,
+    ) -> Result<Ts, Stop> {
+        if let Some(at) = job.arrival.settled {
+            return Ok(at);
+        }
+        stamp.newest |= job.arrival.moves;
+        stamp.newest |= cx.admit_snapshot(wanted, stamp.snapshot.at).is_err();
+        let at = stamp.snapshot.at;
+        let bound = match stamp.newest {
+            true => *job.arrival.bound.get_or_insert(cx.clock.reached()),
+            false => arrive(cx, job, stamp.snapshot),
+        };
+        let last = if stamp.newest { bound } else { bound.max(at) };
+        let next = self.await_promises(cx, job, wanted, columns, bound, last)?;
+        let at = if stamp.newest {
+            // Later promises and commits lie above the clock.
+            cx.clock.reached().min(Ts(next.0 - 1))
+        } else {
+            let settled = match job.arrival.overtaken {
+                true => cx.clock.reached(),
+                false => self.kept.raise(bound),
+            };
+            let misses = settled > at
+                && match (wanted, scan) {
+                    (Wanted::Row(key), _) => cx.store.newer(key, at, settled).is_some(),
+                    (_, Some(scan)) => scan_misses(cx.store, scan, at, settled),
+                    (_, None) => true,
+                };
+            if misses || self.order.awaits(settled, wanted, columns).is_some() {
+                let contact = job.arrival.contact;
+                job.arrival = Arrival {
+                    contact,
+                    moves: true,
+                    ..Arrival::default()
+                };
+                return self.stamped_at(cx, job, stamp, wanted, columns, scan);
+            }
+            at
+        };
+        job.arrival.settled = Some(at);
+        job.read_at = job.read_at.max(at);
+        Ok(at)
+    }
+
+    /// Waits for promises at or below `last` to change these columns of the wanted rows. Returns
+    /// the smallest timestamp of the others.
+    fn await_promises(
+        &mut self,
+        cx: &Cx<'_>,
+        job: &mut Job,
+        wanted: Wanted<'_>,
+        columns: Columns,
+        bound: Ts,
+        last: Ts,
+    ) -> Result<Ts, Stop> {
+        let alone = self.order.is_empty() && self.bulks.is_idle();
+        if alone || is_planted(Planted::FormulaReadSkipsPromise) {
+            return Ok(Ts::MAX);
+        }
+        let (mut next, mut waits, mut refused) = (Ts::MAX, false, None);
+        let held_up = self.order.awaits(last, wanted, columns).cloned();
+        let (promises, store) = (self.promises, &*cx.store);
+        let mut meet = |at: Ts, txn: TxnId, key: &base::Key, concerns: bool| {
+            if at > last {
+                next = if concerns { next.min(at) } else { next };
+                return;
+            }
+            let promise = &promises[&txn];
+            job.arrival.overtaken |= at <= bound;
+            waits |= concerns;
+            let priority = promise.priority;
+            let may = job.alone || promise.settled || job.options.priority(job.txn) > priority;
+            if concerns && !may {
+                refused = Some((key.clone(), txn));
+            }
+        };
+        self.order.each_open(wanted, &mut |at, txn, key| {
+            let write = promises[&txn].write(key);
+            let present = store.get(key, Ts::MAX).is_some();
+            let touched = write.is_none_or(|write| touches(write, columns, present));
+            // A formula that has committed above waits for this one.
+            meet(at, txn, key, touched || held_up.as_ref() == Some(key));
+        });
+        for txn in self.order.large() {
+            let promise = &promises[txn];
+            if wanted.meets(&promise.redo) {
+                meet(promise.prepare_ts, *txn, &wanted.example(), true);
+            }
+        }
+        if let Some((key, holder)) = refused {
+            let reason = AbortReason::Die { key, holder };
+            return Err(Stop::Fail(OpError::Aborted(reason)));
+        }
+        if waits || held_up.is_some() || self.bulks.awaits(last, wanted) {
+            return Err(Stop::Wait(Wait::Promise));
+        }
+        Ok(next)
+    }
+
+    /// Waits until all that has committed on the row, under whose lock the job reads, is installed.
+    pub(crate) fn await_folds(
+        &mut self,
+        cx: &Cx<'_>,
+        job: &mut Job,
+        wanted: Wanted<'_>,
+    ) -> Result<(), Stop> {
+        if !self.order.has_unfolded() {
+            return Ok(());
+        }
+        let columns = Columns::ALL;
+        if self.order.awaits(Ts::MAX, wanted, columns).is_none() {
+            return Ok(());
+        }
+        let next = self.await_promises(cx, job, wanted, columns, Ts::ZERO, Ts::MAX);
+        next.map(|_| ())
+    }
+}
