@@ -31,7 +31,10 @@ pub(crate) fn execute_raised(
     Box::pin(async move {
         let latest = poll_fn(|_| port.poll_drained()).await;
         port.restarts.set(port.restarts.get() + 1);
-        let held = port.held().expect("only a snapshot is raised");
+        let Some(held) = port.held() else {
+            // The protocol reads at a later timestamp by itself.
+            return execute(plan, params, port).await;
+        };
         let at = held.at.max(at).max(latest);
         let mut raised = Held { at, ..held };
         if port.restarts.get() > 1 || clocks_suffice(port.txn.protocol) {

@@ -498,9 +498,11 @@ impl Txns {
     /// or of its transaction's snapshot, was seen already.
     fn start_again(&mut self, handle: TxnHandle, statement: StatementNo, at: base::Ts) -> bool {
         let txn = open(&mut self.by_handle, handle);
-        let first = statement == FIRST_STATEMENT || txn.shared.snapshot.get().is_none();
+        let whole = txn.shared.snapshot.get().is_some();
         let running = txn.statement(statement);
         let port = running.port.clone();
+        let own = !whole && port.held().is_some();
+        let first = statement == FIRST_STATEMENT || own;
         let fresh = first && !port.spent.get() && port.restarts.get() < RESTARTS_MAX;
         let Some((plan, params)) = running.again.clone().filter(|_| fresh) else {
             return false;

@@ -178,6 +178,13 @@ impl Control for Stamps {
         }
     }
 
+    fn forget_below(&mut self, txn: TxnId, at: Ts) {
+        if let Some(notes) = self.notes.get_mut(&txn) {
+            notes.rows.retain(|note| note.at >= at);
+            notes.ranges.retain(|note| note.at >= at);
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.notes.is_empty()
     }

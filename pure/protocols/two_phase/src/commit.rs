@@ -41,11 +41,13 @@ impl<C: Control> Machine<C> {
             (Some(one), next) if !own_wrote && !voting => {
                 let (to, wrote) = (one.shard, one.wrote || !one.queue.is_empty());
                 let (next, one_request) = (next.is_none(), one.seq == 1);
-                let moment = self.reads_one_moment(txn);
-                let once = one_request && (!C::JUDGES || moment.is_some());
-                if next && !wrote && (once || moment.is_some()) && !own_here {
+                if let Some(moment) = self.reads_one_moment(txn) {
+                    return Submitted::Ready(self.release_readers(cx, txn, moment));
+                }
+                if next && !wrote && one_request && !C::JUDGES && !own_here {
                     // What was read at one moment needs no further check.
-                    return Submitted::Ready(self.release_reader(cx, txn, to));
+                    let moment = cx.clock.tick(cx.now);
+                    return Submitted::Ready(self.release_readers(cx, txn, moment));
                 }
                 if let Some(reason) = self.cut_off(txn) {
                     self.abort_txn(cx, txn, reason.clone());
@@ -135,11 +137,15 @@ impl<C: Control> Machine<C> {
         OpReply::ended(outcome, wait)
     }
 
-    /// Commits a transaction that has only read, with one request to one shard.
-    fn release_reader(&mut self, cx: &mut Cx<'_>, txn: TxnId, to: ShardId) -> OpReply {
-        let moment = self.reads_one_moment(txn);
-        let commit_ts = moment.unwrap_or_else(|| cx.clock.tick(cx.now));
-        self.tell(cx, txn, to, Some(commit_ts), Position(0));
+    /// Commits a transaction that has only read, all of it as of one moment.
+    fn release_readers(&mut self, cx: &mut Cx<'_>, txn: TxnId, commit_ts: Ts) -> OpReply {
+        let coord = &self.coords[&txn];
+        let others = coord.members.iter().filter(|member| member.stateful);
+        let others = others.map(|member| member.shard);
+        let others: Vec<_> = others.filter(|shard| *shard != txn.shard).collect();
+        for shard in others {
+            self.tell(cx, txn, shard, Some(commit_ts), Position(0));
+        }
         let wait = self.coords[&txn].wait;
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());

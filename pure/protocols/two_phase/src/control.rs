@@ -84,6 +84,9 @@ pub trait Control: Default + fmt::Debug {
     /// `txn` is over here, and the clock of the shard is past it if it has committed.
     fn forget(&mut self, txn: TxnId);
 
+    /// Forgets what `txn` has read below `at`.
+    fn forget_below(&mut self, txn: TxnId, at: Ts);
+
     /// Whether there are no notes and no guards.
     fn is_empty(&self) -> bool;
 }
@@ -126,6 +129,8 @@ impl Control for Locks {
         Ts::ZERO
     }
     fn forget(&mut self, _: TxnId) {}
+    fn forget_below(&mut self, _txn: TxnId, _at: Ts) {}
+
     fn is_empty(&self) -> bool {
         true
     }

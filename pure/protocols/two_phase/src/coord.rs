@@ -129,11 +129,13 @@ pub(crate) struct Coord {
     pub(crate) locks: bool,
     /// Timestamp of its reads without locks; zero: there are none yet.
     pub(crate) stamp: Ts,
+    /// When the first of them began. `stamp` is raised if an answer lies above it.
+    pub(crate) stamped_since: Ts,
     /// Index of the first of them.
     pub(crate) stamped: IndexId,
-    /// Timestamp as of which it has read. Above `stamp`: not all of it as of one moment.
+    /// Largest timestamp as of which it has read. Above `stamp`: not all of it as of one moment.
     pub(crate) read_at: Ts,
-    /// Number of answers that it has read without locks.
+    /// Number of answers that it has read at `stamp`.
     pub(crate) stamped_reads: u32,
     /// Largest local position that was read.
     pub(crate) wait: Position,

@@ -345,13 +345,13 @@ impl<C: Control> Machine<C> {
             return OpReply::failed(AbortReason::Requested);
         };
         coord.local.retain(|(op, _)| *op != id);
-        coord.note_read(job.read_at, job.wait);
+        let noted = coord.note_read(job.read_at, job.wait);
         if let Some(contact) = job.arrival.contact {
             coord.note_contact(txn.shard, contact);
         }
         let idle = coord.outstanding.is_empty() && coord.local.is_empty();
         let only = coord.is_only(txn.shard);
-        match result {
+        match result.and_then(|found| noted.map(|()| found)) {
             Err(OpError::Aborted(reason)) => {
                 self.abort_txn(cx, txn, reason.clone());
                 OpReply::failed(reason)

@@ -93,7 +93,7 @@ impl<C: Control> Machine<C> {
             member.incarnation = message.head.incarnation;
             member.wrote |= reply.wrote;
         }
-        coord.note_read(reply.read_at, reply.wait);
+        let noted = coord.note_read(reply.read_at, reply.wait);
         if let Some(contact) = reply.contact {
             coord.note_contact(from, contact);
         }
@@ -121,7 +121,12 @@ impl<C: Control> Machine<C> {
         }
         coord.outstanding.remove(at);
         self.arm_coord(txn);
-        let answer = OpReply::open(reply.result, reply.wait);
+        if noted.is_err() && reply.finished != Finished::Open {
+            self.abort_txn(cx, txn, AbortReason::SnapshotMisses(None));
+            return;
+        }
+        let result = reply.result.and_then(|found| noted.map(|()| found));
+        let answer = OpReply::open(result, reply.wait);
         match reply.finished {
             Finished::Open => self.on_open(cx, txn, id, purpose, answer),
             Finished::Vote(vote) => {

@@ -57,9 +57,10 @@ impl<C: Control> Machine<C> {
         }
         if coord.stamp == Ts::ZERO {
             coord.stamp = cx.clock.tick(cx.now);
+            coord.stamped_since = coord.stamp;
             coord.stamped = op.index().expect("it reads rows");
         }
-        let mut snapshot = Snapshot::recent(coord.stamp, coord.stamp);
+        let mut snapshot = Snapshot::recent(coord.stamp, coord.stamped_since);
         coord.inform(to, &mut snapshot);
         Some(Stamp {
             snapshot,
@@ -81,16 +82,13 @@ impl<C: Control> Machine<C> {
     }
 
     /// The timestamp at which a transaction that has only read commits without another question:
-    /// all that it has read is what was there at that moment, on the one shard that it came to.
+    /// all that it has read is what was there at that moment.
     pub(crate) fn reads_one_moment(&self, txn: TxnId) -> Option<Ts> {
         let coord = &self.coords[&txn];
-        let mut there = coord.members.iter().filter(|member| member.stateful);
-        let one_shard = there.next().is_some() && there.next().is_none();
         let wrote =
             self.has_written(txn) || coord.members.iter().any(|m| m.wrote || !m.queue.is_empty());
-        let one_moment = coord.read_at == coord.stamp || coord.stamped_reads == 1;
-        let reads = coord.stamp > Ts::ZERO && one_moment && !coord.locks;
-        (reads && one_shard && !wrote).then_some(coord.read_at)
+        let reads = coord.stamp > Ts::ZERO && coord.read_at <= coord.stamp && !coord.locks;
+        (reads && !wrote).then_some(coord.stamp)
     }
 
     /// Whether what `txn` has read here is what it would read now.
@@ -178,11 +176,26 @@ impl<C: Control> Machine<C> {
 impl Coord {
     /// Notes that an operation was answered. `at`: as of when it has read without locks, or zero;
     /// `wait`: for which position the commit waits.
-    pub(crate) fn note_read(&mut self, at: Ts, wait: Position) {
+    ///
+    /// # Errors
+    /// [`OpError::Raise`] if a transaction without locks has read as of another moment before. The
+    /// statement reads again at the new stamp, or its transaction fails.
+    pub(crate) fn note_read(&mut self, at: Ts, wait: Position) -> Result<(), OpError> {
         self.wait = self.wait.max(wait);
-        if at > Ts::ZERO {
-            self.read_at = self.read_at.max(at);
+        if at == Ts::ZERO {
+            return Ok(());
+        }
+        self.read_at = self.read_at.max(at);
+        if self.locks || at == self.stamp {
             self.stamped_reads += 1;
+            return Ok(());
+        }
+        let first = at > self.stamp && self.stamped_reads == 0;
+        self.stamp = self.stamp.max(at);
+        self.stamped_reads = u32::from(first);
+        match first {
+            true => Ok(()),
+            false => Err(OpError::Raise(self.stamp)),
         }
     }
 }
@@ -201,6 +214,10 @@ impl<C: Control> Hands<'_, C> {
     ) -> Result<Ts, Stop> {
         if let Some(at) = job.arrival.settled {
             return Ok(at);
+        }
+        if !stamp.newest && stamp.snapshot.since < stamp.snapshot.at {
+            // What was read below is read again.
+            self.control.forget_below(job.txn, stamp.snapshot.at);
         }
         stamp.newest |= job.arrival.moves;
         stamp.newest |= cx.admit_snapshot(wanted, stamp.snapshot.at).is_err();

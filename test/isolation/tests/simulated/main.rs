@@ -127,6 +127,15 @@ fn formula_on_one_shard() {
 }
 
 #[test]
+fn formula_on_three_nodes() {
+    run(Size {
+        protocol: ProtocolKind::Formula,
+        nodes: 3,
+        shards: 2,
+    });
+}
+
+#[test]
 fn the_published_table_is_what_is_recorded() {
     let path = Path::new("../../docs/isolation.md");
     let now = table::document(&scripts());
