@@ -22,19 +22,19 @@ const SHARES: [Share; 3] = [
     Share {
         protocol: "two_phase",
         seeds: 4_000,
-        seconds: 140,
+        seconds: 90,
         at_least: 40,
     },
     Share {
         protocol: "leap",
         seeds: 3_500,
-        seconds: 140,
+        seconds: 90,
         at_least: 40,
     },
     Share {
         protocol: "formula",
         seeds: 2_500,
-        seconds: 140,
+        seconds: 90,
         at_least: 40,
     },
 ];
@@ -87,7 +87,7 @@ const PLANTED_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// in planning.
 pub(crate) fn planted() -> Result<usize> {
     let mut command = ci::cargo();
-    command.args(["test", "--release", "-p", "sim", "-p", "runtime"]);
+    command.args(["test", "--profile", "planted", "-p", "sim", "-p", "runtime"]);
     command.args([
         "--features",
         "sim/planted,runtime/planted",
