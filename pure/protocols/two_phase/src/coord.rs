@@ -4,7 +4,7 @@ use crate::message::{Message, Reference, Vote};
 use crate::snapshot::Known;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use base::{IndexId, NodeId, Position, ShardId, Ts};
+use base::{IndexId, NodeId, Position, ShardId, Time, Ts};
 use journal::Writes;
 use local::txns::State;
 use serde::Serialize;
@@ -75,6 +75,7 @@ pub(crate) struct Outstanding {
     pub(crate) purpose: Purpose,
     /// Number of one-way delays between nodes before the request.
     pub(crate) depth: u32,
+    pub(crate) sent: Time,
     /// Whether the request was sent as the only one of a transaction without locks.
     pub(crate) alone: bool,
     /// The message to repeat (other nodes only).

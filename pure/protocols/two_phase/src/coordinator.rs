@@ -220,6 +220,7 @@ impl<C: Control> Machine<C> {
             reference,
             purpose,
             depth,
+            sent: cx.now,
             alone,
             message: kept,
             resend,

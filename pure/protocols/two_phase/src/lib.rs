@@ -100,8 +100,8 @@ pub struct Settings {
     /// Microseconds after which a commit that was entrusted to an unreachable node is of unknown
     /// outcome. Within that time a broken connection may be back.
     pub reconnect_us: u64,
-    /// Least distance, in microseconds, of the top of a commit from the time: how long its promises
-    /// may take. Grows by itself where that is not enough.
+    /// Least distance, in microseconds, of the top of a commit from the time. What promises take is
+    /// added to it.
     pub lead_us: u64,
     /// Bytes of blind writes to one other shard above which they are sent on their own.
     pub queue_bytes_max: usize,
@@ -174,6 +174,7 @@ pub struct Machine<C: Control> {
     timers: Alarms<Timer>,
     /// Microseconds by which the distance of tops has grown, because promises lay above them.
     lead_extra_us: u64,
+    delay: stamped::Delay,
     /// Reused for encoding records.
     scratch: Vec<u8>,
     /// A fault that tests plant.

@@ -78,6 +78,7 @@ impl<C: Control> Machine<C> {
             coord.cost.messages_on_path += 1;
             coord.measure(&reply);
             coord.cost.delays = coord.cost.delays.max(coord.outstanding[at].depth + 2);
+            self.delay.note(cx.now.since(coord.outstanding[at].sent));
         } else {
             coord.cost.messages_in_node += 1;
         }

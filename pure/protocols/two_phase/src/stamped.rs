@@ -33,6 +33,22 @@ const STEP_US: u64 = 128;
 /// Longest distance, in microseconds, of the top of a commit from the time.
 const LEAD_MAX_US: u64 = 1_000_000;
 
+/// How long other nodes take to answer.
+#[derive(Debug, Default)]
+pub(crate) struct Delay {
+    /// Mean of late, in microseconds.
+    mean_us: u64,
+}
+
+impl Delay {
+    pub(crate) fn note(&mut self, answer_us: u64) {
+        self.mean_us = match self.mean_us {
+            0 => answer_us,
+            mean => mean - mean / 8 + answer_us / 8,
+        };
+    }
+}
+
 impl<C: Control> Machine<C> {
     /// How `op` of `txn` reads at `to`, if it reads without locks.
     pub(crate) fn stamp(
@@ -139,7 +155,10 @@ impl<C: Control> Machine<C> {
     /// The top of a commit that begins now: promises that are made meanwhile, on other nodes too,
     /// should lie below.
     pub(crate) fn next_top(&self, cx: &Cx<'_>) -> Ts {
-        let ahead = cx.now.after(self.settings.lead_us + self.lead_extra_us);
+        let delay_us = (2 * self.delay.mean_us).min(LEAD_MAX_US);
+        let ahead = cx
+            .now
+            .after(self.settings.lead_us + delay_us + self.lead_extra_us);
         let above = cx.clock.last().0 + STEP * (1 + self.lead_extra_us / STEP_US);
         Ts::from_time(ahead).max(Ts(above))
     }
