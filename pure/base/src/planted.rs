@@ -192,6 +192,8 @@ planted! {
     FormulaTopsIgnored = "formula-tops-ignored",
     /// Formula: a read does not wait for promises below its timestamp.
     FormulaReadSkipsPromise = "formula-read-skips-promise",
+    /// Formula: reads as of several moments count as reads as of one.
+    FormulaMomentsMixed = "formula-moments-mixed",
     /// Formula: committed formulas are folded as they come.
     FormulaFoldsAsTheyCome = "formula-folds-as-they-come",
     /// Formula: formulas that come late are left out by redo, which follows the journal.

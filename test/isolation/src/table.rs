@@ -21,7 +21,8 @@ const HEAD: &str = "\
 Which anomalies (Adya's names) clients can see, at which level, in which system. Each script of
 `test/isolation/specs` runs in all interleavings of its steps: in the simulator, under each protocol
 on one shard (`two_phase-1x1`, `leap-1x1`, `formula-1x1`) and on three nodes with two shards each
-(`two_phase-3x2`, `leap-3x2`, `formula-3x2`), and against PostgreSQL 15. This page is computed from what the scripts record
+(`two_phase-3x2`, `leap-3x2`, `formula-3x2`), and against PostgreSQL 15. This page is computed from
+what the scripts record
 (`cargo test -p isolation` fails when it is out of date, `UPDATE=1` writes it).
 
 ## Anomalies

@@ -1,6 +1,6 @@
 //! The coordinator's state of one transaction.
 
-use crate::message::{Message, Reference, Vote};
+use crate::message::{Message, Reference, Reply, Vote};
 use crate::snapshot::Known;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -176,6 +176,17 @@ impl Coord {
     /// Counts the bytes of a message of the transaction, if bytes are counted.
     pub(crate) fn measure(&mut self, message: &impl Serialize) {
         self.cost.measure(&self.options, message);
+    }
+
+    /// Counts the answer to the outstanding request `at`.
+    pub(crate) fn count_reply(&mut self, remote: bool, at: usize, reply: &Reply) {
+        if !remote {
+            self.cost.messages_in_node += 1;
+            return;
+        }
+        self.cost.messages_on_path += 1;
+        self.measure(reply);
+        self.cost.delays = self.cost.delays.max(self.outstanding[at].depth + 2);
     }
 
     /// Takes the votes out, with the shards and visits that they belong to.

@@ -75,13 +75,9 @@ impl<C: Control> Machine<C> {
         };
         let (id, purpose) = (coord.outstanding[at].id, coord.outstanding[at].purpose);
         if remote {
-            coord.cost.messages_on_path += 1;
-            coord.measure(&reply);
-            coord.cost.delays = coord.cost.delays.max(coord.outstanding[at].depth + 2);
             self.delay.note(cx.now.since(coord.outstanding[at].sent));
-        } else {
-            coord.cost.messages_in_node += 1;
         }
+        coord.count_reply(remote, at, &reply);
         if matches!(reply.to, Reference::Seq(_)) {
             let member = coord.member(from);
             let other_life =
@@ -120,12 +116,12 @@ impl<C: Control> Machine<C> {
             self.abort_txn(cx, txn, reason);
             return;
         }
-        coord.outstanding.remove(at);
-        self.arm_coord(txn);
         if noted.is_err() && reply.finished != Finished::Open {
             self.abort_txn(cx, txn, AbortReason::SnapshotMisses(None));
             return;
         }
+        coord.outstanding.remove(at);
+        self.arm_coord(txn);
         let result = reply.result.and_then(|found| noted.map(|()| found));
         let answer = OpReply::open(result, reply.wait);
         match reply.finished {

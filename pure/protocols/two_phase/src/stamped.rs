@@ -204,8 +204,10 @@ impl Coord {
         if at == Ts::ZERO {
             return Ok(());
         }
-        self.read_at = self.read_at.max(at);
-        if self.locks || at == self.stamp {
+        if !is_planted(Planted::FormulaMomentsMixed) {
+            self.read_at = self.read_at.max(at);
+        }
+        if self.locks || at == self.stamp || is_planted(Planted::FormulaMomentsMixed) {
             self.stamped_reads += 1;
             return Ok(());
         }

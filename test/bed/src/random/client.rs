@@ -196,9 +196,15 @@ impl Client {
         self.outcome = None;
     }
 
-    /// Begins to read again at a later snapshot.
+    /// Begins to read again at a later snapshot, or gives up if it has written.
     pub(super) fn read_again(&mut self, at: Ts) {
         self.raise = None;
+        let begun = &self.steps[..self.next];
+        let reads = |step: &Step| matches!(step.act, Act::Get { .. } | Act::Sum { .. });
+        if !begun.iter().all(reads) {
+            self.failed = true;
+            return;
+        }
         self.next = 0;
         for step in &mut self.steps {
             step.told = None;

@@ -41,7 +41,7 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
         if let Some(at) = client.raise {
             if client.pending.is_empty() {
                 client.read_again(at);
-                self.raises += 1;
+                self.raises += usize::from(!client.failed);
             }
             return;
         }
