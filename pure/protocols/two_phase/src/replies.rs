@@ -94,26 +94,8 @@ impl<C: Control> Machine<C> {
         if let Some(contact) = reply.contact {
             coord.note_contact(from, contact);
         }
-        if let Err(OpError::Aborted(reason)) = reply.result {
-            // A refusal after a restart says nothing about what the former life did.
-            if matches!(reason, AbortReason::ParticipantLost(_)) {
-                self.give_up(cx, txn, purpose, reason);
-                return;
-            }
-            if coord.phase == Phase::Entrusted {
-                // The commit is not in the lead's hands any more.
-                coord.phase = Phase::Running;
-            }
-            // Within a node, a request under way has made the participant anew.
-            let crossed = coord.outstanding.iter().filter(|r| r.shard == from).count() > 1;
-            let member = coord.member(from);
-            if matches!(reply.to, Reference::Seq(_)) && (remote || !crossed) {
-                // The participant has rolled itself back.
-                member.stateful = false;
-                let visit = member.visit;
-                self.close_visit(from, visit);
-            }
-            self.abort_txn(cx, txn, reason);
+        if let Err(OpError::Aborted(ref reason)) = reply.result {
+            self.on_refusal(cx, from, message, &reply, (purpose, reason.clone()));
             return;
         }
         if noted.is_err() && reply.finished != Finished::Open {
@@ -143,6 +125,39 @@ impl<C: Control> Machine<C> {
                 self.on_committed(cx, txn, id, commit_ts, answer);
             }
         }
+    }
+
+    /// A participant has refused a request, and with it the transaction.
+    fn on_refusal(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: ShardId,
+        message: &Message,
+        reply: &Reply,
+        (purpose, reason): (Purpose, AbortReason),
+    ) {
+        let txn = message.txn;
+        // A refusal after a restart says nothing about what the former life did.
+        if matches!(reason, AbortReason::ParticipantLost(_)) {
+            self.give_up(cx, txn, purpose, reason);
+            return;
+        }
+        let remote = self.is_remote(from);
+        let coord = self.coords.of(txn);
+        if coord.phase == Phase::Entrusted {
+            // The commit is not in the lead's hands any more.
+            coord.phase = Phase::Running;
+        }
+        // Within a node, a request under way has made the participant anew.
+        let crossed = coord.outstanding.iter().filter(|r| r.shard == from).count() > 1;
+        let member = coord.member(from);
+        if matches!(reply.to, Reference::Seq(_)) && (remote || !crossed) {
+            // The participant has rolled itself back.
+            member.stateful = false;
+            let visit = member.visit;
+            self.close_visit(from, visit);
+        }
+        self.abort_txn(cx, txn, reason);
     }
 
     /// The lead that was entrusted with the commit has done it.
