@@ -176,13 +176,11 @@ impl FoldOrder {
     }
 }
 
-/// Rows that the promise changes by formulas that commute.
+/// Rows that the promise changes by formulas.
 fn formulas(prepared: &Prepared) -> impl Iterator<Item = &Key> {
     let writes = prepared.writes.iter();
-    let adds = |write: &Write| write.formula().is_some_and(Formula::commutes);
-    writes
-        .filter(move |(_, write)| adds(write))
-        .map(|(key, _)| key)
+    let formulas = writes.filter(|(_, write)| write.formula().is_some());
+    formulas.map(|(key, _)| key)
 }
 
 /// Commits that were journaled once more because a checkpoint began between their record and their

@@ -1,6 +1,7 @@
 //! The store of one shard: reads at a timestamp, committed writes, counters.
 
 use crate::expiry::{Aside, Expiry};
+use crate::redo::Redone;
 use crate::tree::{Bounds, Leaf, Page, Tree};
 use crate::write::Write;
 use alloc::collections::BTreeMap;
@@ -18,9 +19,8 @@ pub struct Store<S = ()> {
     /// Pages of dropped indexes, freed one by one.
     pub(crate) dropped: Vec<Page<S>>,
     pub(crate) counts: Counts,
-    /// Rows whose newest version came from redone formulas, with the version before the first of
-    /// them: formulas above that may come late. Empty but while a journal is replayed.
-    pub(crate) redone: BTreeMap<Key, Ts>,
+    /// Rows whose newest version came from redone formulas. Empty but while a journal is replayed.
+    pub(crate) redone: BTreeMap<Key, Redone>,
     /// Reused for the results of formulas.
     scratch: Vec<u8>,
 }
@@ -262,78 +262,6 @@ impl<S: Default> Store<S> {
         let was_present = self.write_version(key, commit_ts, value, horizon);
         assert!(!(inserts && was_present), "an insert needs its row absent");
         self.scratch = scratch;
-    }
-
-    /// Applies a write from the journal after the rows of a checkpoint were loaded. Skips a write
-    /// whose effect is there (the row has a version at or above `commit_ts`), and a formula or
-    /// delete of an absent row: the checkpoint was taken while writes went on, so the row was
-    /// deleted later and its tombstone collected. Returns whether the write was applied.
-    ///
-    /// Call this in journal order. [`Store::collect`] afterwards removes the tombstones.
-    pub fn redo<'k>(&mut self, key: impl Into<KeyRef<'k>>, write: &Write, commit_ts: Ts) -> bool {
-        let key: KeyRef<'_> = key.into();
-        if self.newest_ts(key) >= commit_ts {
-            return false;
-        }
-        let absent = self.get(key, Ts::MAX).is_none();
-        if absent && matches!(write, Write::Delete | Write::Formula(_)) {
-            return false;
-        }
-        self.apply(key, write, commit_ts, Ts::MAX);
-        true
-    }
-
-    /// As [`Store::redo`], each write once; a formula may come behind others that have committed
-    /// above it (rule A7). [`Store::end_redo`] afterwards.
-    pub fn redo_in_any_order<'k>(
-        &mut self,
-        key: impl Into<KeyRef<'k>>,
-        write: &Write,
-        commit_ts: Ts,
-    ) -> bool {
-        let key: KeyRef<'_> = key.into();
-        let newest = self.newest_ts(key);
-        if newest >= commit_ts {
-            return self.redo_late(key, write, commit_ts, newest);
-        }
-        let row = || Key::new(key.index, key.slot, key.bytes.to_vec());
-        match write {
-            Write::Formula(_) => drop(self.redone.entry(row()).or_insert(newest)),
-            Write::Insert(_) | Write::Put(_) | Write::Delete if self.redone.is_empty() => {}
-            Write::Insert(_) | Write::Put(_) | Write::Delete => drop(self.redone.remove(&row())),
-        }
-        self.redo(key, write, commit_ts)
-    }
-
-    /// Redoes a write below the newest version: a formula that the version does not have.
-    fn redo_late(&mut self, key: KeyRef<'_>, write: &Write, commit_ts: Ts, newest: Ts) -> bool {
-        let Write::Formula(formula) = write else {
-            return false;
-        };
-        let row = Key::new(key.index, key.slot, key.bytes.to_vec());
-        if self.redone.get(&row).is_none_or(|base| commit_ts <= *base) {
-            return false;
-        }
-        let Some(version) = self.get(key, Ts::MAX) else {
-            return false;
-        };
-        let (mut value, old_bytes) = (Vec::new(), version.value.len());
-        formula
-            .fold(version.value, &mut value)
-            .expect("its escrow holds in every order");
-        self.counts.bytes -= old_bytes;
-        self.counts.bytes += value.len();
-        let tree = self.tree_mut(key.index, key.slot);
-        let (leaf, i) = tree
-            .and_then(|tree| tree.locate_mut(key.bytes))
-            .expect("the row is there");
-        leaf.overwrite(i, newest, Some(&value));
-        true
-    }
-
-    /// The journal is replayed.
-    pub fn end_redo(&mut self) {
-        self.redone.clear();
     }
 
     /// Sets the newest version of a row from a checkpoint or from another shard, unless the row has

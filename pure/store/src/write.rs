@@ -76,7 +76,8 @@ impl Write {
 }
 
 /// Bytes of a value beside its [`Datum`].
-fn value_bytes(value: &Datum) -> usize {
+#[must_use]
+pub fn value_bytes(value: &Datum) -> usize {
     match value {
         Datum::Text(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),

@@ -1,17 +1,33 @@
-//! Increments: formulas that commute. Many transactions may have them pending on one row (ADR
-//! 0006).
+//! Increments: formulas that many transactions may have pending on one row (ADR 0006).
 //!
-//! Shared by all protocols: the lock that an operation needs, and whether a row stays in the range
-//! of its columns, and all guards hold, whichever increments commit ([`Escrow`], rule R9). Each
-//! protocol decides when increments are folded onto the row.
+//! Shared by all protocols: the lock that an operation needs. Whether the row has room for another
+//! formula, [`Escrow`] knows. Each protocol decides when increments are folded onto the row, and
+//! with that ([`Folding`]) which formulas may be increments.
 
 use crate::columns::Columns;
-use crate::lock::{Claim, LockMode, LockTable};
+use crate::escrow::Escrow;
+use crate::lock::{Claim, LockMode};
 use crate::program::RowProgram;
-use alloc::vec::Vec;
-use base::row::RowRef;
-use base::{Datum, Key, TxnId, Type};
+use base::Datum;
 use store::{ColumnFormula, Formula, FormulaOp, Write};
+
+/// The order in which a protocol folds the formulas of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Folding {
+    /// As their transactions end: they must commute.
+    AsTheyCome,
+    /// By their timestamps, on every node and in redo.
+    InOrder,
+}
+
+impl Folding {
+    /// Whether several transactions may have formulas like this one pending on a row.
+    #[inline]
+    #[must_use]
+    pub fn shares(self, formula: &Formula) -> bool {
+        formula.commutes() || self == Folding::InOrder && !formula.is_guarded()
+    }
+}
 
 /// The columns that a formula changes or has conditions on.
 #[must_use]
@@ -22,9 +38,9 @@ pub fn columns_of(formula: &Formula) -> Columns {
 
 /// The weakest lock under which the write may be kept until the commit.
 #[must_use]
-pub fn claim_of(write: &Write) -> Claim {
+pub fn claim_of(write: &Write, folding: Folding) -> Claim {
     match write {
-        Write::Formula(formula) if formula.commutes() => Claim::adds(columns_of(formula)),
+        Write::Formula(formula) if folding.shares(formula) => Claim::adds(columns_of(formula)),
         Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => {
             LockMode::Exclusive.into()
         }
@@ -32,7 +48,7 @@ pub fn claim_of(write: &Write) -> Claim {
 }
 
 /// Whether an addition lowers its column; `None`: the change is no addition.
-fn lowers(change: &ColumnFormula) -> Option<bool> {
+pub(crate) fn lowers(change: &ColumnFormula) -> Option<bool> {
     match &change.op {
         FormulaOp::Add(Datum::Int(operand)) => Some(*operand < 0),
         FormulaOp::Add(Datum::Decimal(operand)) => Some(operand.is_negative()),
@@ -52,168 +68,6 @@ fn turns(own: &Formula, later: &Formula) -> bool {
     own.0.iter().any(|a| {
         let mut same = later.0.iter().filter(|b| a.column == b.column);
         same.any(|b| opposite(lowers(a), lowers(b)))
-    })
-}
-
-/// Pending increments of one row, with the sums of raises and of reductions apart.
-///
-/// The newest version of the row stays in the range of each column, and all guards hold, whichever
-/// of them commit and in whatever order: so a fold never fails.
-#[derive(Clone, Debug)]
-pub struct Escrow {
-    raising: Formula,
-    lowering: Formula,
-    /// Changes that are no additions and no guards.
-    others: Formula,
-    /// Conditions on the columns with all reductions ([`FormulaOp::AtLeast`]) or with all raises
-    /// ([`FormulaOp::AtMost`]).
-    guards: Vec<ColumnFormula>,
-    /// Some formulas do not commute, or a guard cannot be computed.
-    clash: bool,
-}
-
-impl Default for Escrow {
-    fn default() -> Escrow {
-        Escrow {
-            raising: Formula(Vec::new()),
-            lowering: Formula(Vec::new()),
-            others: Formula(Vec::new()),
-            guards: Vec::new(),
-            clash: false,
-        }
-    }
-}
-
-impl Escrow {
-    /// The increments that transactions other than `txn` have pending on the row, each of which
-    /// holds an increment lock there; `None`: none. `pending` gives the formula of one of them.
-    pub fn of_others<'a>(
-        locks: &LockTable,
-        txn: TxnId,
-        key: &Key,
-        pending: impl Fn(TxnId) -> Option<&'a Formula>,
-    ) -> Option<Escrow> {
-        let mut escrow: Option<Escrow> = None;
-        locks.each_incrementer(txn, key, &mut |other| {
-            if let Some(formula) = pending(other) {
-                escrow.get_or_insert_default().add(formula);
-            }
-        });
-        escrow
-    }
-
-    /// Adds the pending increments of one transaction.
-    pub fn add(&mut self, formula: &Formula) {
-        let others = [&self.raising, &self.lowering, &self.others];
-        self.clash |= !others.iter().all(|other| other.commutes_with(formula));
-        for (at, change) in formula.0.iter().enumerate() {
-            let side = match (lowers(change), &change.op) {
-                (_, FormulaOp::AtLeast(_) | FormulaOp::AtMost(_)) => {
-                    match as_of_all(formula, at) {
-                        Some(guard) => self.guards.push(guard),
-                        None => self.clash = true,
-                    }
-                    continue;
-                }
-                (Some(true), _) => &mut self.lowering,
-                (Some(false), _) => &mut self.raising,
-                (None, _) => &mut self.others,
-            };
-            let before = core::mem::replace(side, Formula(Vec::new()));
-            *side = before.then(Formula(alloc::vec![change.clone()]));
-            self.keep_digits(change);
-        }
-    }
-
-    /// Numbers with any number of fraction digits leave their range by digits: the more fraction
-    /// digits an addition has, the fewer digits are left for the others. So each end gets the
-    /// fraction digits of all additions.
-    fn keep_digits(&mut self, change: &ColumnFormula) {
-        let (Type::Numeric(None), FormulaOp::Add(Datum::Decimal(operand))) =
-            (change.ty, &change.op)
-        else {
-            return;
-        };
-        let Ok(nothing) = operand.sub(*operand) else {
-            return;
-        };
-        let nothing = ColumnFormula {
-            op: FormulaOp::Add(Datum::Decimal(nothing)),
-            ..change.clone()
-        };
-        for end in [&mut self.raising, &mut self.lowering] {
-            let before = core::mem::replace(end, Formula(Vec::new()));
-            *end = before.then(Formula(alloc::vec![nothing.clone()]));
-        }
-    }
-
-    /// Whether the row stays in the range of its columns, and all guards hold, if the transaction's
-    /// increments so far (`own`) and `formula` are added to these, whichever of them commit.
-    #[must_use]
-    pub fn has_room(mut self, row: &[u8], own: Option<&Write>, formula: &Formula) -> bool {
-        match own {
-            Some(Write::Formula(own)) => self.add(&own.clone().then(formula.clone())),
-            _ => self.add(formula),
-        }
-        let guards = core::mem::take(&mut self.guards);
-        !self.clash
-            && end_holds(&self.lowering, row, &guards, false)
-            && end_holds(&self.raising, row, &guards, true)
-    }
-}
-
-/// The guard at place `at` of the formula of one transaction, as a condition on the column with the
-/// additions of all transactions: of those of its own, only the ones before it count for the guard.
-/// `None`: it cannot be computed.
-fn as_of_all(formula: &Formula, at: usize) -> Option<ColumnFormula> {
-    let guard = &formula.0[at];
-    let least = matches!(guard.op, FormulaOp::AtLeast(_));
-    let mut bound = guard.op.operand().clone();
-    for (place, change) in formula.0.iter().enumerate() {
-        let FormulaOp::Add(operand) = &change.op else {
-            continue;
-        };
-        // At this end only the additions that lead there count.
-        let is_counted = lowers(change) == Some(least);
-        bound = match (change.column == guard.column, place < at, is_counted) {
-            (false, _, _) | (true, true, true) | (true, false, false) => continue,
-            (true, false, true) => sum(&bound, operand, false)?,
-            (true, true, false) => sum(&bound, operand, true)?,
-        };
-    }
-    let op = match least {
-        true => FormulaOp::AtLeast(bound),
-        false => FormulaOp::AtMost(bound),
-    };
-    Some(ColumnFormula {
-        op,
-        ..guard.clone()
-    })
-}
-
-/// `bound + operand`, or `bound - operand`.
-fn sum(bound: &Datum, operand: &Datum, minus: bool) -> Option<Datum> {
-    match (bound, operand) {
-        (Datum::Int(a), Datum::Int(b)) if minus => a.checked_sub(*b).map(Datum::Int),
-        (Datum::Int(a), Datum::Int(b)) => a.checked_add(*b).map(Datum::Int),
-        (Datum::Decimal(a), Datum::Decimal(b)) if minus => a.sub(*b).ok().map(Datum::Decimal),
-        (Datum::Decimal(a), Datum::Decimal(b)) => a.add(*b).ok().map(Datum::Decimal),
-        _ => None,
-    }
-}
-
-/// Whether the row with these additions stays in range and meets the guards that belong to them.
-fn end_holds(additions: &Formula, row: &[u8], guards: &[ColumnFormula], raised: bool) -> bool {
-    let mut out = Vec::with_capacity(row.len() + 16);
-    if additions.fold(row, &mut out).is_err() {
-        return false;
-    }
-    guards.iter().all(|guard| {
-        let above = matches!(guard.op, FormulaOp::AtMost(_));
-        let value = RowRef::new(&out).col(usize::from(guard.column), guard.ty);
-        let value = value.unwrap_or(Datum::Null);
-        let order = value.compare(guard.op.operand());
-        above != raised || !value.is_null() && if above { order.is_le() } else { order.is_ge() }
     })
 }
 
@@ -260,20 +114,23 @@ pub fn claim_to_add(
     own: Option<&Write>,
     escrow: Option<Escrow>,
     newest: Option<&[u8]>,
+    folding: Folding,
 ) -> Claim {
-    if !formula.commutes() {
+    if !folding.shares(formula) {
         return LockMode::Exclusive.into();
     }
-    let own = own.filter(|own| own.formula().is_some());
-    if let Some(write @ Write::Formula(own)) = own
-        && (claim_of(write).mode() == LockMode::Exclusive
+    let own = own.and_then(Write::formula);
+    if let Some(own) = own
+        && (!folding.shares(own)
             || turns(own, formula)
-            || !own.commutes_with(formula))
+            || !folding.shares(&own.clone().then(formula.clone())))
     {
         return LockMode::Exclusive.into();
     }
     let escrow = match escrow {
-        None if formula.is_guarded() || own.is_some_and(is_guarded) => Some(Escrow::default()),
+        None if formula.is_guarded() || own.is_some_and(Formula::is_guarded) => {
+            Some(Escrow::new(folding))
+        }
         other => other,
     };
     let has_room = match (escrow, newest) {
@@ -286,14 +143,12 @@ pub fn claim_to_add(
     }
 }
 
-fn is_guarded(write: &Write) -> bool {
-    write.formula().is_some_and(Formula::is_guarded)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Folding::AsTheyCome;
     use alloc::vec;
+    use alloc::vec::Vec;
     use base::Type;
 
     fn changing(column: u16, op: FormulaOp) -> Formula {
@@ -314,7 +169,7 @@ mod tests {
             let escrow: &mut Escrow = escrow.get_or_insert_default();
             escrow.add(&adding(*operand));
         }
-        claim_to_add(formula, own.as_ref(), escrow, Some(&row)).mode()
+        claim_to_add(formula, own.as_ref(), escrow, Some(&row), AsTheyCome).mode()
     }
 
     #[test]
@@ -330,7 +185,7 @@ mod tests {
         assert_eq!(claim(Some(adding(60)), &[], &adding(-1)), Exclusive);
         let set = changing(0, FormulaOp::Set(Datum::Int(3)));
         assert_eq!(claim(None, &[], &set), Exclusive);
-        assert_eq!(claim_of(&Write::Formula(set)).mode(), Exclusive);
+        assert_eq!(claim_of(&Write::Formula(set), AsTheyCome).mode(), Exclusive);
         assert_eq!(columns_of(&adding(1)), Columns::one(0));
     }
 
@@ -348,7 +203,7 @@ mod tests {
         let beside = |pending: &str, formula: &str| {
             let mut escrow = Escrow::default();
             escrow.add(&adding(pending));
-            claim_to_add(&adding(formula), None, Some(escrow), Some(&row)).mode()
+            claim_to_add(&adding(formula), None, Some(escrow), Some(&row), AsTheyCome).mode()
         };
         let large = "1000000000000000000000000000000";
         for (a, b) in [(large, "-0.0000000001"), ("-0.0000000001", large)] {
@@ -368,12 +223,15 @@ mod tests {
         assert_eq!(claim(Some(adding(5)), &[], &max(3)), Exclusive);
         assert_eq!(claim(Some(max(5)), &[], &max(3)), Increment);
         let both = adding(5).then(max(3));
-        assert_eq!(claim_of(&Write::Formula(both)).mode(), Exclusive);
+        assert_eq!(
+            claim_of(&Write::Formula(both), AsTheyCome).mode(),
+            Exclusive
+        );
         let row = base::row::to_vec(&[Datum::Int(32_000), Datum::Int(0)]);
         let beside = |pending: &Formula, formula: &Formula| {
             let mut escrow = Escrow::default();
             escrow.add(pending);
-            claim_to_add(formula, None, Some(escrow), Some(&row)).mode()
+            claim_to_add(formula, None, Some(escrow), Some(&row), AsTheyCome).mode()
         };
         assert_eq!(beside(&max(9), &max(3)), Increment);
         assert_eq!(beside(&min, &max(3)), Exclusive);
@@ -422,7 +280,7 @@ mod tests {
                 }
                 let changes = list.iter().flat_map(|(op, _)| changing(0, op.clone()).0);
                 let formula = Formula(changes.collect());
-                let claim = claim_to_add(&formula, None, escrow.clone(), Some(&row));
+                let claim = claim_to_add(&formula, None, escrow.clone(), Some(&row), AsTheyCome);
                 all.push(list);
                 let holds = always_hold(start, &all, (1 << all.len()) - 1);
                 assert!(
@@ -453,7 +311,7 @@ mod tests {
         let row = base::row::to_vec(&[Datum::Null, Datum::Int(0)]);
         let guard = changing(0, FormulaOp::AtLeast(Datum::Int(0)));
         let formula = guard.then(adding(5));
-        let claim = claim_to_add(&formula, None, None, Some(&row));
+        let claim = claim_to_add(&formula, None, None, Some(&row), AsTheyCome);
         assert_eq!(claim.mode(), LockMode::Exclusive);
     }
 }

@@ -18,6 +18,7 @@ pub mod bulk;
 pub mod columns;
 pub mod contract;
 pub mod counters;
+pub mod escrow;
 pub mod head;
 pub mod history;
 pub mod increment;

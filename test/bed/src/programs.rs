@@ -291,14 +291,12 @@ impl RowTask for First {
 
 /// Adds to a row of one column by a formula of type `ty`, whose range the sum must not leave.
 pub fn add_formula(key: Key, ty: Type, delta: i64) -> Op {
-    let change = ColumnFormula::new(0, ty, FormulaOp::Add(Datum::Int(delta)));
-    let formula = Formula(vec![change.expect("integers add exactly")]);
-    Op::Formula { key, formula }
+    formula(key, ty, FormulaOp::Add(Datum::Int(delta)))
 }
 
-/// Changes a row of one column by a formula of an int8.
-pub fn formula(key: Key, op: FormulaOp) -> Op {
-    let change = ColumnFormula::new(0, Type::Int8, op).expect("an integer");
+/// Changes a row of one column by a formula of whole numbers.
+pub fn formula(key: Key, ty: Type, op: FormulaOp) -> Op {
+    let change = ColumnFormula::new(0, ty, op).expect("an integer");
     let formula = Formula(vec![change]);
     Op::Formula { key, formula }
 }

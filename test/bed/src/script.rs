@@ -3,7 +3,7 @@
 use crate::programs::{self, Test, program, row};
 use crate::world::Flight;
 use crate::{Subject, TABLE, World, key, placed};
-use base::{Datum, Key, NodeId, ShardId, TxnId};
+use base::{Datum, Key, NodeId, ShardId, TxnId, Type};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -231,8 +231,8 @@ impl<P: Subject> Script<P> {
                 key,
                 program: programs::spending(value),
             },
-            "max" => programs::formula(key, FormulaOp::Max(Datum::Int(value))),
-            "set" => programs::formula(key, FormulaOp::Set(Datum::Int(value))),
+            "max" => programs::formula(key, Type::Int8, FormulaOp::Max(Datum::Int(value))),
+            "set" => programs::formula(key, Type::Int8, FormulaOp::Set(Datum::Int(value))),
             "plus" => programs::add_formula(key, base::Type::Int8, value),
             "plus2" => programs::add_formula(key, base::Type::Int2, value),
             "insert" => Op::Insert {

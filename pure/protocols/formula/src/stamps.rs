@@ -6,6 +6,7 @@ use base::{Key, Planted, Ts, TxnId, is_planted};
 use two_phase::Rows;
 use two_phase::control::{Control, Kind, RangeRead};
 use txn::Columns;
+use txn::increment::Folding;
 
 /// Columns of one row that were read, as of a timestamp.
 #[derive(Debug)]
@@ -80,6 +81,7 @@ impl Stamps {
 
 impl Control for Stamps {
     const JUDGES: bool = true;
+    const FOLDING: Folding = Folding::InOrder;
 
     fn name(kind: Kind) -> &'static str {
         match kind {

@@ -18,7 +18,8 @@ use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use base::{Key, Ts, TxnId};
 use store::{Formula, Write};
-use txn::increment::{Escrow, claim_of, claim_to_add};
+use txn::escrow::Escrow;
+use txn::increment::{Folding, claim_of, claim_to_add};
 use txn::lock::{Claim, Item};
 use txn::{LockMode, OpError, OpId, OpResult, Submitted};
 
@@ -41,12 +42,13 @@ impl Leap {
         let own = held.as_ref().or(own);
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
-        claim_to_add(formula, own, self.escrow(txn, key), newest)
+        let escrow = self.escrow(txn, key);
+        claim_to_add(formula, own, escrow, newest, Folding::AsTheyCome)
     }
 
     /// The sum of what other transactions have pending on the row. `None`: nothing is pending.
     fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
-        Escrow::of_others(&self.locks, txn, key, |other| {
+        Escrow::of_others(Folding::AsTheyCome, &self.locks, txn, key, |other| {
             let written = self.coord.txns.get(&other).map(|state| &state.written);
             let own = written.and_then(|written| written.get(key)?.formula());
             own.or_else(|| self.pendings.formulas.of(other, key))
@@ -66,7 +68,7 @@ impl Leap {
     /// Whether the transaction has no more than an increment lock on a row that it writes.
     fn is_unsealed(&self, txn: TxnId, key: &Key, write: &Write) -> bool {
         matches!(write, Write::Formula(_))
-            && claim_of(write).mode() != LockMode::Exclusive
+            && claim_of(write, Folding::AsTheyCome).mode() != LockMode::Exclusive
             && !self.locks.holds(txn, &Item::of(key), LockMode::Exclusive)
     }
 

@@ -25,7 +25,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, RowBatch, ShardId, Time, Ts, TxnId};
 use store::{Formula, Write};
-use txn::increment::{Escrow, columns_of};
+use txn::escrow::Escrow;
+use txn::increment::columns_of;
 use txn::lock::{Claim, Item};
 use txn::pending::{Next, Pending};
 use txn::{AbortReason, Alarm, Event, LockMode, OpError, OpResult};
@@ -154,8 +155,7 @@ impl Leap {
         };
         // Elsewhere the result is computed where the statement runs; here only at the commit.
         let held = self.pendings.formulas.of(job.txn, key);
-        let held = held.map(|held| Write::Formula(held.clone()));
-        if !Escrow::default().has_room(newest.value, held.as_ref(), formula) {
+        if !Escrow::default().has_room(newest.value, held, formula) {
             return Ok(OpResult::Exists);
         }
         // The transaction relies on the row: after a restart it must be here, with this version.

@@ -12,6 +12,7 @@ use crate::judge::Rows;
 use base::{IndexId, Key, KeyRange, Slot, Ts, TxnId};
 use core::fmt;
 use txn::Columns;
+use txn::increment::Folding;
 
 /// The kinds of messages, by which work is counted and weighed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,9 @@ pub trait Control: Default + fmt::Debug {
     /// Whether reads are noted and judged, instead of locked.
     const JUDGES: bool;
 
+    /// The order in which formulas of a row are folded.
+    const FOLDING: Folding;
+
     /// Name of a kind of message, as `protocol.kind`.
     fn name(kind: Kind) -> &'static str;
 
@@ -97,6 +101,7 @@ pub struct Locks;
 
 impl Control for Locks {
     const JUDGES: bool = false;
+    const FOLDING: Folding = Folding::AsTheyCome;
 
     fn name(kind: Kind) -> &'static str {
         match kind {

@@ -10,7 +10,8 @@ use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
 use local::{Access, Asker};
 use txn::Installed;
 use txn::bulk::Wanted;
-use txn::increment::{Escrow, claim_to_modify, claim_to_read, guarded};
+use txn::escrow::Escrow;
+use txn::increment::{claim_to_modify, claim_to_read, guarded};
 use txn::lock::Item;
 use txn::{Bulks, LockMode, LockTable, Op, OpResult, Program, Read, Snapshot};
 
@@ -36,7 +37,9 @@ impl<C: Control> Machine<C> {
     /// Runs a job's writes and operation as far as they go.
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let escrow = match &job.op {
-            Some(Op::Formula { key, formula }) if formula.commutes() => self.escrow(job.txn, key),
+            Some(Op::Formula { key, formula }) if C::FOLDING.shares(formula) => {
+                self.escrow(job.txn, key)
+            }
             Some(Op::Modify { key, program }) => {
                 let program = program.live(cx.decode).map_err(SqlError::from)?;
                 guarded(&*program).and_then(|_| self.escrow(job.txn, key))

@@ -21,7 +21,8 @@ use alloc::boxed::Box;
 use base::{Key, Planted, Position, Ts, TxnId, is_planted};
 use local::Asker;
 use store::{Formula, Write};
-use txn::increment::{Escrow, claim_of, claim_to_add, columns_of};
+use txn::escrow::Escrow;
+use txn::increment::{Folding, claim_of, claim_to_add, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Submitted};
 
@@ -30,11 +31,14 @@ pub(crate) fn op_adds(op: &Op) -> bool {
     op.formula().is_some_and(Formula::commutes)
 }
 
-/// The weakest lock under which the write may be promised under locks alone.
-fn promised_claim_of(write: &Write) -> Claim {
-    match write {
-        Write::Formula(formula) if formula.commutes() => Claim::folds(columns_of(formula)),
-        Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => claim_of(write),
+/// The weakest lock under which the write may be promised.
+fn promised_claim_of(write: &Write, folding: Folding) -> Claim {
+    let claim = claim_of(write, folding);
+    match write.formula() {
+        Some(formula) if folding == Folding::AsTheyCome && claim.mode() == LockMode::Increment => {
+            Claim::folds(columns_of(formula))
+        }
+        _ => claim,
     }
 }
 
@@ -44,7 +48,7 @@ impl<C: Control> Hands<'_, C> {
         let own = self.part.as_deref().and_then(|part| part.written.get(key));
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
-        claim_to_add(formula, own, self.escrow.take(), newest)
+        claim_to_add(formula, own, self.escrow.take(), newest, C::FOLDING)
     }
 
     /// Takes the locks that a commit or vote needs: from here on, increments exclude other commits
@@ -76,8 +80,9 @@ impl<C: Control> Hands<'_, C> {
             return self.seal_slice(cx, job, &asker);
         }
         for (key, write) in part.written.writes().formulas() {
-            if claim_of(write).mode() == LockMode::Increment {
-                asker.ask(self.locks, Item::of(key), promised_claim_of(write))?;
+            if claim_of(write, C::FOLDING).mode() == LockMode::Increment {
+                let claim = promised_claim_of(write, C::FOLDING);
+                asker.ask(self.locks, Item::of(key), claim)?;
             }
         }
         Ok(())
@@ -88,12 +93,12 @@ impl<C: Control> Hands<'_, C> {
         let part = self.part.as_deref().expect("looked at by the caller");
         let (most, from) = (self.settings.slice_units, job.sealing.take());
         let increments = |_: &Key, write: &Write| {
-            let adds = claim_of(write).mode() == LockMode::Increment;
+            let adds = claim_of(write, C::FOLDING).mode() == LockMode::Increment;
             // Under timestamps, other promises may stand beside this one, and large ones stand
             // alone.
             adds.then(|| match C::JUDGES {
                 true => LockMode::Exclusive.into(),
-                false => promised_claim_of(write),
+                false => promised_claim_of(write, C::FOLDING),
             })
         };
         let written = &part.written;
@@ -124,10 +129,7 @@ impl<C: Control> Hands<'_, C> {
 impl<C: Control> Machine<C> {
     /// The weakest lock under which the write may be promised.
     pub(crate) fn claim_of_promise(&self, write: &Write) -> Claim {
-        match C::JUDGES {
-            true => claim_of(write),
-            false => promised_claim_of(write),
-        }
+        promised_claim_of(write, C::FOLDING)
     }
 
     pub(crate) fn seals(&self) -> bool {
@@ -136,7 +138,7 @@ impl<C: Control> Machine<C> {
 
     /// Increments that other transactions have pending on the row; `None`: none.
     pub(crate) fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
-        let mut escrow = Escrow::of_others(&self.locks, txn, key, |other| {
+        let mut escrow = Escrow::of_others(C::FOLDING, &self.locks, txn, key, |other| {
             let write = match (self.promises.get(&other), self.parts.get(&other)) {
                 (Some(promise), _) => promise.write(key),
                 (None, Some(part)) => part.written.get(key),
@@ -145,7 +147,8 @@ impl<C: Control> Machine<C> {
             write.and_then(Write::formula)
         });
         for waiting in self.order.unfolded(key) {
-            escrow.get_or_insert_default().add(&waiting.formula);
+            let escrow = escrow.get_or_insert_with(|| Escrow::new(C::FOLDING));
+            escrow.add(&waiting.formula);
         }
         escrow
     }
@@ -153,7 +156,7 @@ impl<C: Control> Machine<C> {
     pub(crate) fn has_increments(&self, txn: TxnId) -> bool {
         self.parts.get(&txn).is_some_and(|part| {
             let mut formulas = part.written.writes().formulas();
-            formulas.any(|(_, write)| claim_of(write).mode() == LockMode::Increment)
+            formulas.any(|(_, write)| claim_of(write, C::FOLDING).mode() == LockMode::Increment)
         })
     }
 

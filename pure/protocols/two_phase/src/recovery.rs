@@ -80,7 +80,7 @@ impl<C: Control> Machine<C> {
             }
             // Under timestamps, others add beside a promise, unless it is a large one.
             let claim = match C::JUDGES && redo.slice_count() == 1 {
-                true => claim_of(write),
+                true => claim_of(write, C::FOLDING),
                 false => LockMode::Exclusive.into(),
             };
             let request = LockRequest::new(options.priority(txn), Item::of(key), claim, cx.now, 0);

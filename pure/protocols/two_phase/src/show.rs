@@ -107,7 +107,8 @@ impl<C: Control> Machine<C> {
                 self.promises.contains_key(txn)
             );
             for (key, write) in part.written.writes().iter() {
-                let held = self.locks.holds(*txn, &Item::of(key), claim_of(write));
+                let claim = claim_of(write, C::FOLDING);
+                let held = self.locks.holds(*txn, &Item::of(key), claim);
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
             let unsettled = self.unsettled.contains_key(txn);

@@ -7,7 +7,7 @@ use crate::outcome::Committed;
 use crate::part::Part;
 use crate::{Control, Cx, Machine};
 use base::Position;
-use txn::increment::{claim_to_modify, claim_to_read, columns_of};
+use txn::increment::{Folding, claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Snapshot};
 
@@ -52,7 +52,7 @@ impl<C: Control> Machine<C> {
                 if matches!(read, Some(Read::Snapshot(_) | Read::LockRows { .. })) {
                     return None;
                 }
-                let claim = claim_of_op(cx, op)?;
+                let claim = claim_of_op(cx, op, C::FOLDING)?;
                 if C::JUDGES && !(self.order.is_free(key) && self.bulks.is_idle()) {
                     return None;
                 }
@@ -159,7 +159,7 @@ impl<C: Control> Machine<C> {
 
 /// The claim under which the operation commits at once: no other transaction may have promised to
 /// add to the row. `None`: its program does not decode, which the ordinary way reports.
-fn claim_of_op(cx: &Cx<'_>, op: &Op) -> Option<Claim> {
+fn claim_of_op(cx: &Cx<'_>, op: &Op, folding: Folding) -> Option<Claim> {
     Some(match op {
         Op::Get { read, program, .. } => match read {
             Read::Lock(mode) => claim_to_read(*mode, &*program.live(cx.decode).ok()?),
@@ -169,7 +169,7 @@ fn claim_of_op(cx: &Cx<'_>, op: &Op) -> Option<Claim> {
             let claim = claim_to_modify(&*program.live(cx.decode).ok()?);
             claim.join(Claim::folds(Columns::NONE))
         }
-        Op::Formula { formula, .. } if formula.commutes() => Claim::folds(columns_of(formula)),
+        Op::Formula { formula, .. } if folding.shares(formula) => Claim::folds(columns_of(formula)),
         Op::Formula { .. } | Op::Insert { .. } | Op::Write { .. } => LockMode::Exclusive.into(),
         Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => return None,
     })

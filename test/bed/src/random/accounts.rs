@@ -1,7 +1,7 @@
 //! Every shard has the same few accounts. Transactions add to them, read and sum them, and leave
 //! new rows behind; in some runs most of them meet at one row.
 
-use super::client::{Act, Step};
+use super::client::{Act, Step, some_change};
 use super::{Drawn, Mix, Move, Profile, Run};
 use crate::{Subject, TABLE, TRAIL, World, key};
 use base::{Key, NodeId, Prng, ShardId, Ts, Type};
@@ -208,6 +208,8 @@ impl<P: Subject> Run<P, Accounts> {
 }
 
 fn formula(name: &str, delta: i64, ty: Type) -> Act {
+    let initial = if name == EDGE { EDGE_INITIAL } else { INITIAL };
+    let op = some_change(delta, initial);
     let key = key(TABLE, name);
-    Act::Formula { key, delta, ty }
+    Act::Formula { key, op, ty }
 }

@@ -1,9 +1,9 @@
 //! What a client does, and what it is told.
 
-use crate::programs::{self, Test, add_formula, program, row};
+use crate::programs::{self, Test, program, row};
 use crate::{TABLE, TRAIL};
 use base::{Datum, Key, Position, ShardId, Ts, TxnId, Type};
-use store::Write;
+use store::{FormulaOp, Write};
 use txn::{NewRows, Op, OpId, OpResult, Outcome, Read};
 
 /// An operation of a client.
@@ -16,13 +16,13 @@ pub enum Act {
         /// How much.
         delta: i64,
     },
-    /// Adds without looking; alone it may go to its row.
+    /// Changes the value without looking; alone it may go to its row.
     Formula {
         /// Which row.
         key: Key,
-        /// How much.
-        delta: i64,
-        /// The sum must be one: if not, the statement fails.
+        /// How: adds, sets, or takes the larger of two.
+        op: FormulaOp,
+        /// The result must be one: if not, the statement fails.
         ty: Type,
     },
     /// Reads one row.
@@ -129,6 +129,15 @@ pub struct Client {
     pub(super) floor: Ts,
 }
 
+/// Most changes add; some set the value, or make it no less than something.
+pub(super) fn some_change(delta: i64, initial: i64) -> FormulaOp {
+    match delta {
+        _ if delta % 5 == 0 => FormulaOp::Set(Datum::Int(initial + delta)),
+        _ if delta % 7 == 0 => FormulaOp::Max(Datum::Int(initial + delta)),
+        _ => FormulaOp::Add(Datum::Int(delta)),
+    }
+}
+
 impl Act {
     pub(super) fn op(&self) -> Op {
         match self {
@@ -136,7 +145,7 @@ impl Act {
                 key: key.clone(),
                 program: program(Test::Add(*delta)),
             },
-            Act::Formula { key, delta, ty } => add_formula(key.clone(), *ty, *delta),
+            Act::Formula { key, op, ty } => programs::formula(key.clone(), *ty, op.clone()),
             Act::Get { key, read } => Op::Get {
                 key: key.clone(),
                 read: *read,

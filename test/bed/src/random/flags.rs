@@ -1,6 +1,6 @@
 //! Accounts at their homes, and rows that come and go. Transactions that died come again.
 
-use super::client::{Act, Step};
+use super::client::{Act, Step, some_change};
 use super::{Drawn, Mix, Move, Profile, Run};
 use crate::{Subject, World, placed};
 use base::{Key, Prng, ShardId, Ts, Type};
@@ -96,7 +96,8 @@ impl<P: Subject> Run<P, Flags> {
 
     fn bump(&mut self, key: Key) -> Step {
         let (delta, ty) = (self.prng.between(-9, 9), Type::Int8);
-        self.at_home(key, |key| Act::Formula { key, delta, ty })
+        let op = some_change(delta, 0);
+        self.at_home(key, |key| Act::Formula { key, op, ty })
     }
 
     /// One moment of all homes.

@@ -3,10 +3,11 @@
 use super::client::{Act, Client, Told};
 use super::{Mix, Run};
 use crate::{SLOTS, Subject, TABLE, TRAIL, programs};
-use base::{Key, ShardId, Slot, Ts, TxnId};
+use base::{Datum, Key, ShardId, Slot, Ts, TxnId};
 use core::ops::ControlFlow;
 use journal::Record;
 use std::collections::BTreeMap;
+use store::FormulaClass;
 use txn::{Outcome, Read};
 
 /// Rows of all shards.
@@ -48,8 +49,17 @@ impl Replay {
                 *row += delta;
                 Told::Value(*row)
             }
-            Act::Formula { key, delta, .. } => {
-                *self.row(shard, key) += delta;
+            Act::Formula { key, op, .. } => {
+                let row = self.row(shard, key);
+                let Datum::Int(operand) = *op.operand() else {
+                    panic!("{op:?} is not of whole numbers")
+                };
+                *row = match op.class() {
+                    FormulaClass::Add => *row + operand,
+                    FormulaClass::Set => operand,
+                    FormulaClass::Max => operand.max(*row),
+                    other => panic!("nobody draws {other:?}"),
+                };
                 Told::Done
             }
             Act::Get { key, read } => value(self.at(read).get(&place(key)).copied()),

@@ -3,7 +3,7 @@
 use super::local::{bump, died, get, insert, number, run, shard};
 use super::random::sum_op;
 use super::world::{World, key};
-use base::{Datum, NodeId, Ts, TxnId};
+use base::{Datum, NodeId, Ts, TxnId, Type};
 use bed::programs::{self, Test};
 use store::FormulaOp;
 use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, Snapshot};
@@ -106,7 +106,7 @@ fn guards_hold_and_extremes_share_whoever_commits() {
         Ok(OpResult::Modified { written, .. }) => *written,
         other => panic!("{other:?}"),
     };
-    let max = |value| programs::formula(key("b0"), FormulaOp::Max(Datum::Int(value)));
+    let max = |value| programs::formula(key("b0"), Type::Int8, FormulaOp::Max(Datum::Int(value)));
     for (txn, value) in [(one, 30), (two, 25)] {
         assert!(is_written(&step(&mut world, txn, spend(4))));
         assert!(is_written(&step(&mut world, txn, max(value))));

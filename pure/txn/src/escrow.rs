@@ -1,0 +1,416 @@
+//! Whether a row stays in the range of its columns, and all guards hold, whichever of the pending
+//! formulas commit and in whatever order (rule R9).
+//!
+//! ```text
+//! additions   their raises and their reductions are summed up apart: the two ends
+//! guards      hold at their end
+//! constants, extremes and appends, beside others only if folded in order
+//!             the additions may rest on each of the constants: the ends begin at the outermost
+//! ```
+
+use crate::increment::{Folding, lowers};
+use crate::lock::LockTable;
+use alloc::vec::Vec;
+use base::limits::ROW_BYTES_MAX;
+use base::row::RowRef;
+use base::{Datum, Key, TxnId, Type};
+use core::cmp::Ordering;
+use store::{ColumnFormula, Formula, FormulaOp, LATE_MAX};
+
+/// Bytes by which a number in a row may grow, at most.
+const NUMBER_BYTES_MAX: usize = 32;
+
+/// Pending formulas of one row, with the sums of raises and of reductions apart. See the module: so
+/// a fold never fails.
+#[derive(Clone, Debug)]
+pub struct Escrow {
+    folding: Folding,
+    raising: Formula,
+    lowering: Formula,
+    /// Changes that are no additions and no guards, if they commute.
+    others: Formula,
+    /// What changes that are no additions and no guards may make of the columns, if formulas are
+    /// folded in order.
+    bases: Vec<Base>,
+    /// Conditions on the columns with all reductions ([`FormulaOp::AtLeast`]) or with all raises
+    /// ([`FormulaOp::AtMost`]).
+    guards: Vec<ColumnFormula>,
+    /// Some formulas do not commute, or a guard cannot be computed.
+    clash: bool,
+    /// Number of formulas.
+    count: usize,
+}
+
+/// Values on which additions to a column may come to rest, beside the one that is there.
+#[derive(Clone, Debug)]
+struct Base {
+    column: u16,
+    ty: Type,
+    /// Smallest and largest of them; `None`: all are NULL.
+    ends: Option<(Datum, Datum)>,
+    /// Bytes of the longest.
+    bytes_max: usize,
+    /// Bytes of all appends.
+    appended: usize,
+}
+
+impl Default for Escrow {
+    fn default() -> Escrow {
+        Escrow::new(Folding::AsTheyCome)
+    }
+}
+
+impl Escrow {
+    /// Nothing is pending.
+    #[must_use]
+    pub fn new(folding: Folding) -> Escrow {
+        Escrow {
+            folding,
+            raising: Formula(Vec::new()),
+            lowering: Formula(Vec::new()),
+            others: Formula(Vec::new()),
+            bases: Vec::new(),
+            guards: Vec::new(),
+            clash: false,
+            count: 0,
+        }
+    }
+
+    /// The increments that transactions other than `txn` have pending on the row, each of which
+    /// holds an increment lock there; `None`: none. `pending` gives the formula of one of them.
+    pub fn of_others<'a>(
+        folding: Folding,
+        locks: &LockTable,
+        txn: TxnId,
+        key: &Key,
+        pending: impl Fn(TxnId) -> Option<&'a Formula>,
+    ) -> Option<Escrow> {
+        let mut escrow: Option<Escrow> = None;
+        locks.each_incrementer(txn, key, &mut |other| {
+            if let Some(formula) = pending(other) {
+                let escrow = escrow.get_or_insert_with(|| Escrow::new(folding));
+                escrow.add(formula);
+            }
+        });
+        escrow
+    }
+
+    /// Adds the pending formula of one transaction.
+    pub fn add(&mut self, formula: &Formula) {
+        self.count += 1;
+        if self.folding == Folding::AsTheyCome {
+            let others = [&self.raising, &self.lowering, &self.others];
+            self.clash |= !others.iter().all(|other| other.commutes_with(formula));
+        }
+        for (at, change) in formula.0.iter().enumerate() {
+            let side = match (lowers(change), &change.op) {
+                (_, FormulaOp::AtLeast(_) | FormulaOp::AtMost(_)) => {
+                    match as_of_all(formula, at) {
+                        Some(guard) => self.guards.push(guard),
+                        None => self.clash = true,
+                    }
+                    continue;
+                }
+                (Some(true), _) => &mut self.lowering,
+                (Some(false), _) => &mut self.raising,
+                (None, _) if self.folding == Folding::InOrder => {
+                    self.add_base(change);
+                    continue;
+                }
+                (None, _) => &mut self.others,
+            };
+            let before = core::mem::replace(side, Formula(Vec::new()));
+            *side = before.then(Formula(alloc::vec![change.clone()]));
+            self.keep_digits(change);
+        }
+    }
+
+    fn add_base(&mut self, change: &ColumnFormula) {
+        let place = self.bases.iter().position(|it| it.column == change.column);
+        let place = place.unwrap_or_else(|| {
+            self.bases.push(Base {
+                column: change.column,
+                ty: change.ty,
+                ends: None,
+                bytes_max: 0,
+                appended: 0,
+            });
+            self.bases.len() - 1
+        });
+        let base = &mut self.bases[place];
+        let operand = change.op.operand();
+        if let FormulaOp::Append(_) = change.op {
+            base.appended += store::write::value_bytes(operand);
+            return;
+        }
+        base.bytes_max = base.bytes_max.max(store::write::value_bytes(operand));
+        if matches!(operand, Datum::Int(_) | Datum::Decimal(_)) {
+            base.ends = stretched(base.ends.take(), operand);
+        }
+    }
+
+    /// Numbers with any number of fraction digits leave their range by digits: the more fraction
+    /// digits an addition has, the fewer digits are left for the others. So each end gets the
+    /// fraction digits of all additions.
+    fn keep_digits(&mut self, change: &ColumnFormula) {
+        let (Type::Numeric(None), FormulaOp::Add(Datum::Decimal(operand))) =
+            (change.ty, &change.op)
+        else {
+            return;
+        };
+        let Ok(nothing) = operand.sub(*operand) else {
+            return;
+        };
+        let nothing = ColumnFormula {
+            op: FormulaOp::Add(Datum::Decimal(nothing)),
+            ..change.clone()
+        };
+        for end in [&mut self.raising, &mut self.lowering] {
+            let before = core::mem::replace(end, Formula(Vec::new()));
+            *end = before.then(Formula(alloc::vec![nothing.clone()]));
+        }
+    }
+
+    /// Whether the row stays in the range of its columns, and all guards hold, if the transaction's
+    /// increments so far (`own`) and `formula` are added to these, whichever of them commit.
+    #[must_use]
+    pub fn has_room(mut self, row: &[u8], own: Option<&Formula>, formula: &Formula) -> bool {
+        match own {
+            Some(own) => self.add(&own.clone().then(formula.clone())),
+            None => self.add(formula),
+        }
+        let is_full = self.folding == Folding::InOrder && self.count > LATE_MAX;
+        if self.clash || is_full {
+            return false;
+        }
+        let guards = core::mem::take(&mut self.guards);
+        if self.bases.is_empty() {
+            return end_holds(&self.lowering, row, &guards, false)
+                && end_holds(&self.raising, row, &guards, true);
+        }
+        self.bases_hold(RowRef::new(row), &guards).unwrap_or(false)
+    }
+
+    /// [`Escrow::has_room`] beside changes that are no additions. `None`: the row does not decode.
+    fn bases_hold(&self, row: RowRef<'_>, guards: &[ColumnFormula]) -> Option<bool> {
+        let columns = self.bases.len() + self.raising.0.len() + self.lowering.0.len();
+        let mut bytes = row.bytes().len() + NUMBER_BYTES_MAX * columns;
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        for base in &self.bases {
+            let at = usize::from(base.column);
+            let current = row.col(at, base.ty).ok()?;
+            let now = store::write::value_bytes(&current);
+            let longest = base.bytes_max.max(now);
+            let is_long = match base.ty {
+                Type::Varchar(Some(chars)) => longest + base.appended > chars as usize,
+                _ => false,
+            };
+            bytes += longest - now + base.appended;
+            if base.appended > 0 && is_long || guards.iter().any(|it| it.column == base.column) {
+                return Some(false);
+            }
+            let additions = self.raising.0.iter().chain(&self.lowering.0);
+            if additions.into_iter().all(|it| it.column != base.column) {
+                continue;
+            }
+            // Digits of one value would have to fit to those of another.
+            if base.ty == Type::Numeric(None) {
+                return Some(false);
+            }
+            if let Some((least, most)) = stretched(base.ends.clone(), &current) {
+                low.push((at, least));
+                high.push((at, most));
+            }
+        }
+        if bytes > ROW_BYTES_MAX {
+            return Some(false);
+        }
+        let (mut lowest, mut highest) = (Vec::new(), Vec::new());
+        row.replace_columns(&low, &mut lowest).ok()?;
+        row.replace_columns(&high, &mut highest).ok()?;
+        let holds = end_holds(&self.lowering, &lowest, guards, false)
+            && end_holds(&self.raising, &highest, guards, true);
+        Some(holds)
+    }
+}
+
+/// The smallest and the largest of the ends and a value.
+fn stretched(ends: Option<(Datum, Datum)>, value: &Datum) -> Option<(Datum, Datum)> {
+    if value.is_null() {
+        return ends;
+    }
+    let Some((least, most)) = ends else {
+        return Some((value.clone(), value.clone()));
+    };
+    Some(match (value.compare(&least), value.compare(&most)) {
+        (Ordering::Less, _) => (value.clone(), most),
+        (_, Ordering::Greater) => (least, value.clone()),
+        _ => (least, most),
+    })
+}
+
+/// The guard at place `at` of the formula of one transaction, as a condition on the column with the
+/// additions of all transactions: of those of its own, only the ones before it count for the guard.
+/// `None`: it cannot be computed.
+fn as_of_all(formula: &Formula, at: usize) -> Option<ColumnFormula> {
+    let guard = &formula.0[at];
+    let least = matches!(guard.op, FormulaOp::AtLeast(_));
+    let mut bound = guard.op.operand().clone();
+    for (place, change) in formula.0.iter().enumerate() {
+        let FormulaOp::Add(operand) = &change.op else {
+            continue;
+        };
+        // At this end only the additions that lead there count.
+        let is_counted = lowers(change) == Some(least);
+        bound = match (change.column == guard.column, place < at, is_counted) {
+            (false, _, _) | (true, true, true) | (true, false, false) => continue,
+            (true, false, true) => sum(&bound, operand, false)?,
+            (true, true, false) => sum(&bound, operand, true)?,
+        };
+    }
+    let op = match least {
+        true => FormulaOp::AtLeast(bound),
+        false => FormulaOp::AtMost(bound),
+    };
+    Some(ColumnFormula {
+        op,
+        ..guard.clone()
+    })
+}
+
+/// `bound + operand`, or `bound - operand`.
+fn sum(bound: &Datum, operand: &Datum, minus: bool) -> Option<Datum> {
+    match (bound, operand) {
+        (Datum::Int(a), Datum::Int(b)) if minus => a.checked_sub(*b).map(Datum::Int),
+        (Datum::Int(a), Datum::Int(b)) => a.checked_add(*b).map(Datum::Int),
+        (Datum::Decimal(a), Datum::Decimal(b)) if minus => a.sub(*b).ok().map(Datum::Decimal),
+        (Datum::Decimal(a), Datum::Decimal(b)) => a.add(*b).ok().map(Datum::Decimal),
+        _ => None,
+    }
+}
+
+/// Whether the row with these additions stays in range and meets the guards that belong to them.
+fn end_holds(additions: &Formula, row: &[u8], guards: &[ColumnFormula], raised: bool) -> bool {
+    let mut out = Vec::with_capacity(row.len() + 16);
+    if additions.fold(row, &mut out).is_err() {
+        return false;
+    }
+    guards.iter().all(|guard| {
+        let above = matches!(guard.op, FormulaOp::AtMost(_));
+        let value = RowRef::new(&out).col(usize::from(guard.column), guard.ty);
+        let value = value.unwrap_or(Datum::Null);
+        let order = value.compare(guard.op.operand());
+        above != raised || !value.is_null() && if above { order.is_le() } else { order.is_ge() }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::increment::claim_to_add;
+    use crate::lock::LockMode;
+    use alloc::vec;
+    use base::{Prng, row};
+
+    const TYPES: [Type; 3] = [Type::Int2, Type::Varchar(Some(12)), Type::Int2];
+
+    /// Whether the formulas that are left fold onto the row in every order in which any of them
+    /// commit.
+    fn always_fold(row: &[u8], all: &[Formula], left: usize) -> bool {
+        (0..all.len()).filter(|i| left & (1 << i) != 0).all(|i| {
+            let mut next = Vec::new();
+            all[i].fold(row, &mut next).is_ok() && always_fold(&next, all, left & !(1 << i))
+        })
+    }
+
+    fn drawn(prng: &mut Prng) -> Formula {
+        let mut changes = Vec::new();
+        for (column, ty) in TYPES.into_iter().enumerate() {
+            let number = Datum::Int(prng.between(32_700, 32_767));
+            let text = Datum::Text("abcdef"[..prng.below(6) as usize].into());
+            let op = match (ty, prng.below(9)) {
+                (Type::Varchar(_), 0) => FormulaOp::Set(text),
+                (Type::Varchar(_), 1..=3) => FormulaOp::Append(text),
+                (Type::Int2, 0) => FormulaOp::Set(Datum::Null),
+                (Type::Int2, 1) => FormulaOp::Set(number),
+                (Type::Int2, 2) => FormulaOp::Max(number),
+                (Type::Int2, 3) => FormulaOp::Min(number),
+                (Type::Int2, 4..=6) => FormulaOp::Add(Datum::Int(prng.between(-20, 20))),
+                _ => continue,
+            };
+            changes.extend(ColumnFormula::new(column as u16, ty, op));
+        }
+        Formula(changes)
+    }
+
+    #[test]
+    fn formulas_that_share_a_row_fold_in_every_order() {
+        let mut prng = Prng::new(11);
+        let (mut shared, mut alone, mut refused) = (0, 0, 0);
+        for _ in 0..3_000 {
+            let number = |prng: &mut Prng| Datum::Int(prng.between(32_600, 32_760));
+            let start = [
+                number(&mut prng),
+                Datum::Text("xyz"[..prng.below(3) as usize].into()),
+                number(&mut prng),
+            ];
+            let row = row::to_vec(&start);
+            let (mut all, mut escrow) = (Vec::new(), None);
+            for _ in 0..4 {
+                let formula = drawn(&mut prng);
+                if formula.fold(&row, &mut Vec::new()).is_err() {
+                    continue;
+                }
+                let escrowed = escrow.clone();
+                let claim = claim_to_add(&formula, None, escrowed, Some(&row), Folding::InOrder);
+                all.push(formula.clone());
+                let holds = always_fold(&row, &all, (1 << all.len()) - 1);
+                if claim.mode() == LockMode::Exclusive {
+                    alone += u32::from(!holds);
+                    refused += u32::from(holds);
+                    all.pop();
+                    continue;
+                }
+                assert!(holds, "{start:?} {all:?}");
+                shared += 1;
+                escrow
+                    .get_or_insert_with(|| Escrow::new(Folding::InOrder))
+                    .add(&formula);
+            }
+        }
+        assert!(shared > 4_000 && alone > 300, "{shared} {alone}");
+        assert!(refused < alone, "more is refused than must be: {refused}");
+    }
+
+    /// A row so large that a second append does not fit, and a first one does.
+    #[test]
+    fn appends_share_a_row_while_all_fit() {
+        let text = Datum::Text("x".repeat(ROW_BYTES_MAX - 200).into());
+        let row = row::to_vec(&[text]);
+        let append = |bytes: usize| {
+            let op = FormulaOp::Append(Datum::Text("y".repeat(bytes).into()));
+            Formula(vec![
+                ColumnFormula::new(0, Type::Text, op).expect("it is text"),
+            ])
+        };
+        let beside = |pending: usize, bytes: usize| {
+            let mut escrow = Escrow::new(Folding::InOrder);
+            escrow.add(&append(pending));
+            escrow.has_room(&row, None, &append(bytes))
+        };
+        assert!(beside(60, 60));
+        assert!(!beside(100, 100));
+    }
+
+    #[test]
+    fn the_formulas_of_a_row_are_so_many_at_most() {
+        let row = row::to_vec(&[Datum::Int(1)]);
+        let add = ColumnFormula::new(0, Type::Int8, FormulaOp::Add(Datum::Int(1)));
+        let add = Formula(vec![add.expect("whole numbers add exactly")]);
+        let mut escrow = Escrow::new(Folding::InOrder);
+        (1..LATE_MAX).for_each(|_| escrow.add(&add));
+        assert!(escrow.clone().has_room(&row, None, &add));
+        escrow.add(&add);
+        assert!(!escrow.has_room(&row, None, &add));
+    }
+}
