@@ -83,14 +83,15 @@ fn run_share(share: &Share) -> Result<usize> {
 /// The time in which the replay of planted bugs must be built and done.
 const PLANTED_LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Replays the recorded seed of each planted bug, with and without it; and has a node meet a panic
-/// in planning.
+/// Replays the recorded seed of each planted bug, with and without it; runs the schedules that the
+/// rules of a paper admit; and has a node meet a panic in planning.
 pub(crate) fn planted() -> Result<usize> {
     let mut command = ci::cargo();
-    command.args(["test", "--profile", "planted", "-p", "sim", "-p", "runtime"]);
+    command.args(["test", "--profile", "planted"]);
+    command.args(["-p", "sim", "-p", "runtime", "-p", "formula"]);
     command.args([
         "--features",
-        "sim/planted,runtime/planted",
+        "sim/planted,runtime/planted,formula/planted",
         "--test",
         "planted",
     ]);

@@ -7,12 +7,13 @@
 //! Guard     nothing: c >= x    commutes with Add, if it holds whichever of them commit
 //! Set       x                  ordered: has the row to itself, or a place in a global order
 //! Append    c || x             ordered
+//! Multiply  c * x              ordered
 //! ```
 
 use alloc::vec::Vec;
 use base::limits::ROW_BYTES_MAX;
 use base::row::RowRef;
-use base::{Datum, SqlError, SqlState, Type};
+use base::{Datum, Decimal, SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,8 @@ pub enum FormulaOp {
     AtLeast(Datum),
     /// As [`FormulaOp::AtLeast`]: the column is at most the operand.
     AtMost(Datum),
+    /// `column * operand`, rounded to the digits of the column; NULL stays NULL.
+    Multiply(Datum),
 }
 
 /// Class of a change.
@@ -62,6 +65,7 @@ pub enum FormulaClass {
     Guard,
     Set,
     Append,
+    Multiply,
 }
 
 impl FormulaClass {
@@ -72,7 +76,7 @@ impl FormulaClass {
     pub fn commutes(self) -> bool {
         match self {
             FormulaClass::Add | FormulaClass::Min | FormulaClass::Max | FormulaClass::Guard => true,
-            FormulaClass::Set | FormulaClass::Append => false,
+            FormulaClass::Set | FormulaClass::Append | FormulaClass::Multiply => false,
         }
     }
 
@@ -96,6 +100,7 @@ impl FormulaOp {
             FormulaOp::Set(_) => FormulaClass::Set,
             FormulaOp::Append(_) => FormulaClass::Append,
             FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => FormulaClass::Guard,
+            FormulaOp::Multiply(_) => FormulaClass::Multiply,
         }
     }
 
@@ -108,7 +113,8 @@ impl FormulaOp {
             | FormulaOp::Set(operand)
             | FormulaOp::Append(operand)
             | FormulaOp::AtLeast(operand)
-            | FormulaOp::AtMost(operand) => operand,
+            | FormulaOp::AtMost(operand)
+            | FormulaOp::Multiply(operand) => operand,
         }
     }
 }
@@ -119,7 +125,7 @@ impl ColumnFormula {
     /// (each would round), for NULL operands except of [`FormulaOp::Set`], for operands of another
     /// kind than the column, and for values that the column cannot keep.
     pub fn new(column: u16, ty: Type, op: FormulaOp) -> Option<ColumnFormula> {
-        use FormulaClass::{Add, Append, Guard, Max, Min, Set};
+        use FormulaClass::{Add, Append, Guard, Max, Min, Multiply, Set};
         let class = op.class();
         let op = match op {
             FormulaOp::Set(value) => FormulaOp::Set(base::text::fit(ty, value).ok()?),
@@ -133,6 +139,7 @@ impl ColumnFormula {
             | (Append, Type::Bytea, Datum::Bytes(_)) => true,
             (Append, _, _) => false,
             (_, Type::Int2 | Type::Int4 | Type::Int8, Datum::Int(_)) => true,
+            (Multiply, Type::Numeric(_), Datum::Decimal(_)) => true,
             (_, Type::Numeric(Some((_, scale))), Datum::Decimal(value)) => value.scale() <= scale,
             // Without a fixed scale, 1.0 and 1.00 are equal and LEAST would depend on the order.
             (Add | Guard, Type::Numeric(None), Datum::Decimal(_)) => true,
@@ -148,6 +155,7 @@ impl ColumnFormula {
     fn apply(&self, current: &Datum) -> Result<Datum, SqlError> {
         match &self.op {
             FormulaOp::Add(operand) => add(self.ty, current, operand),
+            FormulaOp::Multiply(operand) => multiply(self.ty, current, operand),
             FormulaOp::Min(operand) => Ok(choose(current, operand, Ordering::Less)),
             FormulaOp::Max(operand) => Ok(choose(current, operand, Ordering::Greater)),
             FormulaOp::Set(operand) => Ok(operand.clone()),
@@ -185,7 +193,11 @@ impl ColumnFormula {
             }
             // Other appends stay apart: each is cut to the column's length.
             (
-                FormulaOp::Add(_) | FormulaOp::Min(_) | FormulaOp::Max(_) | FormulaOp::Append(_),
+                FormulaOp::Add(_)
+                | FormulaOp::Min(_)
+                | FormulaOp::Max(_)
+                | FormulaOp::Append(_)
+                | FormulaOp::Multiply(_),
                 _,
             ) => None,
         }
@@ -310,7 +322,8 @@ impl Formula {
                 FormulaOp::Min(_)
                 | FormulaOp::Max(_)
                 | FormulaOp::Set(_)
-                | FormulaOp::Append(_) => {
+                | FormulaOp::Append(_)
+                | FormulaOp::Multiply(_) => {
                     return false;
                 }
             }
@@ -408,29 +421,42 @@ fn append(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError>
 fn add(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {
     match (current, operand) {
         (Datum::Null, _) => Ok(Datum::Null),
-        (Datum::Int(a), Datum::Int(b)) => {
-            let (min, max, name) = match ty {
-                Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX), "smallint"),
-                Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX), "integer"),
-                _ => (i64::MIN, i64::MAX, "bigint"),
-            };
-            match a.checked_add(*b) {
-                Some(sum) if (min..=max).contains(&sum) => Ok(Datum::Int(sum)),
-                _ => Err(SqlError::new(
-                    SqlState::NUMERIC_OUT_OF_RANGE,
-                    alloc::format!("{name} out of range"),
-                )),
-            }
-        }
-        (Datum::Decimal(a), Datum::Decimal(b)) => {
-            let sum = a.add(*b)?;
-            match ty {
-                Type::Numeric(Some((precision, scale))) => {
-                    Ok(Datum::Decimal(sum.rescale(precision, scale)?))
-                }
-                _ => Ok(Datum::Decimal(sum)),
-            }
-        }
+        (Datum::Int(a), Datum::Int(b)) => in_range(ty, a.checked_add(*b)),
+        (Datum::Decimal(a), Datum::Decimal(b)) => rounded(ty, a.add(*b)?),
         _ => panic!("a formula adds {operand:?} to {current:?}: the planner mixed up kinds"),
+    }
+}
+
+fn multiply(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {
+    match (current, operand) {
+        (Datum::Null, _) => Ok(Datum::Null),
+        (Datum::Int(a), Datum::Int(b)) => in_range(ty, a.checked_mul(*b)),
+        (Datum::Decimal(a), Datum::Decimal(b)) => rounded(ty, a.mul(*b)?),
+        _ => panic!("a formula multiplies {current:?} by {operand:?}: the planner mixed up kinds"),
+    }
+}
+
+/// A whole number as a column of this type keeps it.
+fn in_range(ty: Type, value: Option<i64>) -> Result<Datum, SqlError> {
+    let (min, max, name) = match ty {
+        Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX), "smallint"),
+        Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX), "integer"),
+        _ => (i64::MIN, i64::MAX, "bigint"),
+    };
+    match value {
+        Some(value) if (min..=max).contains(&value) => Ok(Datum::Int(value)),
+        _ => Err(SqlError::new(
+            SqlState::NUMERIC_OUT_OF_RANGE,
+            alloc::format!("{name} out of range"),
+        )),
+    }
+}
+
+fn rounded(ty: Type, value: Decimal) -> Result<Datum, SqlError> {
+    match ty {
+        Type::Numeric(Some((precision, scale))) => {
+            Ok(Datum::Decimal(value.rescale(precision, scale)?))
+        }
+        _ => Ok(Datum::Decimal(value)),
     }
 }

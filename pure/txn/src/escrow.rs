@@ -4,7 +4,7 @@
 //! ```text
 //! additions   their raises and their reductions are summed up apart: the two ends
 //! guards      hold at their end
-//! constants, extremes and appends, beside others only if folded in order
+//! constants, extremes, appends, factors, beside others only if folded in order
 //!             the additions may rest on each of the constants: the ends begin at the outermost
 //! ```
 
@@ -13,7 +13,7 @@ use crate::lock::LockTable;
 use alloc::vec::Vec;
 use base::limits::ROW_BYTES_MAX;
 use base::row::RowRef;
-use base::{Datum, Key, TxnId, Type};
+use base::{Datum, Decimal, Key, TxnId, Type};
 use core::cmp::Ordering;
 use store::{ColumnFormula, Formula, FormulaOp, LATE_MAX};
 
@@ -52,6 +52,8 @@ struct Base {
     bytes_max: usize,
     /// Bytes of all appends.
     appended: usize,
+    /// The product of all factors above 1, if the column is multiplied.
+    factor: Option<Decimal>,
 }
 
 impl Default for Escrow {
@@ -134,6 +136,7 @@ impl Escrow {
                 ends: None,
                 bytes_max: 0,
                 appended: 0,
+                factor: None,
             });
             self.bases.len() - 1
         });
@@ -141,6 +144,15 @@ impl Escrow {
         let operand = change.op.operand();
         if let FormulaOp::Append(_) = change.op {
             base.appended += store::write::value_bytes(operand);
+            return;
+        }
+        if let FormulaOp::Multiply(_) = change.op {
+            let one = Decimal::from(1);
+            let factor = size_of_number(operand).map_or(one, |size| size.max(one));
+            match base.factor.unwrap_or(one).mul(factor) {
+                Ok(product) => base.factor = Some(product),
+                Err(_) => self.clash = true,
+            }
             return;
         }
         base.bytes_max = base.bytes_max.max(store::write::value_bytes(operand));
@@ -191,6 +203,34 @@ impl Escrow {
         self.bases_hold(RowRef::new(row), &guards).unwrap_or(false)
     }
 
+    /// Changes that add to a column.
+    fn additions(&self, column: u16) -> impl Iterator<Item = &ColumnFormula> {
+        let all = self.raising.0.iter().chain(&self.lowering.0);
+        all.filter(move |change| change.column == column)
+    }
+
+    /// Whether a column that is multiplied stays in its range: all additions away from zero, then
+    /// all factors. `None`: that cannot be computed.
+    fn product_holds(&self, base: &Base, ends: &Option<(Datum, Datum)>) -> Option<bool> {
+        let mut size = Decimal::from(0);
+        if let Some((least, most)) = ends {
+            size = size_of_number(least)?.max(size_of_number(most)?);
+        }
+        for change in self.additions(base.column) {
+            size = size.add(size_of_number(change.op.operand())?).ok()?;
+        }
+        // Each result is rounded.
+        size = size.add(Decimal::from(self.count as i64)).ok()?;
+        let size = size.mul(base.factor?).ok()?;
+        Some(match base.ty {
+            Type::Int2 => size <= Decimal::from(i64::from(i16::MAX)),
+            Type::Int4 => size <= Decimal::from(i64::from(i32::MAX)),
+            Type::Int8 => size <= Decimal::from(i64::MAX),
+            Type::Numeric(Some((precision, scale))) => size.rescale(precision, scale).is_ok(),
+            _ => false,
+        })
+    }
+
     /// [`Escrow::has_room`] beside changes that are no additions. `None`: the row does not decode.
     fn bases_hold(&self, row: RowRef<'_>, guards: &[ColumnFormula]) -> Option<bool> {
         let columns = self.bases.len() + self.raising.0.len() + self.lowering.0.len();
@@ -209,15 +249,22 @@ impl Escrow {
             if base.appended > 0 && is_long || guards.iter().any(|it| it.column == base.column) {
                 return Some(false);
             }
-            let additions = self.raising.0.iter().chain(&self.lowering.0);
-            if additions.into_iter().all(|it| it.column != base.column) {
+            let adds = self.additions(base.column).next().is_some();
+            if !adds && base.factor.is_none() {
                 continue;
             }
             // Digits of one value would have to fit to those of another.
             if base.ty == Type::Numeric(None) {
                 return Some(false);
             }
-            if let Some((least, most)) = stretched(base.ends.clone(), &current) {
+            let ends = stretched(base.ends.clone(), &current);
+            if base.factor.is_some() {
+                if !self.product_holds(base, &ends)? {
+                    return Some(false);
+                }
+                continue;
+            }
+            if let Some((least, most)) = ends {
                 low.push((at, least));
                 high.push((at, most));
             }
@@ -231,6 +278,15 @@ impl Escrow {
         let holds = end_holds(&self.lowering, &lowest, guards, false)
             && end_holds(&self.raising, &highest, guards, true);
         Some(holds)
+    }
+}
+
+/// The absolute value of a number.
+fn size_of_number(value: &Datum) -> Option<Decimal> {
+    match value {
+        Datum::Int(value) => Some(Decimal::from(*value).abs()),
+        Datum::Decimal(value) => Some(value.abs()),
+        _ => None,
     }
 }
 
@@ -312,7 +368,12 @@ mod tests {
     use alloc::vec;
     use base::{Prng, row};
 
-    const TYPES: [Type; 3] = [Type::Int2, Type::Varchar(Some(12)), Type::Int2];
+    const TYPES: [Type; 4] = [
+        Type::Int2,
+        Type::Varchar(Some(12)),
+        Type::Int2,
+        Type::Numeric(Some((3, 1))),
+    ];
 
     /// Whether the formulas that are left fold onto the row in every order in which any of them
     /// commit.
@@ -335,7 +396,14 @@ mod tests {
                 (Type::Int2, 1) => FormulaOp::Set(number),
                 (Type::Int2, 2) => FormulaOp::Max(number),
                 (Type::Int2, 3) => FormulaOp::Min(number),
-                (Type::Int2, 4..=6) => FormulaOp::Add(Datum::Int(prng.between(-20, 20))),
+                (Type::Int2, 4..=5) => FormulaOp::Add(Datum::Int(prng.between(-20, 20))),
+                (Type::Int2, 6) => FormulaOp::Multiply(Datum::Int(prng.between(-1, 1))),
+                (Type::Numeric(_), 0..=2) => FormulaOp::Multiply(Datum::Decimal(
+                    Decimal::from_parts(prng.between(-150, 150).into(), 2).expect("it is small"),
+                )),
+                (Type::Numeric(_), 3..=4) => FormulaOp::Add(Datum::Decimal(
+                    Decimal::from_parts(prng.between(-99, 99).into(), 1).expect("it is small"),
+                )),
                 _ => continue,
             };
             changes.extend(ColumnFormula::new(column as u16, ty, op));
@@ -353,6 +421,9 @@ mod tests {
                 number(&mut prng),
                 Datum::Text("xyz"[..prng.below(3) as usize].into()),
                 number(&mut prng),
+                Datum::Decimal(
+                    Decimal::from_parts(prng.between(0, 500).into(), 1).expect("it is small"),
+                ),
             ];
             let row = row::to_vec(&start);
             let (mut all, mut escrow) = (Vec::new(), None);

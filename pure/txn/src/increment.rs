@@ -58,7 +58,8 @@ pub(crate) fn lowers(change: &ColumnFormula) -> Option<bool> {
         | FormulaOp::Set(_)
         | FormulaOp::Append(_)
         | FormulaOp::AtLeast(_)
-        | FormulaOp::AtMost(_) => None,
+        | FormulaOp::AtMost(_)
+        | FormulaOp::Multiply(_) => None,
     }
 }
 

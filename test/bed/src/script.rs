@@ -17,10 +17,10 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// set NAME VALUE         a setting of the protocol
 /// load SHARD KEY VALUE   a row before the first transaction
 /// begin T SHARD          transactions are named t1, t2 ... in this order
-/// get|xget|snap|recent|add|plus|plus2|spend|max|set|insert|put|del T SHARD KEY [VALUE] [last]
+/// get|xget|snap|recent|add|plus|plus2|spend|max|set|times|insert|put|del T SHARD KEY [VALUE] [last]
 ///                        plus: a formula of an int8, plus2: of an int2; spend: subtracts if there
-///                        is as much; max, set: formulas of an int8; recent: in a snapshot that
-///                        misses nothing, drawn with the first and raised as it is told
+///                        is as much; max, set, times: formulas of an int8; recent: in a snapshot
+///                        that misses nothing, drawn with the first and raised as it is told
 /// commit T | abort T | forget T | cost T
 /// deliver [COUNT]        messages that may leave, in order; each line names sender and receiver
 /// settle                 flushes every node and delivers, until no message is under way
@@ -232,9 +232,10 @@ impl<P: Subject> Script<P> {
                 program: programs::spending(value),
             },
             "max" => programs::formula(key, Type::Int8, FormulaOp::Max(Datum::Int(value))),
+            "times" => programs::formula(key, Type::Int8, FormulaOp::Multiply(Datum::Int(value))),
             "set" => programs::formula(key, Type::Int8, FormulaOp::Set(Datum::Int(value))),
-            "plus" => programs::add_formula(key, base::Type::Int8, value),
-            "plus2" => programs::add_formula(key, base::Type::Int2, value),
+            "plus" => programs::add_formula(key, Type::Int8, value),
+            "plus2" => programs::add_formula(key, Type::Int2, value),
             "insert" => Op::Insert {
                 key,
                 row: row(value).into(),

@@ -24,9 +24,6 @@ extern crate alloc;
 
 mod stamps;
 
-#[cfg(test)]
-mod tests;
-
 pub use stamps::Stamps;
 pub use two_phase::Message;
 

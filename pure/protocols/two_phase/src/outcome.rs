@@ -368,6 +368,10 @@ impl<C: Control> Machine<C> {
         cx.clock.merge(commit_ts);
         let mut known = Position(0);
         if let Some(mut promise) = self.promises.remove(&txn) {
+            let commit_ts = match is_planted(Planted::FormulaTimestampsPerShard) {
+                true => promise.prepare_ts,
+                false => commit_ts,
+            };
             assert!(
                 commit_ts >= promise.prepare_ts,
                 "commits lie above their promises"

@@ -236,6 +236,9 @@ impl<C: Control> Hands<'_, C> {
         if let Some(at) = job.arrival.settled {
             return Ok(at);
         }
+        if is_planted(Planted::FormulaReadsNewest) {
+            return Ok(cx.clock.reached());
+        }
         if !stamp.newest && stamp.snapshot.since < stamp.snapshot.at {
             // What was read below is read again.
             self.control.forget_below(job.txn, stamp.snapshot.at);

@@ -5,6 +5,7 @@
 //! least(c, x), greatest   extremes   integers, numeric(p, s), dates and timestamps
 //! x                       constant   any type
 //! c || x                  appends    text, varchar, bytea
+//! c * x                   scales     integers and numeric
 //! f(columns of the row)   ordered    computed where the row is, by its program
 //! ```
 //!
@@ -41,6 +42,8 @@ pub enum Class {
     Constant,
     /// Appends to its column.
     Appends,
+    /// Multiplies its column.
+    Scales,
     /// Computed from the columns of the row.
     Ordered,
 }
@@ -75,6 +78,7 @@ impl fmt::Display for Class {
             Class::Extreme => "extreme",
             Class::Constant => "constant",
             Class::Appends => "appends",
+            Class::Scales => "scales",
             Class::Ordered => "ordered",
         })
     }
@@ -256,11 +260,12 @@ impl Own {
             Func::Sub => (Class::Adds, ChangeKind::Subtract, false),
             Func::Least => (Class::Extreme, ChangeKind::Least, true),
             Func::Greatest => (Class::Extreme, ChangeKind::Greatest, true),
+            Func::Mul => (Class::Scales, ChangeKind::Multiply, true),
             Func::Text(TextFunc::Concat) => (Class::Appends, ChangeKind::Append, false),
             _ => return None,
         };
         let fits = match class {
-            Class::Adds => number(*ty) && number(self.ty),
+            Class::Adds | Class::Scales => number(*ty) && number(self.ty),
             // Of equal values of numeric, each has its own number of digits.
             Class::Extreme => match self.ty {
                 Type::Int2 | Type::Int4 | Type::Int8 => ty.is_integer(),
@@ -277,14 +282,18 @@ impl Own {
             return None;
         };
         let operand = if self.is(left) {
-            right
+            right.clone()
         } else if self.is(right) && commutes {
-            left
+            left.clone()
+        } else if class == Class::Appends {
+            // `(c || x) || y` appends `x || y`.
+            let (_, _, first) = self.function(left).filter(|(inner, ..)| *inner == class)?;
+            Expr::Call(func.clone(), alloc::vec![first, right.clone()], *ty)
         } else {
             return None;
         };
-        let independent = walk::is_row_independent(operand);
-        (fits && independent).then(|| (class, kind, operand.clone()))
+        let independent = walk::is_row_independent(&operand);
+        (fits && independent).then_some((class, kind, operand))
     }
 }
 

@@ -36,6 +36,8 @@ pub enum ChangeKind {
     SetNotNull,
     /// `column || operand`
     Append,
+    /// `column * operand`
+    Multiply,
     /// Guard: `column >= operand`
     AtLeast,
     /// Guard: `column > operand`
@@ -51,7 +53,7 @@ impl ChangeKind {
     pub fn commutes(self) -> bool {
         !matches!(
             self,
-            ChangeKind::Set | ChangeKind::SetNotNull | ChangeKind::Append
+            ChangeKind::Set | ChangeKind::SetNotNull | ChangeKind::Append | ChangeKind::Multiply
         )
     }
 
@@ -71,6 +73,7 @@ impl ChangeKind {
             ChangeKind::Greatest => FormulaOp::Max(value.clone()),
             ChangeKind::Set | ChangeKind::SetNotNull => FormulaOp::Set(value.clone()),
             ChangeKind::Append => FormulaOp::Append(value.clone()),
+            ChangeKind::Multiply => FormulaOp::Multiply(value.clone()),
             ChangeKind::AtLeast => FormulaOp::AtLeast(value.clone()),
             ChangeKind::AtMost => FormulaOp::AtMost(value.clone()),
             ChangeKind::Above => FormulaOp::AtLeast(next(ty, value, 1)?),

@@ -1,9 +1,9 @@
 //! The protocol on the test bed.
 
-use crate::{Formula, Message};
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use bed::Subject;
 use core::fmt;
+use formula::{Formula, Message};
 use journal::CheckpointTables;
 use store::Store;
 use two_phase::Settings;
