@@ -222,13 +222,17 @@ impl Escrow {
         // Each result is rounded.
         size = size.add(Decimal::from(self.count as i64)).ok()?;
         let size = size.mul(base.factor?).ok()?;
-        Some(match base.ty {
-            Type::Int2 => size <= Decimal::from(i64::from(i16::MAX)),
-            Type::Int4 => size <= Decimal::from(i64::from(i32::MAX)),
-            Type::Int8 => size <= Decimal::from(i64::MAX),
-            Type::Numeric(Some((precision, scale))) => size.rescale(precision, scale).is_ok(),
-            _ => false,
-        })
+        if let Type::Numeric(Some((precision, scale))) = base.ty {
+            return Some(size.rescale(precision, scale).is_ok());
+        }
+        let max = if base.ty == Type::Int2 {
+            i64::from(i16::MAX)
+        } else if base.ty == Type::Int4 {
+            i64::from(i32::MAX)
+        } else {
+            i64::MAX
+        };
+        Some(size <= Decimal::from(max))
     }
 
     /// [`Escrow::has_room`] beside changes that are no additions. `None`: the row does not decode.
@@ -241,12 +245,12 @@ impl Escrow {
             let current = row.col(at, base.ty).ok()?;
             let now = store::write::value_bytes(&current);
             let longest = base.bytes_max.max(now);
-            let is_long = match base.ty {
-                Type::Varchar(Some(chars)) => longest + base.appended > chars as usize,
-                _ => false,
-            };
+            // Bytes are at least as many as characters.
+            let is_long = base.appended > 0
+                && matches!(base.ty, Type::Varchar(Some(chars))
+                    if longest + base.appended > chars as usize);
             bytes += longest - now + base.appended;
-            if base.appended > 0 && is_long || guards.iter().any(|it| it.column == base.column) {
+            if is_long || guards.iter().any(|it| it.column == base.column) {
                 return Some(false);
             }
             let adds = self.additions(base.column).next().is_some();
@@ -283,11 +287,13 @@ impl Escrow {
 
 /// The absolute value of a number.
 fn size_of_number(value: &Datum) -> Option<Decimal> {
-    match value {
-        Datum::Int(value) => Some(Decimal::from(*value).abs()),
-        Datum::Decimal(value) => Some(value.abs()),
-        _ => None,
+    if let Datum::Int(value) = value {
+        return Some(Decimal::from(*value).abs());
     }
+    let Datum::Decimal(value) = value else {
+        return None;
+    };
+    Some(value.abs())
 }
 
 /// The smallest and the largest of the ends and a value.

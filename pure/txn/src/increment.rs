@@ -136,7 +136,9 @@ pub fn claim_to_add(
     };
     let has_room = match (escrow, newest) {
         (Some(escrow), Some(newest)) => escrow.has_room(newest, own, formula),
-        (None, _) | (_, None) => true,
+        (None, Some(_)) => true,
+        // There is no row, and there will be none unless the transaction inserts it.
+        (_, None) => false,
     };
     match has_room {
         true => Claim::adds(columns_of(formula)),

@@ -3,18 +3,19 @@
 use super::long::Long;
 use super::request::get;
 use super::scan::{primary_key, rows_of};
-use super::write::{Change, Changes, apply, check_row, locked_row};
+use super::write::{Change, Changes, apply, check_row, checked_key, locked_row};
 use super::{Charge, Cx, Slots};
 use crate::keys::entry_key;
-use crate::port::Port;
+use crate::port::{OpFuture, Port};
 use base::{Datum, Key, SqlError, SqlState};
 use catalog::Table;
-use expr::program::{Body, ProgramPlan};
+use expr::program::{Body, FormulaChange, ProgramPlan, formula};
 use expr::rows::{entry_bytes, heap_bytes};
 use expr::{Expr, eval, eval_bool};
+use plan::formula::over_proposed;
 use plan::step::{ConflictPlan, ConflictUpdate, Writer, table_index};
 use std::collections::BTreeSet;
-use txn::{LockMode, OpError, Read};
+use txn::{LockMode, Op, OpError, OpResult, Read};
 
 /// Rows that the statement has written so far, by their keys.
 pub(super) struct Touched<'a> {
@@ -85,7 +86,20 @@ pub(super) async fn insert(
     let writer = &writers[0];
     let table = &*writer.table;
     check_row(cx, writer, &row)?;
-    let Some(key) = existing(cx, table, plan.arbiter, &row).await? else {
+    let mut met = Met::Unknown;
+    if let Some(ConflictUpdate {
+        changes: Some(changes),
+        ..
+    }) = &plan.update
+    {
+        met = change(cx, table, changes, &row, slots, touched).await?;
+    }
+    let key = match met {
+        Met::Changed => return Ok(Some(row)),
+        Met::Absent => None,
+        Met::Unknown => existing(cx, table, plan.arbiter, &row).await?,
+    };
+    let Some(key) = key else {
         touched.insert(entry_key(table, &table.primary, &row).bytes)?;
         let changes = [Change {
             old: None,
@@ -98,6 +112,7 @@ pub(super) async fn insert(
     let Some(ConflictUpdate {
         assignments,
         condition,
+        ..
     }) = &plan.update
     else {
         return Ok(None);
@@ -128,6 +143,44 @@ pub(super) async fn insert(
     apply(cx, writers, 0, Changes::few(&changes), slots).await?;
     let [change] = changes;
     Ok(change.new)
+}
+
+/// What is known of the existing row.
+enum Met {
+    /// It was there, and is changed.
+    Changed,
+    /// There is none, and nobody else inserts one before the transaction ends.
+    Absent,
+    Unknown,
+}
+
+/// Changes the existing row by a formula, without reading it, if the values fit one.
+async fn change(
+    cx: &Cx<'_>,
+    table: &Table,
+    changes: &[FormulaChange],
+    row: &[Datum],
+    slots: &Slots,
+    touched: &mut Touched<'_>,
+) -> Result<Met, OpError> {
+    let key = checked_key(entry_key(table, &table.primary, row), &table.primary.name)?;
+    if touched.contains(&key.bytes) {
+        return Err(met_again().into());
+    }
+    let changes = over_proposed(changes, row);
+    let Some(formula) = formula(&changes, &cx.env(slots))? else {
+        return Ok(Met::Unknown);
+    };
+    let (to, bytes) = (cx.port.home(key.slot), key.bytes.clone());
+    let op = Op::Formula { key, formula };
+    match OpFuture::start(cx.port, to, cx.planned, op, false).await? {
+        OpResult::Modified { found: false, .. } => Ok(Met::Absent),
+        OpResult::Modified { .. } => {
+            touched.insert(bytes)?;
+            Ok(Met::Changed)
+        }
+        other => panic!("a change of a row was answered by {other:?}"),
+    }
 }
 
 /// 21000.

@@ -16,7 +16,7 @@ use expr::{Expr, zoned};
 use parse::show::Show;
 use parse::{ExplainOptions, Statement};
 use plan::formula::{Formulas, Judged};
-use plan::step::{Action, PointOp, PointPlan, Run, Scan, Step, StepOp};
+use plan::step::{Action, ConflictPlan, PointOp, PointPlan, Run, Scan, Step, StepOp};
 use plan::{Plan, PlanKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -178,8 +178,8 @@ impl Lines<'_> {
             Action::Point(point) => self.point(point),
             Action::Insert(plan) => {
                 self.line(0, &format!("Insert on {}", plan.writers[0].table.name));
-                if plan.conflict.is_some() {
-                    self.detail(0, "On Conflict");
+                if let Some(conflict) = &plan.conflict {
+                    self.conflict(&plan.writers[0].table, conflict);
                 }
                 self.step(&plan.source, 1);
             }
@@ -248,9 +248,15 @@ impl Lines<'_> {
     /// Which assignments are formulas, and why the others are not.
     fn formulas(&mut self, table: &Table, formulas: &Formulas) {
         let Formulas { judged, obstacle } = formulas;
-        let names = |column: u32| match table.columns.get(column as usize) {
-            Some(described) => described.name.clone(),
-            None => unnamed(column),
+        let width = table.columns.len() as u32;
+        let named = |column: u32| table.columns.get(column as usize);
+        let names = |column: u32| match (named(column), column.checked_sub(width)) {
+            (Some(described), _) => described.name.clone(),
+            (None, Some(proposed)) => match named(proposed) {
+                Some(described) => format!("excluded.{}", described.name),
+                None => unnamed(column),
+            },
+            (None, None) => unnamed(column),
         };
         for Judged {
             column,
@@ -268,6 +274,21 @@ impl Lines<'_> {
         if let Some(obstacle) = obstacle {
             self.detail(0, &format!("Reads the row: {obstacle}"));
         }
+    }
+
+    fn conflict(&mut self, table: &Table, conflict: &ConflictPlan) {
+        let Some(update) = &conflict.update else {
+            self.detail(0, "On Conflict: nothing");
+            return;
+        };
+        self.detail(
+            0,
+            match update.changes {
+                Some(_) => "On Conflict: formula update",
+                None => "On Conflict: update",
+            },
+        );
+        self.formulas(table, &update.formulas);
     }
 
     fn title(&mut self, step: &Step, depth: usize, text: &str) {

@@ -14,7 +14,7 @@
 //! formulas, none is ordered, and nothing else reads the row.
 
 use crate::step::Writer;
-use base::Type;
+use base::{Datum, Type};
 use catalog::{IndexColumn, Table};
 use core::fmt;
 use expr::program::{ChangeKind, FormulaChange};
@@ -69,6 +69,10 @@ pub enum Obstacle {
     Condition,
     /// RETURNING reads the row.
     Returning,
+    /// A CHECK has to be looked at where ON CONFLICT cannot.
+    Checked,
+    /// ON CONFLICT names another index than the primary key.
+    Arbiter,
 }
 
 impl fmt::Display for Class {
@@ -96,6 +100,8 @@ impl fmt::Display for Obstacle {
             Obstacle::Replicated => "the table is replicated",
             Obstacle::Condition => "the condition reads the row",
             Obstacle::Returning => "RETURNING reads the row",
+            Obstacle::Checked => "a check constraint reads the row",
+            Obstacle::Arbiter => "the conflict is not with the primary key",
         })
     }
 }
@@ -142,6 +148,54 @@ pub(crate) fn judge(
         all.append(&mut guards);
     }
     (judged, all)
+}
+
+/// Judges the assignments of ON CONFLICT DO UPDATE, which are over the existing row and then the
+/// proposed one. `reads`: why the statement reads the existing row in any case.
+pub(crate) fn judge_conflict(
+    writer: &Writer,
+    list: &[(u16, Expr)],
+    reads: Option<Obstacle>,
+) -> (Formulas, Option<Vec<FormulaChange>>) {
+    let width = writer.table.columns.len() as u32;
+    let over_row = |expr: &Expr| walk::travels(expr);
+    let outer = |(column, value): &(u16, Expr)| {
+        let mut value = value.clone();
+        walk::map(&mut value, &mut |node| {
+            if let Expr::Column(at, ty) = node
+                && *at >= width
+            {
+                *node = Expr::Outer(0, *at - width, *ty);
+            }
+        });
+        (*column, value)
+    };
+    let inner: Vec<(u16, Expr)> = list.iter().map(outer).collect();
+    let (mut judged, changes) = judge(writer, &inner, &over_row);
+    for (judged, (_, value)) in judged.iter_mut().zip(list) {
+        judged.value.clone_from(value);
+    }
+    let obstacle = match &changes {
+        None => None,
+        Some(_) if writer.table.replicated => Some(Obstacle::Replicated),
+        Some(changes) if changes.len() > list.len() => Some(Obstacle::Checked),
+        Some(_) => reads,
+    };
+    let changes = changes.filter(|_| obstacle.is_none());
+    (Formulas { judged, obstacle }, changes)
+}
+
+/// The changes for one proposed row ([`judge_conflict`]).
+pub fn over_proposed(changes: &[FormulaChange], row: &[Datum]) -> Vec<FormulaChange> {
+    let mut changes = changes.to_vec();
+    for change in &mut changes {
+        walk::map(&mut change.operand, &mut |node| {
+            if let Expr::Outer(0, at, ty) = node {
+                *node = Expr::Const(row[*at as usize].clone(), *ty);
+            }
+        });
+    }
+    changes
 }
 
 fn judge_one(

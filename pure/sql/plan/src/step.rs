@@ -307,6 +307,11 @@ pub struct ConflictPlan {
 pub struct ConflictUpdate {
     pub assignments: Vec<(u16, Expr)>,
     pub condition: Option<Expr>,
+    /// What the assignments are.
+    pub formulas: Formulas,
+    /// The assignments as a formula of the existing row. Columns of the proposed row are outer ones
+    /// ([`Expr::Outer`]). `None`: the existing row is read.
+    pub changes: Option<Vec<FormulaChange>>,
 }
 
 /// UPDATE or DELETE in its general form.

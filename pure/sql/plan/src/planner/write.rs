@@ -1,6 +1,7 @@
 //! INSERT, UPDATE, DELETE, TRUNCATE: sources of rows and how tables are written.
 
 use super::{Planner, point, run_plan};
+use crate::formula::{self, Obstacle};
 use crate::plan::Plan;
 use crate::step::{
     Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
@@ -313,7 +314,7 @@ pub(super) fn insert(
             let step = planner.rows(source, &wanted)?;
             let conflict = bound
                 .conflict
-                .map(|conflict| on_conflict(&planner, conflict));
+                .map(|conflict| on_conflict(&planner, conflict, &writers[0], returns_rows));
             let conflict = conflict.transpose()?;
             let returning = bound.returning.map(|targets| {
                 let exprs = targets.into_iter().map(|t| planner.settled_expr(t.expr));
@@ -338,21 +339,39 @@ pub(super) fn insert(
 }
 
 /// What ON CONFLICT does.
-fn on_conflict(planner: &Planner<'_, '_>, conflict: Conflict) -> Result<ConflictPlan, SqlError> {
+fn on_conflict(
+    planner: &Planner<'_, '_>,
+    conflict: Conflict,
+    writer: &Writer,
+    returns_rows: bool,
+) -> Result<ConflictPlan, SqlError> {
     let update = match conflict.action {
         ConflictAction::Nothing => None,
         ConflictAction::Update {
             assignments,
             condition,
-        } => Some(ConflictUpdate {
-            assignments: assignments
+        } => {
+            let assignments: Vec<(u16, Expr)> = assignments
                 .into_iter()
                 .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
-                .collect::<Result<_, SqlError>>()?,
-            condition: condition
-                .map(|condition| planner.settled_expr(condition))
-                .transpose()?,
-        }),
+                .collect::<Result<_, SqlError>>()?;
+            let condition = condition.map(|condition| planner.settled_expr(condition));
+            let condition = condition.transpose()?;
+            let reads = if conflict.arbiter != Some(0) {
+                Some(Obstacle::Arbiter)
+            } else if condition.is_some() {
+                Some(Obstacle::Condition)
+            } else {
+                returns_rows.then_some(Obstacle::Returning)
+            };
+            let (formulas, changes) = formula::judge_conflict(writer, &assignments, reads);
+            Some(ConflictUpdate {
+                assignments,
+                condition,
+                formulas,
+                changes,
+            })
+        }
     };
     Ok(ConflictPlan {
         arbiter: conflict.arbiter,
