@@ -188,6 +188,8 @@ planted! {
     FormulaRangesNotJudged = "formula-ranges-not-judged",
     /// Formula: others write what a voter has read below the top of the vote.
     FormulaGuardsIgnored = "formula-guards-ignored",
+    /// Formula: transactions that have read on several shards commit without asking these.
+    FormulaReadersUnasked = "formula-readers-unasked",
     /// Formula: a transaction commits above the tops of its votes.
     FormulaTopsIgnored = "formula-tops-ignored",
     /// Formula: a read does not wait for promises below its timestamp.

@@ -1,4 +1,4 @@
-//! What transactions have read on one shard, and the timestamps above which others may change it.
+//! What transactions have read on one shard, and whose reads are guarded.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -7,6 +7,7 @@ use two_phase::Rows;
 use two_phase::control::{Control, Kind, RangeRead};
 use txn::Columns;
 use txn::increment::Folding;
+use txn::lock::Priority;
 
 /// Columns of one row that were read, as of a timestamp.
 #[derive(Debug)]
@@ -29,13 +30,12 @@ struct RangeNote {
 struct Notes {
     rows: Vec<RowNote>,
     ranges: Vec<RangeNote>,
-    /// Others write above this; zero: there is no vote yet.
-    top: Ts,
+    /// Whose vote or commit it is, and the largest timestamp of that; `None`: there is no vote yet.
+    guard: Option<(Priority, Ts)>,
 }
 
-/// Row notes of all votes by key: who has read which columns, and up to which timestamp nobody
-/// else may change them.
-type Guards = BTreeMap<Key, Vec<(TxnId, Columns, Ts)>>;
+/// Row notes of all votes by key: who has read which columns.
+type Guards = BTreeMap<Key, Vec<(TxnId, Columns)>>;
 
 /// The timestamps of one shard. See the crate's documentation.
 ///
@@ -60,7 +60,7 @@ impl Stamps {
 
     /// Takes the guards of a transaction away.
     fn lift(&mut self, txn: TxnId, notes: &Notes) {
-        if notes.top == Ts::ZERO {
+        if notes.guard.is_none() {
             return;
         }
         for note in &notes.rows {
@@ -127,14 +127,16 @@ impl Control for Stamps {
         ranges.find_map(|note| rows.range_changed(&note.read, note.columns, note.at))
     }
 
-    fn guard(&mut self, txn: TxnId, top: Ts) {
+    fn guard(&mut self, by: Priority, top: Ts) {
+        let txn = by.txn;
         let Some(mut notes) = self.notes.remove(&txn) else {
             return;
         };
         self.lift(txn, &notes);
-        notes.top = notes.top.max(top);
+        let top = notes.guard.map_or(top, |(_, before)| before.max(top));
+        notes.guard = Some((by, top));
         for note in &notes.rows {
-            let guard = (txn, note.columns, notes.top);
+            let guard = (txn, note.columns);
             match self.guards.get_mut(&note.key) {
                 Some(row) => row.push(guard),
                 None => drop(self.guards.insert(note.key.clone(), alloc::vec![guard])),
@@ -144,40 +146,50 @@ impl Control for Stamps {
             self.ranged.push(txn);
         }
         self.voters += 1;
-        self.highest = self.highest.max(notes.top);
+        self.highest = self.highest.max(top);
         self.notes.insert(txn, notes);
     }
 
-    fn guard_of(&self, txn: TxnId, key: &Key, columns: Columns) -> Ts {
+    fn each_guard(&self, txn: TxnId, key: &Key, columns: Columns, f: &mut dyn FnMut(Priority)) {
         if is_planted(Planted::FormulaGuardsIgnored) {
-            return Ts::ZERO;
+            return;
         }
         // Whoever reads no column has read that the row is there, or not.
         let meets = |read: Columns| columns == Columns::ALL || read.intersects(columns);
+        let mut give = |other: &TxnId| {
+            let (by, _) = self.notes[other].guard.expect("it has voted");
+            f(by);
+        };
         let row = self.guards.get(key).into_iter().flatten();
-        let row = row.filter(|(other, read, _)| *other != txn && meets(*read));
-        let mut highest = row.map(|(.., top)| *top).max().unwrap_or_default();
+        let row = row.filter(|(other, read)| *other != txn && meets(*read));
+        row.for_each(|(other, _)| give(other));
         for other in self.ranged.iter().filter(|other| **other != txn) {
-            let notes = &self.notes[other];
-            let covers = |note: &&RangeNote| note.read.has(key) && meets(note.columns);
-            if notes.top > highest && notes.ranges.iter().any(|note| covers(&note)) {
-                highest = notes.top;
+            let mut ranges = self.notes[other].ranges.iter();
+            if ranges.any(|note| note.read.has(key) && meets(note.columns)) {
+                give(other);
             }
         }
-        highest
+    }
+
+    fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Priority)) {
+        let guards = self.notes.values().filter_map(|notes| notes.guard);
+        let others = guards.filter(|(by, _)| by.txn != txn);
+        others.for_each(|(by, _)| f(by));
     }
 
     fn highest_guard(&self) -> Ts {
         self.highest
     }
 
-    fn forget(&mut self, txn: TxnId) {
+    fn forget(&mut self, txn: TxnId) -> bool {
         if self.notes.is_empty() {
-            return;
+            return false;
         }
-        if let Some(notes) = self.notes.remove(&txn) {
-            self.lift(txn, &notes);
-        }
+        let Some(notes) = self.notes.remove(&txn) else {
+            return false;
+        };
+        self.lift(txn, &notes);
+        notes.guard.is_some()
     }
 
     fn forget_below(&mut self, txn: TxnId, at: Ts) {

@@ -59,7 +59,8 @@ impl<C: Control> Machine<C> {
                 let lead = writers
                     .find(|member| member.wrote || !member.queue.is_empty())
                     .map_or(to, |member| member.shard);
-                if !self.may_entrust(cx, txn, lead) {
+                let only_reads = C::JUDGES && !self.has_any_writes(txn);
+                if only_reads || !self.may_entrust(cx, txn, lead) {
                     return self.commit_in_two_phases(cx, txn, id);
                 }
                 let handover = Handover {

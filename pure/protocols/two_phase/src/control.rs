@@ -2,8 +2,9 @@
 //!
 //! Under locks every read keeps a lock until the end, and an increment excludes other commits of
 //! its row from its promise on. Under timestamps a read only leaves a note; what was read is judged
-//! when the transaction promises or commits, and from then on *guarded*: other transactions write
-//! it above a timestamp that the reader stays below. Promised increments stand side by side.
+//! when the transaction promises or commits, and from then on *guarded*: other transactions wait
+//! with their vote or commit of a change until the reader's outcome is known. Promised increments
+//! stand side by side.
 //!
 //! The machine asks, promises, commits and recovers in the same way under both. A control keeps the
 //! notes and guards, and says whether there are such.
@@ -13,6 +14,7 @@ use base::{IndexId, Key, KeyRange, Slot, Ts, TxnId};
 use core::fmt;
 use txn::Columns;
 use txn::increment::Folding;
+use txn::lock::Priority;
 
 /// The kinds of messages, by which work is counted and weighed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,18 +77,22 @@ pub trait Control: Default + fmt::Debug {
     /// transaction has read is what it would read now.
     fn judge(&self, txn: TxnId, rows: &Rows<'_>) -> Option<Key>;
 
-    /// Until [`Control::forget`], others write what `txn` has read above `top` only.
-    fn guard(&mut self, txn: TxnId, top: Ts);
+    /// Until [`Control::forget`], what the transaction `by` has read is guarded, up to `top`.
+    fn guard(&mut self, by: Priority, top: Ts);
 
-    /// The largest guard of other transactions over these columns of a row. [`Columns::ALL`]: over
-    /// whether there is such a row, too.
-    fn guard_of(&self, txn: TxnId, key: &Key, columns: Columns) -> Ts;
+    /// Calls `f` with the guards of other transactions over these columns of a row.
+    /// [`Columns::ALL`]: over whether there is such a row, too.
+    fn each_guard(&self, txn: TxnId, key: &Key, columns: Columns, f: &mut dyn FnMut(Priority));
+
+    /// Calls `f` with all other transactions that have guards.
+    fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Priority));
 
     /// The largest guard of all; [`Ts::ZERO`]: there is none.
     fn highest_guard(&self) -> Ts;
 
-    /// `txn` is over here, and the clock of the shard is past it if it has committed.
-    fn forget(&mut self, txn: TxnId);
+    /// `txn` is over here, and the clock of the shard is past it if it has committed. Returns
+    /// whether it had guards.
+    fn forget(&mut self, txn: TxnId) -> bool;
 
     /// Forgets what `txn` has read below `at`.
     fn forget_below(&mut self, txn: TxnId, at: Ts);
@@ -126,14 +132,15 @@ impl Control for Locks {
     fn judge(&self, _: TxnId, _: &Rows<'_>) -> Option<Key> {
         None
     }
-    fn guard(&mut self, _: TxnId, _: Ts) {}
-    fn guard_of(&self, _: TxnId, _: &Key, _: Columns) -> Ts {
-        Ts::ZERO
-    }
+    fn guard(&mut self, _: Priority, _: Ts) {}
+    fn each_guard(&self, _: TxnId, _: &Key, _: Columns, _: &mut dyn FnMut(Priority)) {}
+    fn each_voter(&self, _: TxnId, _: &mut dyn FnMut(Priority)) {}
     fn highest_guard(&self) -> Ts {
         Ts::ZERO
     }
-    fn forget(&mut self, _: TxnId) {}
+    fn forget(&mut self, _: TxnId) -> bool {
+        false
+    }
     fn forget_below(&mut self, _txn: TxnId, _at: Ts) {}
 
     fn is_empty(&self) -> bool {

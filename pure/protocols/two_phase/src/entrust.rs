@@ -119,7 +119,8 @@ impl<C: Control> Machine<C> {
         let before = self.commit_before(cx, txn, lead);
         if self.control.has_read(txn) {
             // The lead stays below.
-            self.control.guard(txn, Ts(before.0 - 1));
+            let by = self.coords[&txn].options.priority(txn);
+            self.control.guard(by, Ts(before.0 - 1));
         }
         let coord = self.coords.of(txn);
         coord.phase = Phase::Entrusted;

@@ -60,6 +60,9 @@ impl<C: Control> Hands<'_, C> {
         job: &mut Job,
         asker: &Asker,
     ) -> Result<(), Stop> {
+        if C::JUDGES {
+            self.await_guards(job)?;
+        }
         let Some(part) = self.part.as_deref() else {
             return Ok(());
         };
@@ -177,7 +180,8 @@ impl<C: Control> Machine<C> {
     /// Commits a transaction of this shard alone, once its increments are sealed.
     pub(crate) fn commit_alone(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let alone = self.promises.is_empty() && self.bulks.is_idle();
-        if self.is_bulk(txn) || !alone && self.has_increments(txn) {
+        let guarded = C::JUDGES && self.meets_guards(txn);
+        if self.is_bulk(txn) || guarded || !alone && self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Commit { id });
             match self.run(cx, &mut job) {
                 Ok(_) => {}
@@ -223,7 +227,8 @@ impl<C: Control> Machine<C> {
         txn: TxnId,
         prepare: &Prepare,
     ) -> Result<(), AbortReason> {
-        if self.is_bulk(txn) || self.has_increments(txn) {
+        let guarded = C::JUDGES && self.meets_guards(txn);
+        if self.is_bulk(txn) || guarded || self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Prepare);
             job.finish = Finish::Prepare(prepare.clone());
             match self.run(cx, &mut job) {

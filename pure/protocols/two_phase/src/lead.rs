@@ -52,7 +52,6 @@ impl<C: Control> Machine<C> {
         let Trust { before, shares } = trust;
         // A transaction that wrote nothing may be placed anywhere.
         let writes = reply.wrote || !shares.is_empty() || C::JUDGES;
-        self.pass_guards(cx, txn);
         let mut asked = None;
         if writes && cx.clock.tick(cx.now) >= before {
             return Led::Answer(reply);

@@ -211,7 +211,6 @@ impl<C: Control> Machine<C> {
     /// A vote without writes, if what `txn` has read here is still so.
     fn judged_vote(&mut self, cx: &mut Cx<'_>, txn: TxnId, top: Ts) -> Result<Vote, AbortReason> {
         self.judge(cx, txn)?;
-        self.pass_guards(cx, txn);
         let prepare_ts = cx.clock.tick(cx.now);
         Ok(Vote {
             prepare_ts,
@@ -307,7 +306,6 @@ impl<C: Control> Machine<C> {
     ) -> Result<Committed, AbortReason> {
         self.may_write(cx, txn)?;
         self.judge(cx, txn)?;
-        self.pass_guards(cx, txn);
         let part = self.parts.of(txn);
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),
@@ -335,7 +333,9 @@ impl<C: Control> Machine<C> {
             }
             self.parts.spare(part);
         }
-        self.control.forget(txn);
+        if self.control.forget(txn) {
+            self.wake_snapshots();
+        }
         if !self.bulks.has(txn) || is_planted(Planted::LocksBetweenSlices) {
             self.locks.release(txn);
         }

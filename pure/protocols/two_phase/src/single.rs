@@ -6,7 +6,7 @@ use crate::job::{Job, Stop};
 use crate::outcome::Committed;
 use crate::part::Part;
 use crate::{Control, Cx, Machine};
-use base::Position;
+use base::{Position, Ts};
 use txn::increment::{Folding, claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Snapshot};
@@ -56,6 +56,14 @@ impl<C: Control> Machine<C> {
                 if C::JUDGES && !(self.order.is_free(key) && self.bulks.is_idle()) {
                     return None;
                 }
+                if op.is_write() && self.control.highest_guard() > Ts::ZERO {
+                    let (mut guarded, all) = (false, Columns::ALL);
+                    self.control
+                        .each_guard(txn, key, all, &mut |_| guarded = true);
+                    if guarded {
+                        return None;
+                    }
+                }
                 // A reader that ends in this step meets no promise, and need not wait for others.
                 let reads = C::JUDGES && read == Some(Read::Lock(LockMode::Shared));
                 if !serial && !reads && !self.locks.is_free(txn, &Item::of(key), claim) {
@@ -64,7 +72,7 @@ impl<C: Control> Machine<C> {
                 if let Op::Formula { key, formula } = op
                     && let Some(escrow) = self.escrow(txn, key)
                 {
-                    let row = cx.store.get(key, base::Ts::MAX);
+                    let row = cx.store.get(key, Ts::MAX);
                     if row.is_some_and(|row| !escrow.has_room(row.value, None, formula)) {
                         return None;
                     }
@@ -73,7 +81,7 @@ impl<C: Control> Machine<C> {
         }
         // An insert that finds its row is run again with a lock, so that the row stays.
         if let Op::Insert { key, .. } = op
-            && cx.store.get(key, base::Ts::MAX).is_some()
+            && cx.store.get(key, Ts::MAX).is_some()
         {
             return None;
         }
@@ -130,10 +138,7 @@ impl<C: Control> Machine<C> {
             Ok(found) => {
                 let wait = coord.wait;
                 let committed = match part {
-                    Some(Part { written, .. }) => {
-                        self.pass_guards_of(cx, txn, written);
-                        self.commit_written(cx, txn, written, wait)
-                    }
+                    Some(Part { written, .. }) => self.commit_written(cx, txn, written, wait),
                     None => Committed::nothing(cx, wait),
                 };
                 let coord = self.coords.of(txn);

@@ -16,14 +16,15 @@
 use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
-use crate::judge::{Rows, touches};
+use crate::judge::{Rows, columns_written, touches};
 use crate::message::{Prepare, Stamp};
 use crate::snapshot::{Arrival, arrive, scan_misses};
 use crate::{Control, Cx, Machine};
-use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
+use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use local::Written;
 use txn::bulk::Wanted;
-use txn::{AbortReason, Columns, LockMode, Op, OpError, Read, ScanOp, Snapshot};
+use txn::lock::Priority;
+use txn::{AbortReason, Bulks, Columns, LockMode, Op, OpError, Read, ScanOp, Snapshot};
 
 /// Distance in timestamps that is left above the clock for the promises of one commit, if the clock
 /// is ahead of the time: [`STEP_US`] microseconds.
@@ -101,10 +102,17 @@ impl<C: Control> Machine<C> {
     /// all that it has read is what was there at that moment.
     pub(crate) fn reads_one_moment(&self, txn: TxnId) -> Option<Ts> {
         let coord = &self.coords[&txn];
-        let wrote =
-            self.has_written(txn) || coord.members.iter().any(|m| m.wrote || !m.queue.is_empty());
         let reads = coord.stamp > Ts::ZERO && coord.read_at <= coord.stamp && !coord.locks;
-        (reads && !wrote).then_some(coord.stamp)
+        let others = coord.members.iter().filter(|m| m.shard != txn.shard);
+        let shards = others.count() + usize::from(self.parts.contains_key(&txn));
+        let is_one = shards <= 1 || is_planted(Planted::FormulaReadersUnasked);
+        (reads && is_one && !self.has_any_writes(txn)).then_some(coord.stamp)
+    }
+
+    /// Whether `txn` has written anything, anywhere.
+    pub(crate) fn has_any_writes(&self, txn: TxnId) -> bool {
+        let coord = &self.coords[&txn];
+        self.has_written(txn) || coord.members.iter().any(|m| m.wrote || !m.queue.is_empty())
     }
 
     /// Whether what `txn` has read here is what it would read now.
@@ -129,27 +137,15 @@ impl<C: Control> Machine<C> {
         }
     }
 
-    /// Puts the clock above all guards over what `txn` has written here.
-    pub(crate) fn pass_guards(&self, cx: &mut Cx<'_>, txn: TxnId) {
-        if let Some(part) = self.parts.get(&txn) {
-            self.pass_guards_of(cx, txn, &part.written);
-        }
-    }
-
-    /// As [`Machine::pass_guards`], for a part that is not in the list.
-    pub(crate) fn pass_guards_of(&self, cx: &mut Cx<'_>, txn: TxnId, written: &Written) {
-        let highest = self.control.highest_guard();
-        if highest <= cx.clock.last() {
-            return;
-        }
-        if written.is_large(&self.bulks) {
-            cx.clock.merge(highest);
-            return;
-        }
-        for (key, write) in written.writes().iter() {
-            let columns = crate::judge::columns_written(write);
-            cx.clock.merge(self.control.guard_of(txn, key, columns));
-        }
+    /// Whether others guard what `txn` has written here.
+    pub(crate) fn meets_guards(&self, txn: TxnId) -> bool {
+        let Some(part) = self.parts.get(&txn) else {
+            return false;
+        };
+        let mut meets = false;
+        let (control, bulks) = (&self.control, &self.bulks);
+        each_guard_over(control, bulks, txn, &part.written, &mut |_, _| meets = true);
+        meets
     }
 
     /// The top of a commit that begins now: promises that are made meanwhile, on other nodes too,
@@ -166,7 +162,10 @@ impl<C: Control> Machine<C> {
     /// Says in `prepare` below which timestamp a commit of `txn` is to lie.
     pub(crate) fn limit(&self, cx: &Cx<'_>, txn: TxnId, prepare: &mut Prepare) {
         if C::JUDGES && self.coords[&txn].stamp > Ts::ZERO {
-            prepare.top = self.next_top(cx);
+            prepare.top = match prepare.participants.is_empty() {
+                true => Ts::ZERO,
+                false => self.next_top(cx),
+            };
         }
     }
 
@@ -180,15 +179,77 @@ impl<C: Control> Machine<C> {
         };
     }
 
-    /// From here on others write what `txn` has read here above a timestamp only, which is
-    /// returned: `top`, unless the next life of this node might draw timestamps below that.
+    /// From here on others wait with changes of what `txn` has read here, until it has ended, and
+    /// it commits at or below the timestamp that is returned: `top`, unless the next life of this
+    /// node might draw timestamps below that.
     pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts, top: Ts) -> Ts {
         if !self.control.has_read(txn) {
             return Ts::MAX;
         }
+        if top == Ts::ZERO {
+            // Nothing is written after this.
+            return Ts::MAX;
+        }
         let top = top.min(self.clock_limit(cx)).max(at);
-        self.control.guard(txn, top);
+        let by = self.parts[&txn].options.priority(txn);
+        self.control.guard(by, top);
         top
+    }
+}
+
+/// Calls `f` with the transactions that guard rows of a write set, and these rows.
+fn each_guard_over<C: Control>(
+    control: &C,
+    bulks: &Bulks,
+    txn: TxnId,
+    written: &Written,
+    f: &mut dyn FnMut(Priority, Option<&Key>),
+) {
+    if control.highest_guard() == Ts::ZERO {
+        return;
+    }
+    if written.is_large(bulks) {
+        control.each_voter(txn, &mut |by| f(by, None));
+        return;
+    }
+    for (key, write) in written.writes().iter() {
+        let columns = columns_written(write);
+        control.each_guard(txn, key, columns, &mut |by| f(by, Some(key)));
+    }
+}
+
+impl<C: Control> Hands<'_, C> {
+    /// Waits for the transactions that have promised or committed on the ground of what this one
+    /// has written since, or fails if one of them is older.
+    pub(crate) fn await_guards(&mut self, job: &Job) -> Result<(), Stop> {
+        let Some(part) = self.part.as_deref() else {
+            return Ok(());
+        };
+        let own = job.options.priority(job.txn);
+        let (mut waits, mut older) = (false, None);
+        each_guard_over(
+            &*self.control,
+            self.bulks,
+            job.txn,
+            &part.written,
+            &mut |by, key| {
+                waits = true;
+                if by > own {
+                    older.get_or_insert_with(|| (by.txn, key.cloned()));
+                }
+            },
+        );
+        match older {
+            Some((holder, key)) => {
+                let reason = match key {
+                    Some(key) => AbortReason::Die { key, holder },
+                    None => AbortReason::Overtaken(None),
+                };
+                Err(Stop::Fail(OpError::Aborted(reason)))
+            }
+            None if waits => Err(Stop::Wait(Wait::Promise)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -300,7 +361,7 @@ impl<C: Control> Hands<'_, C> {
         let (mut next, mut waits, mut refused) = (Ts::MAX, false, None);
         let held_up = self.order.awaits(last, wanted, columns).cloned();
         let (promises, store) = (self.promises, &*cx.store);
-        let mut meet = |at: Ts, txn: TxnId, key: &base::Key, concerns: bool| {
+        let mut meet = |at: Ts, txn: TxnId, key: &Key, concerns: bool| {
             if at > last {
                 next = if concerns { next.min(at) } else { next };
                 return;
