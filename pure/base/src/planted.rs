@@ -110,6 +110,10 @@ planted! {
     EarlyAbortNotDurable = "early-abort-not-durable",
     /// Increments: they vote without being sealed.
     NoSeal = "no-seal",
+    /// Increments: a guard looks at the newest version alone, and not at what others have pending.
+    GuardOfNewest = "guard-of-newest",
+    /// Increments: the condition of a guarded formula must hold behind its own change as well.
+    GuardBehindChange = "guard-behind-change",
     /// Recovery: decisions without an `End` are forgotten.
     DecisionLost = "decision-lost",
     /// Recovery: promises come back without their locks.

@@ -117,7 +117,13 @@ impl Access<'_> {
         let mut folded = Vec::new();
         let seen = self.see(cx.store, key, Ts::MAX, &mut folded);
         let version = seen.version;
-        let modified = seen.row.map(|row| program.modify(row, &mut returning));
+        let mut modified = seen.row.map(|row| program.modify(row, &mut returning));
+        if let Some(Ok(Modified::Put(row))) = &modified
+            && guarded(program).is_some()
+            && base::is_planted(base::Planted::GuardBehindChange)
+        {
+            modified = Some(program.modify(row, &mut RowBatch::new(program.width())));
+        }
         // What the guards of a formula have found holds whichever version it comes upon.
         let holds = matches!(modified, Some(Ok(Modified::Put(_)))) && guarded(program).is_some();
         if !holds {
