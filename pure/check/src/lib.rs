@@ -44,6 +44,7 @@ mod registers;
 mod story;
 mod tables;
 pub mod text;
+mod timed;
 pub mod verdict;
 
 pub use history::{History, Op, Outcome, Txn};
