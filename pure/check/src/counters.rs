@@ -4,7 +4,8 @@
 //! among them. So it must lie between the smallest and the largest sum of such a set, and differ
 //! from the initial value by a multiple of the greatest common divisor. Where real time is kept,
 //! what was acknowledged before the reader began is certainly in the set, and what began after it
-//! had ended is not.
+//! had ended is not. A comparison with a bound says less: the largest such sum must reach the bound
+//! if the counter was found at or above it, and the smallest must not if it was found below.
 //!
 //! If all increments of a counter have one sign (here: made positive), a state with a smaller value
 //! is an older one. Then:
@@ -53,6 +54,8 @@ struct Counter {
     adds: Vec<Add>,
     /// What committed transactions saw.
     reads: Vec<Seen>,
+    /// With what committed transactions compared it.
+    comparisons: Vec<Compared>,
     /// All increments have the sign of this; `None`: both signs occur.
     sign: Option<i128>,
     mixed: bool,
@@ -67,6 +70,97 @@ struct Seen {
     own: i128,
 }
 
+#[derive(Clone, Copy)]
+struct Compared {
+    txn: u32,
+    /// The bound, without what the transaction had added itself.
+    others: i128,
+    /// On this side of it the counter was found.
+    at_least: bool,
+    /// What the transaction adds in all.
+    own: i128,
+}
+
+impl Compared {
+    /// Whether some value from `low` to `high` is on the side that was found.
+    fn can_be(&self, low: i128, high: i128) -> bool {
+        match self.at_least {
+            true => self.others <= high,
+            false => low < self.others,
+        }
+    }
+}
+
+/// What one transaction did with one counter.
+struct Dealings {
+    /// What it has added so far.
+    own: i128,
+    adds: bool,
+    /// What others had added, by its first read.
+    seen: Option<i128>,
+    comparisons: Vec<Compared>,
+    /// What others had added if that was one state: at least and at most.
+    low: i128,
+    high: i128,
+}
+
+impl Default for Dealings {
+    fn default() -> Dealings {
+        Dealings {
+            own: 0,
+            adds: false,
+            seen: None,
+            comparisons: Vec::new(),
+            low: i128::MIN,
+            high: i128::MAX,
+        }
+    }
+}
+
+impl Dealings {
+    fn add(&mut self, delta: i128) {
+        self.own += delta;
+        self.adds = true;
+    }
+
+    /// Takes in a read. An error says why it cannot be of the state of the looks before.
+    fn read(&mut self, value: i64) -> Result<(), &'static str> {
+        let others = i128::from(value) - self.own;
+        let why = match self.seen {
+            Some(_) => "was read twice, with different results",
+            None => "was compared and then read, with results that no state has",
+        };
+        self.seen.get_or_insert(others);
+        self.narrow(others, others).ok_or(why)
+    }
+
+    /// The same of a comparison of transaction `txn`.
+    fn compare(&mut self, txn: u32, bound: i64, at_least: bool) -> Result<(), &'static str> {
+        let others = i128::from(bound) - self.own;
+        self.comparisons.push(Compared {
+            txn,
+            others,
+            at_least,
+            own: 0,
+        });
+        let one_state = match at_least {
+            true => self.narrow(others, i128::MAX),
+            false => self.narrow(i128::MIN, others - 1),
+        };
+        one_state.ok_or("was compared with a result that no state has beside those before it")
+    }
+
+    /// Takes in what a look says of the state; `None`: the looks before say otherwise.
+    fn narrow(&mut self, low: i128, high: i128) -> Option<()> {
+        let (low, high) = (self.low.max(low), self.high.min(high));
+        if low > high {
+            return None;
+        }
+        (self.low, self.high) = (low, high);
+        Some(())
+    }
+}
+
 /// Takes down what one transaction did to counters.
 fn note_txn(
     ledger: &Ledger<'_>,
@@ -77,36 +171,48 @@ fn note_txn(
     if ledger.outcome(txn) == Outcome::Aborted {
         return;
     }
-    let mut own: BTreeMap<u32, i128> = BTreeMap::new();
-    let mut seen: BTreeMap<u32, i128> = BTreeMap::new();
-    ledger.each_access(txn, |access| match access {
-        Access::Add { key, delta } => {
-            let delta = i128::from(delta);
-            *own.entry(key).or_default() += delta;
-            let counter = counters.entry(key).or_default();
-            counter.mixed |= counter.sign.is_some_and(|sign| sign != delta.signum());
-            counter.sign = Some(delta.signum());
-        }
-        Access::ReadCounter { key, value } if ledger.is_committed(txn) => {
-            let others = i128::from(value) - own.get(&key).copied().unwrap_or(0);
-            if *seen.entry(key).or_insert(others) != others {
-                let name = Name::plain(Kind::GSingle);
-                found.note(name, &[txn], || {
-                    let why = "was read twice, with different results";
-                    story::own_read(ledger, txn, key, why)
-                });
+    let mut dealings: BTreeMap<u32, Dealings> = BTreeMap::new();
+    let is_committed = ledger.is_committed(txn);
+    ledger.each_access(txn, |access| {
+        let key = access.key();
+        let one_state = match access {
+            Access::Add { delta, .. } => {
+                let delta = i128::from(delta);
+                dealings.entry(key).or_default().add(delta);
+                let counter = counters.entry(key).or_default();
+                counter.mixed |= counter.sign.is_some_and(|sign| sign != delta.signum());
+                counter.sign = Some(delta.signum());
+                Ok(())
             }
+            Access::ReadCounter { value, .. } if is_committed => {
+                dealings.entry(key).or_default().read(value)
+            }
+            Access::Compare {
+                bound, at_least, ..
+            } if is_committed => {
+                let dealing = dealings.entry(key).or_default();
+                dealing.compare(txn, bound, at_least)
+            }
+            _ => return,
+        };
+        if let Err(why) = one_state {
+            let name = Name::plain(Kind::GSingle);
+            found.note(name, &[txn], || story::own_read(ledger, txn, key, why));
         }
-        _ => {}
     });
-    for (key, others) in seen {
-        let own = own.get(&key).copied().unwrap_or(0);
+    for (key, dealing) in dealings {
         let counter = counters.entry(key).or_default();
-        counter.reads.push(Seen { txn, others, own });
-    }
-    for (key, delta) in own {
-        let counter = counters.entry(key).or_default();
-        counter.adds.push(Add { txn, delta });
+        let own = dealing.own;
+        if let Some(others) = dealing.seen {
+            counter.reads.push(Seen { txn, others, own });
+        }
+        let comparisons = dealing.comparisons.into_iter();
+        counter
+            .comparisons
+            .extend(comparisons.map(|compared| Compared { own, ..compared }));
+        if dealing.adds {
+            counter.adds.push(Add { txn, delta: own });
+        }
     }
 }
 
@@ -164,6 +270,11 @@ impl Judge<'_, '_> {
                 self.note_wrong_sum(read.txn, Basis::Values, (low, high));
             }
         }
+        for at in 0..self.counter.comparisons.len() {
+            let compared = self.counter.comparisons[at];
+            let bounds = (low - compared.own.min(0), high - compared.own.max(0));
+            self.judge_comparison(&compared, Basis::Values, bounds);
+        }
     }
 
     /// The same, with what real time says: who had ended before the reader began is in, who began
@@ -185,6 +296,30 @@ impl Judge<'_, '_> {
                 self.note_wrong_sum(read.txn, Basis::RealTime, (low, high));
             }
         }
+        for at in 0..self.counter.comparisons.len() {
+            let compared = self.counter.comparisons[at];
+            let asker = &self.ledger.history.txns[compared.txn as usize];
+            let until = self.ledger.committed_by(compared.txn).unwrap_or(u64::MAX);
+            let bounds = timed.bounds(asker.invoked, until, compared.own);
+            self.judge_comparison(&compared, Basis::RealTime, bounds);
+        }
+    }
+
+    /// `bounds`: what others may have added, at least and at most. Each of the two is the sum of a
+    /// set of increments that may have been in, so nothing is lost by looking at them alone.
+    fn judge_comparison(&mut self, compared: &Compared, basis: Basis, bounds: (i128, i128)) {
+        let (low, high) = (self.initial + bounds.0, self.initial + bounds.1);
+        if compared.can_be(low, high) {
+            return;
+        }
+        let name = Name {
+            basis,
+            ..Name::plain(Kind::WrongComparison)
+        };
+        let (ledger, key) = (self.ledger, self.key);
+        let (txn, found) = (compared.txn, (compared.others, compared.at_least));
+        let tell = || story::wrong_comparison(ledger, txn, key, found, (low, high));
+        self.found.note(name, &[txn], tell);
     }
 
     /// `bounds`: what others may have added, at least and at most.

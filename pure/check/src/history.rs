@@ -128,6 +128,16 @@ pub enum Op {
         /// What it held.
         value: i64,
     },
+    /// Compared the counter `key` with a bound: the condition under which something was added to it
+    /// or not, which the statement looked at before it added. It saw nothing but the side.
+    Compare {
+        /// Which counter.
+        key: u64,
+        /// With what.
+        bound: i64,
+        /// Whether the counter was `bound` or more just then. Otherwise it was less.
+        at_least: bool,
+    },
     /// Saw a whole table in one statement: the accounts of a bank with their balances, or the
     /// places of a ring with the place that follows each.
     ReadTable {

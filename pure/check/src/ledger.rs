@@ -83,6 +83,11 @@ pub(crate) enum Access<'h> {
         key: u32,
         value: i64,
     },
+    Compare {
+        key: u32,
+        bound: i64,
+        at_least: bool,
+    },
 }
 
 impl Access<'_> {
@@ -93,7 +98,8 @@ impl Access<'_> {
             | Access::ReadList { key, .. }
             | Access::Read { key, .. }
             | Access::Add { key, .. }
-            | Access::ReadCounter { key, .. } => *key,
+            | Access::ReadCounter { key, .. }
+            | Access::Compare { key, .. } => *key,
         }
     }
 
@@ -255,7 +261,8 @@ impl<'h> Ledger<'h> {
             | Op::Delete { key }
             | Op::Read { key, .. }
             | Op::Add { key, .. }
-            | Op::ReadCounter { key, .. } => {
+            | Op::ReadCounter { key, .. }
+            | Op::Compare { key, .. } => {
                 let key = self.key_places.get(key).copied();
                 let key = key.filter(|key| self.use_of(*key) != Use::Spoiled);
                 if let Some(access) = key.and_then(|key| access(op, key)) {
@@ -275,7 +282,7 @@ impl<'h> Ledger<'h> {
                 Op::Write { key, .. } | Op::Delete { key } | Op::Read { key, .. } => {
                     touched.push((*key, Use::Register));
                 }
-                Op::Add { key, .. } | Op::ReadCounter { key, .. } => {
+                Op::Add { key, .. } | Op::ReadCounter { key, .. } | Op::Compare { key, .. } => {
                     touched.push((*key, Use::Counter));
                 }
                 Op::ReadLists { seen, .. } => {
@@ -452,6 +459,16 @@ fn access(op: &Op, key: u32) -> Option<Access<'_>> {
         }
         Op::Add { delta, .. } => Some(Access::Add { key, delta: *delta }),
         Op::ReadCounter { value, .. } => Some(Access::ReadCounter { key, value: *value }),
+        Op::Compare {
+            bound, at_least, ..
+        } => {
+            let (bound, at_least) = (*bound, *at_least);
+            Some(Access::Compare {
+                key,
+                bound,
+                at_least,
+            })
+        }
         _ => None,
     }
 }

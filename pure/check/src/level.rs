@@ -103,6 +103,10 @@ pub enum Kind {
     LostAppend,
     /// A counter held what no set of the increments adds up to.
     WrongSum,
+    /// A counter was found on a side of a bound on which no set of the increments puts it.
+    WrongComparison,
+    /// A counter was below the least that it may hold.
+    BelowLeast,
     /// A read of all accounts did not add up to the constant total.
     WrongTotal,
     /// A read of all places of a ring was not one cycle over all of them.
@@ -235,6 +239,8 @@ impl Kind {
             Kind::IncompatibleOrder => "incompatible-order",
             Kind::LostAppend => "lost-append",
             Kind::WrongSum => "wrong-sum",
+            Kind::WrongComparison => "wrong-comparison",
+            Kind::BelowLeast => "below-least",
             Kind::WrongTotal => "wrong-total",
             Kind::BrokenRing => "broken-ring",
         }

@@ -6,9 +6,9 @@
 //!              writers)   who comes before whom)          session, time)  stories)
 //! ```
 //!
-//! [`check`] judges lists, registers and counters, which may occur in one history;
-//! [`check_bank`] and [`check_ring`] judge reads of whole tables. Which level forbids what is in
-//! [`level`], the format of files in [`text`].
+//! [`check`] judges lists, registers and counters, which may occur in one history; [`check_floor`]
+//! also asks that counters are never below a value. [`check_bank`] and [`check_ring`] judge reads
+//! of whole tables. Which level forbids what is in [`level`], the format of files in [`text`].
 //!
 //! Rules that everything here keeps:
 //!
@@ -33,6 +33,7 @@ extern crate alloc;
 
 mod counters;
 mod cycles;
+mod floor;
 mod found;
 mod graph;
 pub mod history;
@@ -66,12 +67,28 @@ pub fn check(history: &History, level: Level) -> Verdict {
 /// Anomalies that `level` allows are in [`Verdict::allowed`], so one call tells everything.
 /// Time is linear, see the crate; memory is some 100 bytes per operation beside the history.
 pub fn check_with(history: &History, level: Level, demand: &Demand) -> Verdict {
+    judge(history, level, demand, None)
+}
+
+/// The same of a history whose counters never are below `least`, because whatever lowers one looks
+/// first whether enough is left.
+///
+/// Reads below it are anomalies ([`Kind::BelowLeast`]); so are counters that were below it for
+/// certain, by what had been acknowledged, although nobody read them.
+pub fn check_floor(history: &History, least: i64, level: Level, demand: &Demand) -> Verdict {
+    judge(history, level, demand, Some(least))
+}
+
+fn judge(history: &History, level: Level, demand: &Demand, least: Option<i64>) -> Verdict {
     let ledger = Ledger::new(history);
     let mut builder = GraphBuilder::new(history.txns.len());
     let mut found = Found::default();
     lists::judge(&ledger, &mut builder, &mut found);
     registers::judge(&ledger, &mut builder, &mut found);
     counters::judge(&ledger, &mut builder, &mut found);
+    if let Some(least) = least {
+        floor::judge(&ledger, least, &mut found);
+    }
     order::link_sessions(&ledger, &mut builder);
     order::link_real_time(&ledger, &mut builder);
     let graph = builder.build();

@@ -118,6 +118,55 @@ pub(crate) fn wrong_sum(
     told(ledger, what, &[txn], key)
 }
 
+/// The side of its bound on which a comparison found a counter.
+fn side(at_least: bool) -> &'static str {
+    match at_least {
+        true => "at least",
+        false => "below",
+    }
+}
+
+/// A comparison whose side no set of increments explains. `bound`: what it means for the increments
+/// of others; `bounds`: what they put the counter between.
+pub(crate) fn wrong_comparison(
+    ledger: &Ledger<'_>,
+    txn: u32,
+    key: u32,
+    (bound, at_least): (i128, bool),
+    (low, high): (i128, i128),
+) -> String {
+    let what = format!(
+        "T{txn} found counter {} {} {bound} without its own increments; those of others put it \
+         between {low} and {high}",
+        key_name(ledger, key),
+        side(at_least)
+    );
+    told(ledger, what, &[txn], key)
+}
+
+/// A counter that was read below the least that it may hold.
+pub(crate) fn read_below(
+    ledger: &Ledger<'_>,
+    txn: u32,
+    key: u32,
+    value: i64,
+    least: i64,
+) -> String {
+    let name = key_name(ledger, key);
+    let what = format!("T{txn} saw counter {name} at {value}, which is never below {least}");
+    told(ledger, what, &[txn], key)
+}
+
+/// A counter whose acknowledged increments put it below the least that it may hold. `txns`: whose
+/// end made it certain.
+pub(crate) fn sum_below(ledger: &Ledger<'_>, txn: u32, key: u32, most: i128, least: i64) -> String {
+    let what = format!(
+        "when T{txn} had ended, counter {} was at {most} or less, and it is never below {least}",
+        key_name(ledger, key)
+    );
+    told(ledger, what, &[txn], key)
+}
+
 /// A cycle: each transaction comes before the next, and the last before the first.
 pub(crate) fn cycle(ledger: &Ledger<'_>, steps: &[Step]) -> String {
     let mut story = String::new();
@@ -321,7 +370,8 @@ fn concerns(op: &Op, keys: &[u64]) -> bool {
         | Op::Delete { key }
         | Op::Read { key, .. }
         | Op::Add { key, .. }
-        | Op::ReadCounter { key, .. } => keys.contains(key),
+        | Op::ReadCounter { key, .. }
+        | Op::Compare { key, .. } => keys.contains(key),
         Op::ReadLists { low, high, .. } | Op::ReadRange { low, high, .. } => {
             keys.iter().any(|key| low <= key && key <= high)
         }
@@ -341,6 +391,11 @@ fn op_text(ledger: &Ledger<'_>, op: &Op) -> String {
         Op::Read { key, value } => format!("read {} = {}", name(key), value_text(*value)),
         Op::Add { key, delta } => format!("add {delta:+} to {}", name(key)),
         Op::ReadCounter { key, value } => format!("read {} = {value}", name(key)),
+        Op::Compare {
+            key,
+            bound,
+            at_least,
+        } => format!("found {} {} {bound}", name(key), side(*at_least)),
         Op::ReadLists { low, high, seen } => {
             let rows = seen.iter().take(ELEMENTS_MAX);
             let rows: Vec<String> = rows

@@ -64,6 +64,13 @@ impl Timed {
         (low, high)
     }
 
+    /// The most that all increments together can have made at `time`: what had ended by then is in,
+    /// and what had not begun is not.
+    pub(crate) fn most_at(&self, time: u64) -> i128 {
+        let bound = time.saturating_add(1);
+        sums_below(&self.ended, bound).0 + sums_below(&self.begun, bound).1
+    }
+
     /// The increments of others that may or may not be in, if they are few and easily found.
     pub(crate) fn open(&self, begin: u64, until: u64, reader: u32) -> Option<Vec<i128>> {
         let begun = self.known.partition_point(|(at, _, _)| *at <= until);

@@ -117,6 +117,11 @@ fn sound_history() -> History {
         Op::Delete { key: 20 },
         Op::Add { key: 40, delta: -3 },
         Op::ReadCounter { key: 40, value: -3 },
+        Op::Compare {
+            key: 40,
+            bound: 2,
+            at_least: false,
+        },
         Op::ReadTable {
             rows: vec![(50, 100), (51, -100)],
         },

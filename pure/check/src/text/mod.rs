@@ -15,6 +15,7 @@
 //! | `[:delete k]` | a delete of a register |
 //! | `[:range low high [[k v] ...]]`, `[:lists low high [[k [v ...]] ...]]` | predicate reads |
 //! | `[:add k d]`, `[:count k v]` | increment and read of a counter |
+//! | `[:compare k b :at-least]`, `[:compare k b :below]` | on which side of a bound a counter was |
 //! | `[:table [[k v] ...]]` | a read of a whole table |
 //!
 //! The first two rows are Elle's, the others ours. `nil` for what was read means nothing was there,

@@ -189,13 +189,31 @@ impl Reader {
                 key: self.key(key)?,
                 delta: i64::try_from(delta.int()?).ok()?,
             },
-            ("count" | "table", [.., Form::Nil]) | ("range" | "lists", [_, _, Form::Nil]) => {
+            ("count" | "table", [.., Form::Nil])
+            | ("range" | "lists" | "compare", [_, _, Form::Nil]) => {
                 return (!answered).then_some(None);
             }
             ("count", [key, value]) => Op::ReadCounter {
                 key: self.key(key)?,
                 value: i64::try_from(value.int()?).ok()?,
             },
+            ("compare", [key, bound, side]) => Op::Compare {
+                key: self.key(key)?,
+                bound: i64::try_from(bound.int()?).ok()?,
+                at_least: match side.word()? {
+                    "at-least" => true,
+                    "below" => false,
+                    _ => return None,
+                },
+            },
+            (name, args) => self.read_many(name, args)?,
+        };
+        Some(Some(op))
+    }
+
+    /// A read of many keys by one statement, as it was answered.
+    fn read_many(&mut self, name: &str, args: &[Form]) -> Option<Op> {
+        Some(match (name, args) {
             ("table", [rows]) => Op::ReadTable {
                 rows: rows_of(rows, |row| {
                     Some((self.key(&row[0])?, i64::try_from(row[1].int()?).ok()?))
@@ -220,8 +238,7 @@ impl Reader {
                 })?,
             },
             _ => return None,
-        };
-        Some(Some(op))
+        })
     }
 
     /// A read whose kind follows from what was seen; nil is a register for now.

@@ -152,6 +152,11 @@ impl<W: Write> Line<'_, W> {
                 self.head("count", Some(*key))?;
                 self.answer(answered, |line| write!(line.out, "{value}"))
             }
+            Op::Compare {
+                key,
+                bound,
+                at_least,
+            } => self.compare(*key, *bound, answered.then_some(*at_least)),
             Op::ReadLists { low, high, seen } => {
                 self.head("lists", None)?;
                 self.number(*low)?;
@@ -187,6 +192,16 @@ impl<W: Write> Line<'_, W> {
         }
     }
 
+    /// `side`: at least the bound or below it; `None`: no answer yet.
+    fn compare(&mut self, key: u64, bound: i64, side: Option<bool>) -> fmt::Result {
+        self.head("compare", Some(key))?;
+        self.number(bound)?;
+        self.answer(side.is_some(), |line| match side {
+            Some(true) => line.word("at-least"),
+            Some(false) | None => line.word("below"),
+        })
+    }
+
     /// What separates the elements of a list.
     fn gap(&mut self) -> fmt::Result {
         self.out.write_char(match self.format {
@@ -196,16 +211,20 @@ impl<W: Write> Line<'_, W> {
     }
 
     fn head(&mut self, name: &str, key: Option<u64>) -> fmt::Result {
-        match self.format {
-            Format::Edn => write!(self.out, ":{name}")?,
-            Format::Json => write!(self.out, "\"{name}\"")?,
-        }
+        self.word(name)?;
         match key {
             None => Ok(()),
             Some(key) => {
                 self.gap()?;
                 self.key(key)
             }
+        }
+    }
+
+    fn word(&mut self, word: &str) -> fmt::Result {
+        match self.format {
+            Format::Edn => write!(self.out, ":{word}"),
+            Format::Json => write!(self.out, "\"{word}\""),
         }
     }
 

@@ -50,6 +50,11 @@ impl State {
                 rows.map(|(k, v)| (*k, *v)).eq(seen.iter().copied())
             }
             Op::ReadCounter { key, value } => self.counters.get(key).unwrap_or(&0) == value,
+            Op::Compare {
+                key,
+                bound,
+                at_least,
+            } => (self.counters.get(key).unwrap_or(&0) >= bound) == *at_least,
             _ => true,
         }
     }
@@ -86,6 +91,11 @@ impl State {
             Op::ReadCounter { key, .. } => Op::ReadCounter {
                 key,
                 value: self.counters.get(&key).copied().unwrap_or(0),
+            },
+            Op::Compare { key, bound, .. } => Op::Compare {
+                key,
+                bound,
+                at_least: self.counters.get(&key).copied().unwrap_or(0) >= bound,
             },
             other => other,
         }
@@ -319,6 +329,11 @@ fn random_op(prng: &mut Prng, flavor: Flavor, keys: u64, value: &mut u64) -> Op 
                 delta: if negative { -delta } else { delta },
             }
         }
+        (Flavor::Counters, 7..) => Op::Compare {
+            key,
+            bound: prng.between(-4, 8),
+            at_least: true,
+        },
         (Flavor::Counters, _) => Op::ReadCounter { key, value: 0 },
     }
 }
@@ -420,6 +435,7 @@ fn corrupt(prng: &mut Prng, history: &mut History) {
         }
         Op::Read { value, .. } => *value = Some(1 + prng.below(6)),
         Op::ReadCounter { value, .. } => *value += prng.between(-2, 2),
+        Op::Compare { at_least, .. } => *at_least = !*at_least,
         _ => {}
     }
 }

@@ -91,7 +91,7 @@ fn json_is_the_same_in_other_clothes() {
 fn random_op(prng: &mut Prng) -> Op {
     let (key, value) = (prng.below(5), prng.next_u64() >> prng.below(64));
     let values = |prng: &mut Prng| (0..prng.below(4)).map(|_| prng.below(9)).collect();
-    match prng.below(11) {
+    match prng.below(12) {
         0 => Op::Append { key, value },
         1 => Op::ReadList {
             key,
@@ -127,6 +127,11 @@ fn random_op(prng: &mut Prng) -> Op {
         9 => Op::ReadCounter {
             key: key + 20,
             value: value as i64,
+        },
+        10 => Op::Compare {
+            key: key + 20,
+            bound: value as i64,
+            at_least: prng.below(2) == 0,
         },
         _ => Op::ReadTable {
             rows: vec![(key + 30, value as i64), (40, -1)],
@@ -264,6 +269,11 @@ fn what_is_no_history_is_refused_with_its_line() {
             invoke.replace("[:append 1 1]", "[:r 1 [1 \"a\"]]"),
             1,
             micro("[:r 1 [1 \"a\"]]"),
+        ),
+        (
+            invoke.replace("[:append 1 1]", "[:compare 1 5 :above]"),
+            1,
+            micro("[:compare 1 5 :above]"),
         ),
         (invoke.replace("[:append 1 1]", "5"), 1, micro("5")),
         (
