@@ -63,6 +63,10 @@ enum WorkloadName {
     Counter,
     /// Adds to one counter
     HotCounter,
+    /// Takes where enough is left, and puts back
+    Stock,
+    /// Moves money between one hot account and others
+    HotPair,
 }
 
 impl WorkloadName {
@@ -77,6 +81,8 @@ impl WorkloadName {
             WorkloadName::Ring => Some(Kind::Ring),
             WorkloadName::Counter => Some(Kind::Counter),
             WorkloadName::HotCounter => Some(Kind::HotCounter),
+            WorkloadName::Stock => Some(Kind::Stock),
+            WorkloadName::HotPair => Some(Kind::HotPair),
         }
     }
 }

@@ -8,6 +8,8 @@
 //! | bank | moves money between accounts, reads all | the total; balances are sums of transfers |
 //! | ring | moves a place of a cycle of rows, reads all | the rows are one cycle |
 //! | counter, hot-counter | adds without reading, reads | reads are sums of additions |
+//! | stock | takes where enough is left, puts back, reads | never below 0, no needless refusal |
+//! | hot-pair | moves money between account 0 and another, reads | as bank |
 //!
 //! A transaction is a pure function of the seed and its number ([`plan::Plan::draw`]); the values
 //! that it writes are given to it at each attempt, because a retry is a new transaction. Lists and
@@ -35,6 +37,9 @@ pub const TABLES: u32 = 3;
 pub const TABLE_SPAN: u32 = 100_000_000;
 /// Balance of each account at the beginning.
 pub const OPENING: i64 = 100;
+/// What is in stock of each row at the beginning: two or three takes, so that many come near the
+/// end of it at once.
+pub const OPENING_STOCK: i64 = 12;
 /// Keys of one range of the phantom workload.
 pub const RANGE_KEYS: u32 = 64;
 
@@ -55,11 +60,15 @@ pub enum Kind {
     Counter,
     /// One counter to which all clients add.
     HotCounter,
+    /// Counters from which is taken where enough is left.
+    Stock,
+    /// A constant total, of which one account is in every transaction.
+    HotPair,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 9] = [
         Kind::ListAppend,
         Kind::Register,
         Kind::Phantom,
@@ -67,6 +76,8 @@ impl Kind {
         Kind::Ring,
         Kind::Counter,
         Kind::HotCounter,
+        Kind::Stock,
+        Kind::HotPair,
     ];
 
     /// As a person types it.
@@ -79,6 +90,8 @@ impl Kind {
             Kind::Ring => "ring",
             Kind::Counter => "counter",
             Kind::HotCounter => "hot-counter",
+            Kind::Stock => "stock",
+            Kind::HotPair => "hot-pair",
         }
     }
 
@@ -92,6 +105,8 @@ impl Kind {
             Kind::Ring => 12,
             Kind::Counter => 6,
             Kind::HotCounter => 1,
+            Kind::Stock => 4,
+            Kind::HotPair => 6,
         }
     }
 
@@ -99,9 +114,9 @@ impl Kind {
     pub fn keys_min(self) -> u32 {
         match self {
             Kind::ListAppend | Kind::Register | Kind::Phantom => TABLES,
-            Kind::Bank => 2,
+            Kind::Bank | Kind::HotPair => 2,
             Kind::Ring => 5,
-            Kind::Counter | Kind::HotCounter => 1,
+            Kind::Counter | Kind::HotCounter | Kind::Stock => 1,
         }
     }
 }
@@ -239,7 +254,8 @@ pub const SETUP_PROCESS: u32 = 0;
 pub fn empty(shape: &Shape) -> History {
     let mut history = History::new();
     let value = |row: u32| match shape.kind {
-        Kind::Bank => OPENING,
+        Kind::Bank | Kind::HotPair => OPENING,
+        Kind::Stock => OPENING_STOCK,
         Kind::Ring => i64::from((row + 1) % shape.keys),
         Kind::ListAppend | Kind::Register | Kind::Phantom => 0,
         Kind::Counter | Kind::HotCounter => 0,
@@ -262,7 +278,7 @@ pub fn empty(shape: &Shape) -> History {
 /// worse judgement counts.
 pub fn judge(shape: &Shape, history: &History, level: Level, demand: &Demand) -> Verdict {
     let table = match shape.kind {
-        Kind::Bank => {
+        Kind::Bank | Kind::HotPair => {
             let bank = Bank {
                 total: i64::from(shape.keys) * OPENING,
                 accounts: u64::from(shape.keys),
@@ -278,6 +294,7 @@ pub fn judge(shape: &Shape, history: &History, level: Level, demand: &Demand) ->
             return check::check_with(history, level, demand);
         }
         Kind::Counter | Kind::HotCounter => return check::check_with(history, level, demand),
+        Kind::Stock => return check::check_floor(history, 0, level, demand),
     };
     if table.judgement == Judgement::Fail {
         return table;

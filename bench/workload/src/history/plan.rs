@@ -33,6 +33,13 @@ pub enum Step {
         /// Not 0.
         delta: i64,
     },
+    /// Takes from a stock if so much is left.
+    Take {
+        /// Which.
+        key: u32,
+        /// 1 or more.
+        amount: i64,
+    },
     /// Moves money.
     Transfer {
         /// From this account.
@@ -88,6 +95,8 @@ impl Plan {
             Kind::Bank => bank(shape, prng),
             Kind::Ring => ring(shape, prng),
             Kind::Counter | Kind::HotCounter => counters(shape, prng),
+            Kind::Stock => stock(shape, prng),
+            Kind::HotPair => hot_pair(shape, prng),
         };
         Plan::styled(shape, number, steps, prng)
     }
@@ -96,7 +105,13 @@ impl Plan {
         let is_only_read = !steps.iter().any(Step::writes);
         let is_single = steps.len() == 1 && steps[0].is_statement();
         let is_block = !is_single || prng.below(3) == 0;
-        let can_pipeline = steps.iter().all(|step| !step.needs_answers());
+        // A transaction of unknown outcome has done all that is recorded of it, or nothing. If the
+        // answers of one round are lost, a take in it may have been refused, and other writes not.
+        let writes = steps.iter().filter(|step| step.writes()).count();
+        let takes = |step: &Step| matches!(step, Step::Take { .. });
+        let can_pipeline = steps
+            .iter()
+            .all(|step| !step.needs_answers() && (writes == 1 || !takes(step)));
         Plan {
             number,
             is_block,
@@ -120,10 +135,15 @@ impl Step {
     /// Whether it changes something.
     pub fn writes(&self) -> bool {
         match self {
-            Step::Write { .. } | Step::Add { .. } => true,
+            Step::Write { .. } | Step::Add { .. } | Step::Take { .. } => true,
             Step::Transfer { .. } | Step::Relink { .. } => true,
             Step::Read { .. } | Step::Range { .. } | Step::All => false,
         }
+    }
+
+    /// Whether its answer belongs to the history. What only writes is answered with nothing new.
+    pub(super) fn shows(&self) -> bool {
+        !self.writes() || matches!(self, Step::Take { .. })
     }
 
     /// Whether one statement does all of it.
@@ -254,6 +274,70 @@ fn counters(shape: &Shape, prng: &mut Prng) -> Vec<Step> {
     steps
 }
 
+/// Takes of little and of much, of which many are refused: more is asked for than is put back, so
+/// that all rows are always nearly empty. A third of the longer ones take of several rows.
+fn stock(shape: &Shape, prng: &mut Prng) -> Vec<Step> {
+    let length = 1 + prng.below(u64::from(shape.txn_len_max)) as usize;
+    let amount = |prng: &mut Prng| match prng.below(4) {
+        0 => prng.between(4, 9),
+        _ => prng.between(1, 3),
+    };
+    if length > 1 && prng.below(3) == 0 {
+        let first = hot(prng, shape.keys);
+        let rows = length.min(shape.keys as usize) as u32;
+        let take = |row: u32| Step::Take {
+            key: (first + row) % shape.keys,
+            amount: amount(prng),
+        };
+        return (0..rows).map(take).collect();
+    }
+    let mut steps = Vec::with_capacity(length);
+    for _ in 0..length {
+        let key = hot(prng, shape.keys);
+        steps.push(match prng.below(16) {
+            0 => Step::All,
+            1..=3 => Step::Read { key },
+            4..=7 => Step::Add {
+                key,
+                delta: prng.between(1, 12),
+            },
+            _ => Step::Take {
+                key,
+                amount: amount(prng),
+            },
+        });
+    }
+    steps
+}
+
+/// Moves an amount between account 0 and another one, either way, and reads all or one of them now
+/// and then. Which of the two is first is drawn as well.
+fn hot_pair(shape: &Shape, prng: &mut Prng) -> Vec<Step> {
+    let other = 1 + prng.below(u64::from(shape.keys) - 1) as u32;
+    match prng.below(10) {
+        0..=1 => return Vec::from([Step::All]),
+        2 => {
+            let key = [0, other][prng.below(2) as usize];
+            return Vec::from([Step::Read { key }]);
+        }
+        _ => {}
+    }
+    let (from, to) = match prng.below(2) {
+        0 => (0, other),
+        _ => (other, 0),
+    };
+    let mut steps = Vec::from([Step::Transfer {
+        from,
+        to,
+        amount: prng.between(1, 5),
+        is_blind: true,
+    }]);
+    if prng.below(8) == 0 {
+        steps.push(Step::All);
+    }
+    steps
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +368,52 @@ mod tests {
             assert_eq!(count(|p| p.is_read_only && p.writes()), 0);
             assert_eq!(count(|p| !p.is_block && p.steps.len() != 1), 0);
             assert!(count(Plan::writes) > 1_000 && count(|p| !p.writes()) > 100);
+        }
+    }
+
+    #[test]
+    fn takes_are_many_and_travel_beside_no_other_write() {
+        let plans = plans(Kind::Stock, Isolation::Serializable);
+        let takes = |plan: &Plan| {
+            let take = |step: &&Step| matches!(step, Step::Take { .. });
+            plan.steps.iter().filter(take).count()
+        };
+        let count = |is: &dyn Fn(&Plan) -> bool| plans.iter().filter(|plan| is(plan)).count();
+        assert!(count(&|plan| takes(plan) > 0) > 2_000);
+        assert!(count(&|plan| takes(plan) > 1) > 1_000);
+        assert!(count(&|plan| takes(plan) == 1 && plan.is_pipelined) > 15);
+        for plan in &plans {
+            let writes = plan.steps.iter().filter(|step| step.writes()).count();
+            assert!(!plan.is_pipelined || takes(plan) == 0 || writes == 1);
+        }
+        // More is asked for than is put back and was there.
+        let sum = |of: fn(&Step) -> i64| -> i64 {
+            let steps = plans.iter().flat_map(|plan| &plan.steps);
+            steps.map(of).sum()
+        };
+        let asked = sum(|step| match step {
+            Step::Take { amount, .. } => *amount,
+            _ => 0,
+        });
+        let back = sum(|step| match step {
+            Step::Add { delta, .. } => *delta,
+            _ => 0,
+        });
+        assert!(back > 1_000 && 2 * asked > 3 * back, "{asked} {back}");
+    }
+
+    #[test]
+    fn the_first_account_is_in_every_transfer() {
+        for plan in plans(Kind::HotPair, Isolation::Serializable) {
+            let transfers = plan.steps.iter().filter_map(|step| match *step {
+                Step::Transfer {
+                    from, to, is_blind, ..
+                } => Some((from, to, is_blind)),
+                _ => None,
+            });
+            for (from, to, is_blind) in transfers {
+                assert!(is_blind && from != to && (from == 0 || to == 0));
+            }
         }
     }
 

@@ -155,8 +155,7 @@ impl<C: Connection> Client<C> {
         run.note(write);
         self.session.commits_itself();
         self.send(&[call], plan.is_simple).await?;
-        run.note(self.seen(&plan.steps[0], 0)?);
-        Ok(())
+        self.note_seen(run, &plan.steps[0])
     }
 
     /// Everything up to COMMIT at once.
@@ -168,8 +167,10 @@ impl<C: Connection> Client<C> {
         for step in &plan.steps {
             calls.extend(self.blind_calls(step, run));
             if !step.writes() {
-                reads.push((step, calls.len() - 1, run.noted.len()));
                 run.noted.push(None);
+            }
+            if step.shows() {
+                reads.push((step, calls.len() - 1, run.noted.len() - 1));
             }
         }
         if plan.rolls_back {
@@ -212,11 +213,11 @@ impl<C: Connection> Client<C> {
                 _ => {
                     for call in self.blind_calls(step, run) {
                         self.send(&[call], plan.is_simple).await?;
-                        if step.writes() {
+                        if step.writes() && !step.shows() {
                             self.must_change_one()?;
                         }
                     }
-                    run.note(self.seen(step, 0)?);
+                    self.note_seen(run, step)?;
                 }
             }
         }
@@ -275,6 +276,12 @@ impl<C: Connection> Client<C> {
             Step::Add { key, delta } => {
                 let call = Call::new(Statement::Add, vec![int(key), Param::Int(delta)]);
                 let key = u64::from(key);
+                (call, Some(Op::Add { key, delta }))
+            }
+            Step::Take { key, amount } => {
+                let call = Call::new(Statement::Take, vec![int(key), Param::Int(amount)]);
+                // As long as nobody has said that it was refused.
+                let (key, delta) = (u64::from(key), -amount);
                 (call, Some(Op::Add { key, delta }))
             }
             Step::Read { key } => {
@@ -421,8 +428,21 @@ impl<C: Connection> Client<C> {
         next.ok_or_else(|| Failure::Wrong(format!("place {at} is followed by no place")))
     }
 
+    /// Notes what the answer of a step shows. Of one that writes, that stands in the place of what
+    /// was noted when it was sent.
+    fn note_seen(&self, run: &mut Run<'_>, step: &Step) -> Result<(), Failure<C::Error>> {
+        if step.shows() {
+            let seen = self.seen(step, 0)?;
+            if step.writes() {
+                run.noted.pop();
+            }
+            run.note(seen);
+        }
+        Ok(())
+    }
+
     fn seen(&self, step: &Step, answer: usize) -> Result<Vec<Op>, Failure<C::Error>> {
-        seen(self.shape.kind, step, &self.session.answers, answer).map_err(Failure::Wrong)
+        seen(&self.shape, step, &self.session.answers, answer).map_err(Failure::Wrong)
     }
 }
 
@@ -446,8 +466,8 @@ impl Param {
 }
 
 /// Reads the rows of an answer. An error says what they should have been.
-fn seen(kind: Kind, step: &Step, answers: &Answers, at: usize) -> Result<Vec<Op>, String> {
-    let rows = answers.rows(at);
+fn seen(shape: &Shape, step: &Step, answers: &Answers, at: usize) -> Result<Vec<Op>, String> {
+    let (kind, rows) = (shape.kind, answers.rows(at));
     let int = |row: usize, column: usize| {
         let value = answers.int(at, row, column);
         value.ok_or_else(|| format!("\"{}\" is no number", answers.text(at, row, column)))
@@ -503,17 +523,54 @@ fn seen(kind: Kind, step: &Step, answers: &Answers, at: usize) -> Result<Vec<Op>
         }
         Step::All => {
             let rows = (0..rows).map(|row| Ok((int(row, 0)? as u64, int(row, 1)?)));
-            let rows: Vec<(u64, i64)> = rows.collect::<Result<_, String>>()?;
-            Ok(match kind {
-                Kind::Counter | Kind::HotCounter => {
-                    let counter = |(key, value)| Op::ReadCounter { key, value };
-                    rows.into_iter().map(counter).collect()
-                }
-                _ => vec![Op::ReadTable { rows }],
-            })
+            seen_all(shape, rows.collect::<Result<_, String>>()?)
         }
+        Step::Take { key, amount } => taken(u64::from(key), amount, answers.tag(at)),
         Step::Write { .. } | Step::Add { .. } => Ok(Vec::new()),
         Step::Transfer { .. } | Step::Relink { .. } => Ok(Vec::new()),
+    }
+}
+
+/// A read of all rows. The rows of accounts and places are judged together; of counters each must
+/// be there once.
+fn seen_all(shape: &Shape, rows: Vec<(u64, i64)>) -> Result<Vec<Op>, String> {
+    let counter = |&(key, value): &(u64, i64)| Op::ReadCounter { key, value };
+    let mut counters: Vec<Op> = rows.iter().map(counter).collect();
+    match shape.kind {
+        Kind::Counter | Kind::HotCounter | Kind::Stock => {
+            let mut keys: Vec<u64> = rows.iter().map(|(key, _)| *key).collect();
+            keys.sort_unstable();
+            if !keys.iter().copied().eq(0..u64::from(shape.keys)) {
+                let keys_max = shape.keys - 1;
+                return Err(format!(
+                    "all rows are 0 to {keys_max}, the answer has {keys:?}"
+                ));
+            }
+            Ok(counters)
+        }
+        Kind::HotPair => {
+            counters.push(Op::ReadTable { rows });
+            Ok(counters)
+        }
+        Kind::Bank | Kind::Ring => Ok(vec![Op::ReadTable { rows }]),
+        Kind::ListAppend | Kind::Register | Kind::Phantom => {
+            unreachable!("they are read by ranges")
+        }
+    }
+}
+
+/// A take from a row by its command tag: whether enough was left, and what was taken.
+fn taken(key: u64, amount: i64, tag: &str) -> Result<Vec<Op>, String> {
+    let compare = |at_least| Op::Compare {
+        key,
+        bound: amount,
+        at_least,
+    };
+    let delta = -amount;
+    match tag {
+        "UPDATE 1" => Ok(vec![compare(true), Op::Add { key, delta }]),
+        "UPDATE 0" => Ok(vec![compare(false)]),
+        _ => Err(format!("a statement that takes of one row said \"{tag}\"")),
     }
 }
 
@@ -561,6 +618,10 @@ pub fn final_reads(shape: &Shape, end: u64) -> Vec<Plan> {
 mod tests {
     use super::*;
 
+    fn shape(kind: Kind) -> Shape {
+        Shape::new(kind, 1, Isolation::Serializable)
+    }
+
     fn answers(rows: &[&[&str]]) -> Answers {
         let mut answers = Answers::new();
         for row in rows {
@@ -576,25 +637,58 @@ mod tests {
         assert_eq!(list("7,12,3"), Ok(vec![7, 12, 3]));
         assert!(list("").is_err() && list("7,,3").is_err() && list("x").is_err());
         let read = Step::Read { key: 4 };
-        let found = seen(Kind::ListAppend, &read, &answers(&[&["1,2"]]), 0).unwrap();
+        let found = seen(&shape(Kind::ListAppend), &read, &answers(&[&["1,2"]]), 0).unwrap();
         let values = vec![1, 2];
         assert_eq!(found, [Op::ReadList { key: 4, values }]);
-        let found = seen(Kind::ListAppend, &read, &answers(&[]), 0).unwrap();
+        let found = seen(&shape(Kind::ListAppend), &read, &answers(&[]), 0).unwrap();
         let values = vec![];
         assert_eq!(found, [Op::ReadList { key: 4, values }]);
+    }
+
+    #[test]
+    fn a_take_shows_whether_enough_was_left() {
+        let take = Step::Take { key: 4, amount: 3 };
+        let said = |tag: &[u8]| {
+            let mut answers = Answers::new();
+            answers.finish_statement(tag);
+            seen(&shape(Kind::Stock), &take, &answers, 0)
+        };
+        let compare = |at_least| Op::Compare {
+            key: 4,
+            bound: 3,
+            at_least,
+        };
+        let taken = Op::Add { key: 4, delta: -3 };
+        assert_eq!(said(b"UPDATE 1"), Ok(vec![compare(true), taken]));
+        assert_eq!(said(b"UPDATE 0"), Ok(vec![compare(false)]));
+        assert!(said(b"UPDATE 2").is_err() && said(b"SELECT 1").is_err());
+    }
+
+    #[test]
+    fn a_read_of_all_counters_has_each_once() {
+        let shape = Shape {
+            keys: 2,
+            ..shape(Kind::Stock)
+        };
+        let all = |rows: &[&[&str]]| seen(&shape, &Step::All, &answers(rows), 0);
+        let counter = |key, value| Op::ReadCounter { key, value };
+        let found = all(&[&["1", "7"], &["0", "5"]]);
+        assert_eq!(found, Ok(vec![counter(1, 7), counter(0, 5)]));
+        assert!(all(&[&["0", "5"]]).is_err());
+        assert!(all(&[&["0", "5"], &["0", "5"]]).is_err());
     }
 
     #[test]
     fn wrong_rows_are_told_and_not_recorded() {
         let read = Step::Read { key: 4 };
         let twice = answers(&[&["1"], &["2"]]);
-        assert!(seen(Kind::Register, &read, &twice, 0).is_err());
-        assert!(seen(Kind::Counter, &read, &answers(&[]), 0).is_err());
+        assert!(seen(&shape(Kind::Register), &read, &twice, 0).is_err());
+        assert!(seen(&shape(Kind::Counter), &read, &answers(&[]), 0).is_err());
         let range = Step::Range { low: 3, high: 5 };
         for rows in [&[&["6", "1"][..]][..], &[&["4", "1"], &["3", "1"]]] {
-            assert!(seen(Kind::Register, &range, &answers(rows), 0).is_err());
+            assert!(seen(&shape(Kind::Register), &range, &answers(rows), 0).is_err());
         }
-        let found = seen(Kind::Register, &range, &answers(&[&["4", "9"]]), 0).unwrap();
+        let found = seen(&shape(Kind::Register), &range, &answers(&[&["4", "9"]]), 0).unwrap();
         let seen = vec![(4, 9)];
         assert_eq!(
             found,

@@ -1,6 +1,6 @@
 //! Tables and statements of the history workloads: SQL that PostgreSQL and Trellis both take.
 
-use super::{Kind, OPENING, Shape, TABLE_SPAN, TABLES};
+use super::{Kind, OPENING, OPENING_STOCK, Shape, TABLE_SPAN, TABLES};
 use crate::wire::ParamType::{self, BigInt, Int, Text};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -32,6 +32,8 @@ pub enum Statement {
     Add,
     /// Sets one.
     Set,
+    /// Takes from one where enough is left. Only where no table is one of keys.
+    Take,
     /// Inserts or changes a row of a table of lists or registers.
     Upsert(u32),
     /// Changes it if it is there.
@@ -58,6 +60,7 @@ impl Statement {
             Statement::OneLocked => 6,
             Statement::Add => 7,
             Statement::Set => 8,
+            Statement::Take => 9,
             Statement::Upsert(table) => of_table(table, 0),
             Statement::Update(table) => of_table(table, 1),
             Statement::Insert(table) => of_table(table, 2),
@@ -73,8 +76,8 @@ pub fn table_of(key: u32) -> u32 {
 }
 
 /// All statements of a shape with their parameter types, by [`Statement::number`]. Those that the
-/// kind has no use for are not there: fixed rows end before the tables of keys, and tables of keys
-/// have `SELECT 1` in their place.
+/// kind has no use for are not there: fixed rows end before the tables of keys, where a stock has
+/// [`Statement::Take`], and tables of keys have `SELECT 1` in the place of fixed rows.
 pub fn statements(shape: &Shape) -> Vec<(String, Vec<ParamType>)> {
     let level = shape.isolation.sql();
     let mut all: Vec<(String, Vec<ParamType>)> = vec![
@@ -97,6 +100,12 @@ pub fn statements(shape: &Shape) -> Vec<(String, Vec<ParamType>)> {
                 format!("UPDATE {table} SET {value} = $2 WHERE {id} = $1"),
                 vec![Int, BigInt],
             ));
+            if shape.kind == Kind::Stock {
+                let guarded = format!(
+                    "UPDATE {table} SET {value} = {value} - $2 WHERE {id} = $1 AND {value} >= $2"
+                );
+                all.push((guarded, vec![Int, BigInt]));
+            }
         }
         None => {
             let none = ("SELECT 1".to_string(), vec![]);
@@ -116,6 +125,8 @@ fn fixed(kind: Kind) -> Option<(&'static str, &'static str, &'static str)> {
         Kind::Bank => Some(("bench_account", "id", "balance")),
         Kind::Ring => Some(("bench_ring", "id", "next")),
         Kind::Counter | Kind::HotCounter => Some(("bench_counter", "k", "n")),
+        Kind::Stock => Some(("bench_stock", "k", "n")),
+        Kind::HotPair => Some(("bench_pair", "id", "balance")),
     }
 }
 
@@ -211,6 +222,21 @@ pub fn create(shape: &Shape) -> Vec<String> {
                 rows(&|k| format!("({k}, 0)"))
             ),
         ]),
+        // Neither a CHECK nor an index on what is changed: so that all changes are formulas.
+        Kind::Stock => all.extend([
+            "CREATE TABLE bench_stock (k int PRIMARY KEY, n bigint NOT NULL)".to_string(),
+            format!(
+                "INSERT INTO bench_stock (k, n) VALUES {}",
+                rows(&|k| format!("({k}, {OPENING_STOCK})"))
+            ),
+        ]),
+        Kind::HotPair => all.extend([
+            "CREATE TABLE bench_pair (id int PRIMARY KEY, balance bigint NOT NULL)".to_string(),
+            format!(
+                "INSERT INTO bench_pair (id, balance) VALUES {}",
+                rows(&|id| format!("({id}, {OPENING})"))
+            ),
+        ]),
     }
     all
 }
@@ -249,6 +275,9 @@ mod tests {
         ] {
             assert!(bank[statement.number()].0.contains(part), "{statement:?}");
         }
+        let stock = statements(&Shape::new(Kind::Stock, 1, Isolation::Serializable));
+        let take = "UPDATE bench_stock SET n = n - $2 WHERE k = $1 AND n >= $2";
+        assert_eq!(stock[Statement::Take.number()].0, take);
     }
 
     #[test]

@@ -53,6 +53,8 @@ entries! {
     RING: Kind::Ring, "links the rows of a cycle anew; it stays one cycle";
     COUNTER: Kind::Counter, "adds to counters without reading them";
     HOT_COUNTER: Kind::HotCounter, "everybody adds to one counter";
+    STOCK: Kind::Stock, "takes where enough is left: never too much, and no refusal without need";
+    HOT_PAIR: Kind::HotPair, "moves money between one hot account and others, on several nodes";
 }
 
 /// What all clients of a run share.

@@ -85,6 +85,8 @@ pub const ALL: &[Entry] = &[
     tpcc::ENTRY,
     waits::ENTRY,
     waits::SWITCHING,
+    histories::STOCK,
+    histories::HOT_PAIR,
 ];
 
 /// The workload of this name.

@@ -272,6 +272,35 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
     }
 }
 
+/// Those of `stock` and `hot-pair`, whose transactions are to share their rows.
+#[test]
+fn the_changes_of_history_workloads_are_formulas() {
+    let cluster = tpcc();
+    for text in [
+        "CREATE TABLE bench_stock (k int PRIMARY KEY, n bigint NOT NULL)",
+        "CREATE TABLE bench_pair (id int PRIMARY KEY, balance bigint NOT NULL)",
+    ] {
+        cluster.run(text).expect(text);
+    }
+    for (text, wanted) in [
+        (
+            "UPDATE bench_stock SET n = n - 3 WHERE k = 1 AND n >= 3",
+            "Guarded Formula Update on bench_stock",
+        ),
+        (
+            "UPDATE bench_stock SET n = n + 3 WHERE k = 1",
+            "Formula Update on bench_stock",
+        ),
+        (
+            "UPDATE bench_pair SET balance = balance + -5 WHERE id = 1",
+            "Formula Update on bench_pair",
+        ),
+    ] {
+        let plan = explain(&cluster, text);
+        assert!(plan.trim_start().starts_with(wanted), "{text}\n{plan}");
+    }
+}
+
 #[test]
 fn stock_level_looks_stock_up_by_key() {
     let cluster = tpcc();
