@@ -32,7 +32,7 @@ pub enum Statement {
     Add,
     /// Sets one.
     Set,
-    /// Takes from one where enough is left. Only where no table is one of keys.
+    /// Takes from one where enough is left. Of a stock only.
     Take,
     /// Inserts or changes a row of a table of lists or registers.
     Upsert(u32),
