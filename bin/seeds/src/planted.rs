@@ -273,6 +273,8 @@ fn merged(table: &str, rows: &[Row]) -> String {
                 found.seed
             ),
             (None, Some(old)) if new.is_none() => writeln!(out, "{old}"),
+            // Neither looked for now nor before: nothing is known of it.
+            (None, None) if new.is_none() => continue,
             (None, _) => writeln!(out, "{name} {} | | | | not seen |", bug.about()),
         }
         .expect("a string takes all");
