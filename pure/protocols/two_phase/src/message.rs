@@ -133,8 +133,8 @@ pub struct Prepare {
     /// Promises below this timestamp commit together, without a decision: all of `participants`
     /// promise durably. Zero: only the coordinator's decision commits.
     pub before: Ts,
-    /// Others write what the transaction has read above this only, if the participant can promise
-    /// that. [`Ts::MAX`]: locks take care of it.
+    /// The transaction commits at or below this, and others wait with changes of what it has read.
+    /// [`Ts::MAX`]: locks take care of that. Zero: nothing is written.
     pub top: Ts,
     /// No operation of the transaction may still be waiting for a lock.
     pub settled: bool,

@@ -6,7 +6,7 @@ use crate::job::{Job, Stop};
 use crate::outcome::Committed;
 use crate::part::Part;
 use crate::{Control, Cx, Machine};
-use base::{Position, Ts};
+use base::{Key, Position, Ts};
 use txn::increment::{Folding, claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Snapshot};
@@ -53,16 +53,8 @@ impl<C: Control> Machine<C> {
                     return None;
                 }
                 let claim = claim_of_op(cx, op, C::FOLDING)?;
-                if C::JUDGES && !(self.order.is_free(key) && self.bulks.is_idle()) {
+                if C::JUDGES && !self.is_free_of_others(txn, key, op.is_write()) {
                     return None;
-                }
-                if op.is_write() && self.control.highest_guard() > Ts::ZERO {
-                    let (mut guarded, all) = (false, Columns::ALL);
-                    self.control
-                        .each_guard(txn, key, all, &mut |_| guarded = true);
-                    if guarded {
-                        return None;
-                    }
                 }
                 // A reader that ends in this step meets no promise, and need not wait for others.
                 let reads = C::JUDGES && read == Some(Read::Lock(LockMode::Shared));
@@ -86,6 +78,17 @@ impl<C: Control> Machine<C> {
             return None;
         }
         Some(self.run_free(cx, job))
+    }
+
+    /// Whether no promise is on the row, and if it is to be written, nobody guards it.
+    fn is_free_of_others(&self, txn: base::TxnId, key: &Key, writes: bool) -> bool {
+        let mut guarded = false;
+        if writes && self.control.highest_guard() > Ts::ZERO {
+            let all = Columns::ALL;
+            self.control
+                .each_guard(txn, key, all, &mut |_| guarded = true);
+        }
+        !guarded && self.order.is_free(key) && self.bulks.is_idle()
     }
 
     fn run_free(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> OpReply {

@@ -162,9 +162,10 @@ impl<C: Control> Machine<C> {
     /// Says in `prepare` below which timestamp a commit of `txn` is to lie.
     pub(crate) fn limit(&self, cx: &Cx<'_>, txn: TxnId, prepare: &mut Prepare) {
         if C::JUDGES && self.coords[&txn].stamp > Ts::ZERO {
-            prepare.top = match prepare.participants.is_empty() {
-                true => Ts::ZERO,
-                false => self.next_top(cx),
+            let writes = !prepare.participants.is_empty() || self.has_any_writes(txn);
+            prepare.top = match writes {
+                true => self.next_top(cx),
+                false => Ts::ZERO,
             };
         }
     }
