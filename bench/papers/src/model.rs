@@ -59,6 +59,7 @@ impl Model {
                 ..Spread::new(Vec::new(), 10)
             },
             clients_per_node: 16,
+            settings: Vec::new(),
             warehouses_per_node: 3,
             items: 1_000,
             customers: 30,

@@ -140,6 +140,7 @@ mod tests {
                 mix: Mix::TpccPair,
                 spread: Spread::new(Vec::new(), 10),
                 clients_per_node: 16,
+                settings: Vec::new(),
                 warehouses_per_node: 3,
                 items: 1_000,
                 customers: 30,

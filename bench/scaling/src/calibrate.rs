@@ -199,6 +199,7 @@ fn watched(
             ..Spread::new(Vec::new(), 20)
         },
         clients_per_node: 8,
+        settings: Vec::new(),
         warehouses_per_node: 4,
         items: 1_000,
         customers: 30,

@@ -46,6 +46,9 @@ pub struct ScaleArgs {
     /// Clients per node, each with one transaction at a time and no pauses
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     clients_per_node: u32,
+    /// A setting of the clients' sessions; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
     /// Warehouses per node (ycsb: parts)
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     warehouses_per_node: u32,
@@ -133,6 +136,13 @@ impl ScaleArgs {
     }
 }
 
+/// Reads `NAME=VALUE`. The server checks both when the clients connect.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = pair.ok_or("a setting is NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// A point with its place on the curves.
 struct Measured {
     options: ScaleOptions,
@@ -206,6 +216,7 @@ fn one(args: &ScaleArgs, table: &CostTable, nodes: u16, remote_percent: u64) -> 
         },
         spread: args.spread(remote_percent),
         clients_per_node: args.clients_per_node,
+        settings: args.set.clone(),
         warehouses_per_node: args.warehouses_per_node,
         items: args.items,
         customers: args.customers,
@@ -235,6 +246,10 @@ fn honest(args: &ScaleArgs, file: &CostFile) -> String {
             args.customers, args.items
         ),
     };
+    let settings = args.set.iter();
+    let settings: String = settings
+        .map(|(name, value)| format!("; {name} = {value}"))
+        .collect();
     format!(
         "A model, not a measurement: the machine of the server in virtual time, with costs of \
          {}.\n\
@@ -245,7 +260,7 @@ fn honest(args: &ScaleArgs, file: &CostFile) -> String {
          not modelled: caches and memory, one core's effect on another, the system's scheduler, \
          checkpoints, cost per byte of\n  frames and of clients' messages\n\
          size: {size}; {} warehouses (parts) and {} clients per node, closed loop, no pauses; \
-         {} s after {} s\n\n",
+         {} s after {} s{settings}\n\n",
         file.machine,
         args.shards,
         table.frame_ns / 1e3,

@@ -37,6 +37,7 @@ pub(super) struct Tally {
 /// All clients of a run.
 pub(super) struct Clients {
     system: System,
+    settings: Vec<(String, String)>,
     plan: Plan,
     content: Content,
     started_ns: Cell<Option<u64>>,
@@ -87,6 +88,7 @@ impl Clients {
         let homes = homes(options.nodes, options.shards, options.warehouses_per_node);
         Clients {
             system: options.system,
+            settings: options.settings.clone(),
             plan: Plan {
                 mix: options.mix,
                 spread: Spread {
@@ -230,7 +232,13 @@ impl Clients {
         let node = (number % nodes) as u16 + 1;
         let mut source = self.plan.source(number);
         let mut prng = cx.rng().fork();
-        let link = SimLink::over(connect(cx, node).await?, cx);
+        let settings = self.settings.iter();
+        let mut parameters: Vec<(&str, &str)> = settings
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        parameters.push(("database", DATABASE));
+        let conn = cx.connect_with(node, &parameters).await;
+        let link = SimLink::over(conn.map_err(|error| error.to_string())?, cx);
         let session = Session::open(link, &self.plan.statements()).await;
         let mut session = session.map_err(|error| error.to_string())?;
         self.prepared.set(self.prepared.get() + 1);

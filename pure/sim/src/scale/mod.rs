@@ -77,6 +77,8 @@ pub struct ScaleOptions {
     pub spread: Spread,
     /// Clients per node; they connect to their own node.
     pub clients_per_node: u32,
+    /// Settings with which they connect, as names and values.
+    pub settings: Vec<(String, String)>,
     /// Warehouses (parts) per node, dealt evenly to its shards.
     pub warehouses_per_node: u32,
     /// Rows of ITEM, and of STOCK per warehouse (key-value: rows per part).

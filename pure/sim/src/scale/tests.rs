@@ -17,6 +17,7 @@ fn options() -> ScaleOptions {
         system: System::Interleaved,
         mix: Mix::TpccPair,
         spread: Spread::new(Vec::new(), 50),
+        settings: Vec::new(),
         clients_per_node: 4,
         warehouses_per_node: 2,
         items: 40,
