@@ -10,9 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
-/// The systems that are compared, on equal ground.
-pub(super) const SYSTEMS: [System; 3] = [System::Leap, System::Interleaved, System::Serial];
-
 /// The model with what it has computed so far.
 pub(super) struct Model {
     pub(super) costs: CostFile,
