@@ -200,6 +200,7 @@ fn watched(
         },
         clients_per_node: 8,
         settings: Vec::new(),
+        paced: false,
         warehouses_per_node: 4,
         items: 1_000,
         customers: 30,
