@@ -9,7 +9,7 @@
 //! | `repetition` | a run: arguments, experiments in their order, the page |
 //! | `figure`, `expect` | what a page consists of: figures, and expectations with verdicts |
 //! | `model`, `plan`, `cluster`, `tries` | where numbers come from |
-//! | `leap` | the experiments of one paper |
+//! | `leap`, `rubato` | the experiments of one paper each |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -20,6 +20,7 @@ mod leap;
 mod model;
 mod plan;
 mod repetition;
+mod rubato;
 mod tries;
 
 use anyhow::Result;
@@ -38,6 +39,9 @@ enum PaperCommand {
     /// "Towards a Non-2PC Transaction Management in Distributed Database Systems"
     #[command(after_help = leap::HELP)]
     Leap(RunArgs),
+    /// "Rubato DB: a Highly Scalable Staged Grid Database System for OLTP and Big Data Applications"
+    #[command(after_help = rubato::HELP)]
+    Rubato(RunArgs),
 }
 
 /// Carries out `trellis paper`.
@@ -48,5 +52,6 @@ enum PaperCommand {
 pub fn run(args: &PaperArgs) -> Result<()> {
     match &args.command {
         PaperCommand::Leap(args) => repetition::run(&leap::PAPER, args),
+        PaperCommand::Rubato(args) => repetition::run(&rubato::PAPER, args),
     }
 }

@@ -2,6 +2,43 @@
 
 use sim::scale::Point;
 
+/// Attempts that the server rolled back for 100 transactions that committed, those that it
+/// repeated by itself included; not those whose input says so.
+pub(super) fn deaths_percent(point: &Point) -> f64 {
+    let aborted = point.counters.txn_aborted.saturating_sub(point.rolled_back);
+    100.0 * aborted as f64 / point.counters.txn_committed.max(1) as f64
+}
+
+/// What the server said to attempts that it ended, the most frequent first, and what it counts.
+pub(super) fn reasons(point: &Point) -> String {
+    let mut said: Vec<(u64, &str)> = point
+        .failures
+        .iter()
+        .map(|(text, count)| (*count, text.as_str()))
+        .collect();
+    said.sort_unstable_by(|a, b| b.cmp(a));
+    let mut said: Vec<String> = said
+        .iter()
+        .take(REASONS)
+        .map(|(count, text)| format!("{count} \"{text}\""))
+        .collect();
+    if said.is_empty() {
+        said.push("none".to_owned());
+    }
+    format!(
+        "{} (of {} commits; the server counts {} rolled back, {} of them by wait-die, and {} \
+         repeated by itself)",
+        said.join(", "),
+        point.commits(),
+        point.counters.txn_aborted,
+        point.counters.txn_died,
+        point.counters.server_retries
+    )
+}
+
+/// Reasons that are listed at most.
+const REASONS: usize = 4;
+
 /// Attempts of transactions.
 pub(super) struct Tries {
     /// Attempts rolled back by conflicts over all attempts, as the server counts.
