@@ -14,8 +14,8 @@ use std::rc::Rc;
 /// Links one way and flushes, microseconds.
 const LINK_US: u64 = 1_000;
 const FLUSH_US: u64 = 1_000;
-/// Clients of all nodes of the first part.
-const CLIENTS: u32 = 256;
+/// Clients of each node of the first part: 256 of 16 nodes.
+const CLIENTS_PER_NODE: u32 = 16;
 /// Writers of one counter of the second part.
 const WRITERS: u32 = 64;
 
@@ -33,17 +33,16 @@ const WAYS: [Way; 5] = [
 
 fn options(lab: &Lab, (system, early): Way) -> ScaleOptions {
     let base = base(&lab.model);
-    let clients_per_node = CLIENTS / u32::from(base.nodes);
     let off = || ("early_answer".to_owned(), "off".to_owned());
     ScaleOptions {
         system,
         mix: Mix::HotCold,
         settings: if early { Vec::new() } else { vec![off()] },
-        clients_per_node,
+        clients_per_node: CLIENTS_PER_NODE,
         // A cold counter for each client.
-        warehouses_per_node: clients_per_node,
-        warmup_us: 300_000,
-        run_us: if lab.quick { 300_000 } else { 1_000_000 },
+        warehouses_per_node: CLIENTS_PER_NODE,
+        warmup_us: if lab.quick { 30_000 } else { 300_000 },
+        run_us: if lab.quick { 100_000 } else { 1_000_000 },
         ..base
     }
 }
@@ -66,7 +65,7 @@ fn measure(lab: &mut Lab, options: &ScaleOptions) -> Result<Rc<Point>> {
 /// One hot row and one cold row of another node, and one hot row of one node.
 pub(super) fn hot(lab: &mut Lab) -> Result<Figure> {
     let place = format!(
-        "{} nodes of 1 core, {CLIENTS} clients in all, links of 1 ms one way, a flush 1 ms: every \
+        "{} nodes of 1 core and {CLIENTS_PER_NODE} clients, links of 1 ms one way, a flush 1 ms: every \
          transaction adds to a counter of its own and to the one hot counter, on two nodes; \
          {WRITERS} writers of one counter on one node; {}",
         lab.model.nodes(),
