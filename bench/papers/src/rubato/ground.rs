@@ -72,9 +72,9 @@ pub(super) fn lines(model: &Model) -> Vec<String> {
          never an answer. The same tables, loaded at the homes of their rows; ITEM is read by all \
          nodes before anything counts under every system."
             .to_owned(),
-        "The same machine: cores, links, disks and costs. Costs of a step were measured under \
-         two_phase and leap; formula's steps are of the same kinds and cost by what they do. Every \
-         commit is durable before it is answered."
+        "The same machine: cores, links, disks and costs. Costs of steps were measured under \
+         two_phase and leap; a step of formula has the costs of the same step of two_phase, whose \
+         machine it is. Every commit is durable before it is answered."
             .to_owned(),
     ]
 }
