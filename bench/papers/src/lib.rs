@@ -39,7 +39,8 @@ enum PaperCommand {
     /// "Towards a Non-2PC Transaction Management in Distributed Database Systems"
     #[command(after_help = leap::HELP)]
     Leap(RunArgs),
-    /// "Rubato DB: a Highly Scalable Staged Grid Database System for OLTP and Big Data Applications"
+    /// "Rubato DB: a Highly Scalable Staged Grid Database System for OLTP and Big Data
+    /// Applications"
     #[command(after_help = rubato::HELP)]
     Rubato(RunArgs),
 }

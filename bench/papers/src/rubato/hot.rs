@@ -65,8 +65,8 @@ fn measure(lab: &mut Lab, options: &ScaleOptions) -> Result<Rc<Point>> {
 /// One hot row and one cold row of another node, and one hot row of one node.
 pub(super) fn hot(lab: &mut Lab) -> Result<Figure> {
     let place = format!(
-        "{} nodes of 1 core and {CLIENTS_PER_NODE} clients, links of 1 ms one way, a flush 1 ms: every \
-         transaction adds to a counter of its own and to the one hot counter, on two nodes; \
+        "{} nodes of 1 core and {CLIENTS_PER_NODE} clients, links of 1 ms one way, a flush 1 ms: \
+         every transaction adds to a counter of its own and to the one hot counter, on two nodes; \
          {WRITERS} writers of one counter on one node; {}",
         lab.model.nodes(),
         lab.model.describe_costs()

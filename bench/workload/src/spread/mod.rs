@@ -54,8 +54,9 @@ pub enum Mix {
         /// Whether the common counter's value is asked for: then nothing but the row will do.
         returning: bool,
     },
-    /// Adds 1, a parameter, to the counter of the first home, which is hot, and to a cold one on another node: that
-    /// of the client's home, or of the next node for clients that are where the hot one is.
+    /// Adds 1, a parameter, to the counter of the first home, which is hot, and to a cold one on
+    /// another node: that of the client's home, or of the next node for clients that are where the
+    /// hot one is.
     HotCold,
     /// Reads or changes one record of a kilobyte, in a statement that commits by itself; the set
     /// share of records is of other nodes.

@@ -270,15 +270,7 @@ impl Clients {
             }
             let began = cx.now_ns();
             let (done, tries) = self.repeat(cx, &mut prng, &mut session, &job).await?;
-            let mut tally = self.tally.borrow_mut();
-            tally.retries += tries - 1;
-            *tally.tries.entry(tries).or_default() += 1;
-            tally.latencies_ns[job.kind()].push(cx.now_ns() - began);
-            match done.ending {
-                Ending::Committed => tally.committed[job.kind()] += 1,
-                Ending::RolledBack => tally.rolled_back += 1,
-            }
-            drop(tally);
+            self.note_done(job.kind(), done.ending, tries, cx.now_ns() - began);
             if let Some(kind) = kind {
                 cx.sleep(think_us(&mut prng, kind)).await;
             }
@@ -308,6 +300,18 @@ impl Clients {
             self.note_failure(said);
             pause(cx, prng, failure, tries - 1).await?;
             tries += 1;
+        }
+    }
+
+    /// Counts a transaction of a kind that took so many attempts and nanoseconds.
+    fn note_done(&self, kind: usize, ending: Ending, tries: u64, latency_ns: u64) {
+        let mut tally = self.tally.borrow_mut();
+        tally.retries += tries - 1;
+        *tally.tries.entry(tries).or_default() += 1;
+        tally.latencies_ns[kind].push(latency_ns);
+        match ending {
+            Ending::Committed => tally.committed[kind] += 1,
+            Ending::RolledBack => tally.rolled_back += 1,
         }
     }
 

@@ -241,11 +241,7 @@ pub fn measure(
     }
     point.counters = world.counted().since(&before.0);
     point.moves = world.moved().since(&before.1);
-    point.latencies_ns.sort_unstable();
-    point
-        .latencies_by_kind_ns
-        .iter_mut()
-        .for_each(|latencies| latencies.sort_unstable());
+    point.sort();
     point.usage = usage.borrow().clone();
     // The model stays on: clients to whom nothing takes time would never let time pass.
     let asking = cx.fork();
@@ -258,6 +254,12 @@ pub fn measure(
 }
 
 impl Point {
+    fn sort(&mut self) {
+        self.latencies_ns.sort_unstable();
+        let by_kind = self.latencies_by_kind_ns.iter_mut();
+        by_kind.for_each(|latencies| latencies.sort_unstable());
+    }
+
     /// Adds what the clients counted in a slice.
     fn take(&mut self, tally: Tally) -> Slice {
         let commits: u64 = tally.committed.iter().sum();
