@@ -28,9 +28,9 @@ The comparison with Cassandra, HBase and MySQL Cluster (in 9 and 10) is left out
 memory sizes are: a node here holds all rows in memory, so its use is shown instead.";
 
 const INTRODUCTION: &str = "Figures of the evaluation of \u{201c}Rubato DB: a Highly Scalable \
-    Staged Grid Database System for OLTP and Big Data Applications\u{201d}, redrawn from numbers of \
-    this server. formula is what the paper calls FPC; two_phase interleaved and leap are baselines \
-    that the paper does not have. Ratios within one run count, never an absolute number.";
+    Staged Grid Database System for OLTP and Big Data Applications\u{201d}, redrawn from numbers \
+    of this server. formula is what the paper calls FPC; two_phase interleaved and leap are \
+    baselines that the paper does not have. Ratios within one run count, never an absolute number.";
 
 pub(super) const PAPER: Paper = Paper {
     name: "rubato",
