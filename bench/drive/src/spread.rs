@@ -16,7 +16,7 @@ use crate::{answers::Answers, tpcc::gained};
 use std::sync::OnceLock;
 use std::time::Instant;
 use workload::finding::Finding;
-use workload::spread::{Job, Mix, Plan, READ_COUNTER, Source};
+use workload::spread::{Job, Plan, Source};
 use workload::tpcc::Scale;
 use workload::wire::Session;
 
@@ -47,15 +47,15 @@ pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), D
         link.command(&statement).during("creating tables")?;
     }
     link.close();
-    if let Mix::Ycsb { .. } = plan.mix {
+    if let Some(table) = plan.part_table() {
+        let copy = format!("COPY {table} FROM STDIN");
         let mut rows = Vec::new();
         // By way of its home: see `homes`.
         for (endpoint, parts) in target.endpoints.iter().zip(&plan.spread.homes) {
             let mut link = Link::connect(endpoint, &target, None).during("connecting")?;
             for part in parts {
                 plan.part_rows(*part, &mut rows);
-                link.copy_in("COPY ycsb FROM STDIN", &rows)
-                    .during("loading")?;
+                link.copy_in(&copy, &rows).during("loading")?;
                 rows.clear();
             }
             link.close();
@@ -177,13 +177,13 @@ impl Workload for SpreadRun {
     }
 
     fn ledger(&self) -> Result<Option<i64>, DriveError> {
-        if !matches!(self.plan.mix, Mix::Counter { .. }) {
+        let Some(read) = self.plan.read_counter() else {
             return Ok(None);
-        }
+        };
         let endpoint = &self.target.endpoints[0];
         let mut link = Link::connect(endpoint, &self.target, None).during("connecting")?;
         let mut answers = Answers::new();
-        link.query(READ_COUNTER, &mut answers)
+        link.query(&read, &mut answers)
             .during("reading the counter")?;
         link.close();
         Ok(answers.int(0, 0, 0))

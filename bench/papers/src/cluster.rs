@@ -21,7 +21,7 @@ use workload::spread::Plan;
 use workload::tpcc::Scale;
 use workload::tpcc::random::Constants;
 
-/// Nodes, each with one shard.
+/// Nodes of a cluster.
 pub(super) const NODES: u16 = 3;
 const WAREHOUSES_PER_NODE: u32 = 2;
 /// Clients of all nodes together.
@@ -61,13 +61,19 @@ pub(super) fn pair(remote_percent: u64) -> Plan {
 }
 
 impl Cluster {
-    /// Starts it with links of `delay` one way; without a proxy if that is zero.
+    /// Starts it with one shard per node and links of `delay` one way; without a proxy if that is
+    /// zero.
     pub(super) fn start(delay: Duration) -> Result<Cluster> {
+        Cluster::start_with(delay, 1)
+    }
+
+    /// The same with so many shards per node, each a thread.
+    pub(super) fn start_with(delay: Duration, shards: u16) -> Result<Cluster> {
         let dir = std::env::temp_dir().join(format!("trellis-paper-{:016x}", random()));
         std::fs::create_dir_all(&dir)
             .with_context(|| format!("cannot create {}", dir.display()))?;
         let interrupt = Interrupt::watch(&dir, true)?;
-        let file = cluster_file(&free_addresses(NODES)?, Some(1));
+        let file = cluster_file(&free_addresses(NODES)?, Some(shards));
         // The whole cluster in one file, for its operator.
         file.write(&dir.join(CLUSTER_FILE))?;
         let peers: Vec<SocketAddr> = file.nodes.iter().map(|node| node.peer).collect();
@@ -104,10 +110,7 @@ impl Cluster {
         let database = format!("{name}_{system_name}");
         let url = url(&self.file.nodes, &database);
         if !self.databases.contains_key(&database) {
-            let mut link = connect(&self.file.nodes[0], "postgres")?;
-            let options = system.options();
-            link.command(&format!("CREATE DATABASE {database} WITH ({options})"))?;
-            link.close();
+            self.create_database(&database, system)?;
             drive::spread::load(&url, plan, &mut Silent)?;
             self.databases.insert(database, ());
         }
@@ -131,6 +134,20 @@ impl Cluster {
             bail!("{} on {name} failed its checks: {faults}", system.name());
         }
         Ok(Seen { report, seconds })
+    }
+
+    /// The nodes, in their order.
+    pub(super) fn nodes(&self) -> &[NodeEntry] {
+        &self.file.nodes
+    }
+
+    /// Makes an empty database under a system.
+    pub(super) fn create_database(&self, database: &str, system: System) -> Result<()> {
+        let mut link = connect(&self.file.nodes[0], "postgres")?;
+        let options = system.options();
+        link.command(&format!("CREATE DATABASE {database} WITH ({options})"))?;
+        link.close();
+        Ok(())
     }
 
     /// Once a second until the end: what went through the proxy and moved since the last time.

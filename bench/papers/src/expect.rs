@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A part of an expectation: something to meet, or a number to report.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Number of the expectation, 1 to 5, and a letter.
+    /// Number of the expectation, from 1, and a letter.
     number: &'static str,
     /// The figure that tells.
     figure: &'static str,
@@ -16,51 +16,47 @@ struct Part {
     wanted: &'static str,
 }
 
-/// Titles of the five expectations.
-const TITLES: [&str; 5] = [
-    "2.5 to 20 times serial two_phase at 1 to 50 % remote, never below 0.9 at 0 %",
-    "locality pays, and transfers end when every row has found its node",
-    "few aborts, and nobody starves",
-    "linear from 4 to 64 nodes",
-    "blind increments of one hot counter",
-];
+/// The expectations of a paper.
+pub(super) struct Wanted {
+    /// Titles of the expectations; the first has number 1.
+    pub(super) titles: &'static [&'static str],
+    /// A line for each part: number and letter, figure, judged or reported, and what is wanted.
+    pub(super) parts: &'static str,
+}
 
-/// All parts, in order: number, figure, whether it is judged, and what is wanted.
-const PARTS: &str = "\
-1a 9       judged   model, 1 to 50 % remote: 2.5 to 20 times serial two_phase, or more
-1b 9       judged   model, 0 % remote: at least 0.9 of serial two_phase
-1c 9       reported model, against interleaved two_phase, as it is
-1d real    judged   cluster, 0.1 ms links, 10 % remote: above 1.5 times serial two_phase
-1e real    judged   cluster, 0.1 ms links, 0 % remote: at least 0.9 of serial two_phase
-1f real    reported cluster, 0.1 ms links, against interleaved two_phase, as it is
-1g 10      reported model: the locality from which on leap wins against interleaved two_phase
-2a 10      judged   model, 10 % remote: 90 % locality gives leap 3 times the throughput of 0 %
-2b 10      reported the same at 50 % remote
-2c 10      judged   model: interleaved two_phase stays flat (within 20 %)
-2d 12      judged   model, 100 % locality: transfers fall under 1 % of their start
-2e real    judged   cluster, 100 % locality: transfers fall under 1 % of their start
-3a table1  judged   abort rate under 4 % at every point of table 1, by the server's count
-3b table1  reported the same by tries of the client; distribution of tries
-3c hotspot judged   nobody starves in 20 minutes of simulated hot-spot load
-4a 14      judged   model, 10 % remote: leap at least 0.9 of linear from 4 to 64 nodes
-5a counter judged   model, 1 ms links: 20 times what the same clients get by moving the row
-5b counter reported the same with one client per node, and against one increment per move
-5c real    reported cluster, 1 ms links: times what the same clients get by moving the row";
+impl Wanted {
+    /// All parts, in order.
+    ///
+    /// # Panics
+    /// A line is not of the form that `parts` says.
+    fn parts(&self) -> impl Iterator<Item = Part> + use<> {
+        self.parts.lines().map(|line| {
+            let mut words = line.splitn(3, ' ');
+            let mut word = || words.next().expect("every part has a number and a figure");
+            let (number, figure, rest) = (word(), word(), word().trim_start());
+            let (kind, wanted) = rest.split_once(' ').expect("every part wants something");
+            assert!(["judged", "reported"].contains(&kind), "{line}");
+            Part {
+                number,
+                figure,
+                judged: kind == "judged",
+                wanted: wanted.trim_start(),
+            }
+        })
+    }
 
-/// The parts of [`PARTS`].
-fn parts() -> impl Iterator<Item = Part> {
-    PARTS.lines().map(|line| {
-        let mut words = line.splitn(3, ' ');
-        let mut word = || words.next().expect("every part has a number and a figure");
-        let (number, figure, rest) = (word(), word(), word().trim_start());
-        let (kind, wanted) = rest.split_once(' ').expect("every part wants something");
-        Part {
-            number,
-            figure,
-            judged: kind == "judged",
-            wanted: wanted.trim_start(),
-        }
-    })
+    fn part(&self, number: &str) -> Part {
+        let found = self.parts().find(|part| part.number == number);
+        found.expect("numbers are those of the list of parts")
+    }
+
+    /// The parts of an expectation, from 1.
+    fn of_number(&self, number: usize) -> impl Iterator<Item = Part> + use<> {
+        let number = number.to_string();
+        let is_letter = |rest: &str| rest.chars().all(|c| c.is_ascii_lowercase());
+        self.parts()
+            .filter(move |part| part.number.strip_prefix(&number).is_some_and(is_letter))
+    }
 }
 
 /// What was found about a part.
@@ -71,11 +67,13 @@ struct Found {
 }
 
 /// The expectations, with what has been found so far.
-#[derive(Default)]
 pub(super) struct Expectations {
+    wanted: &'static Wanted,
     /// The runs are too short and the clusters too small to judge by.
     quick: bool,
     found: Vec<Found>,
+    /// Parts that cannot be measured here, and why.
+    missing: Vec<(&'static str, String)>,
     /// Figures that failed.
     failed: Vec<&'static str>,
 }
@@ -113,10 +111,13 @@ impl Verdict {
 
 impl Expectations {
     /// Nothing has been found yet. What a `quick` run finds is not judged.
-    pub(super) fn new(quick: bool) -> Expectations {
+    pub(super) fn new(wanted: &'static Wanted, quick: bool) -> Expectations {
         Expectations {
+            wanted,
             quick,
-            ..Expectations::default()
+            found: Vec::new(),
+            missing: Vec::new(),
+            failed: Vec::new(),
         }
     }
 
@@ -125,7 +126,7 @@ impl Expectations {
     /// # Panics
     /// There is no such part, or there is nothing to meet.
     pub(super) fn judge(&mut self, number: &'static str, text: String, met: bool) {
-        assert!(part(number).judged, "{number} is only reported");
+        assert!(self.wanted.part(number).judged, "{number} is only reported");
         self.note(number, text, met);
     }
 
@@ -134,13 +135,26 @@ impl Expectations {
     /// # Panics
     /// There is no such part, or there is something to meet.
     pub(super) fn report(&mut self, number: &'static str, text: String) {
-        assert!(!part(number).judged, "{number} is met or missed");
+        assert!(
+            !self.wanted.part(number).judged,
+            "{number} is met or missed"
+        );
         self.note(number, text, true);
     }
 
     fn note(&mut self, number: &'static str, text: String, met: bool) {
         self.found.retain(|found| found.number != number);
         self.found.push(Found { number, text, met });
+    }
+
+    /// Takes note that a part cannot be measured here, and why.
+    ///
+    /// # Panics
+    /// There is no such part.
+    pub(super) fn cannot(&mut self, number: &'static str, why: &str) {
+        let part = self.wanted.part(number);
+        self.missing.retain(|(missing, _)| *missing != part.number);
+        self.missing.push((part.number, why.to_owned()));
     }
 
     /// Takes note that a figure failed.
@@ -158,20 +172,24 @@ impl Expectations {
             }
             Some(found) if found.met => (Verdict::Met, found.text.clone()),
             Some(found) => (Verdict::Missed, found.text.clone()),
-            None if self.failed.contains(&part.figure) => {
-                let text = format!("figure {} failed", part.figure);
-                (Verdict::NotMeasured, text)
-            }
-            None => {
-                let text = format!("figure {} was not run", part.figure);
-                (Verdict::NotMeasured, text)
-            }
+            None => (Verdict::NotMeasured, self.why_not_measured(part)),
         }
     }
 
-    /// The verdict on expectation `number`, 1 to 5: missed if a part is, met if all parts are.
+    fn why_not_measured(&self, part: &Part) -> String {
+        let mut missing = self.missing.iter();
+        match missing.find(|(number, _)| *number == part.number) {
+            Some((_, why)) => why.clone(),
+            None if self.failed.contains(&part.figure) => format!("figure {} failed", part.figure),
+            None => format!("figure {} was not run", part.figure),
+        }
+    }
+
+    /// The verdict on expectation `number`, from 1: missed if a part is, met if all parts are.
     fn verdict(&self, number: usize) -> Verdict {
-        let verdicts: Vec<Verdict> = of_number(number)
+        let verdicts: Vec<Verdict> = self
+            .wanted
+            .of_number(number)
             .filter(|part| part.judged)
             .map(|part| self.found(&part).0)
             .collect();
@@ -187,10 +205,10 @@ impl Expectations {
     /// For a terminal.
     pub(super) fn plain(&self) -> String {
         let mut out = String::from("Expectations\n");
-        for (at, title) in TITLES.iter().enumerate() {
+        for (at, title) in self.wanted.titles.iter().enumerate() {
             let verdict = self.verdict(at + 1).name();
             let _ = writeln!(out, "{}. {verdict}: {title}", at + 1);
-            for part in of_number(at + 1) {
+            for part in self.wanted.of_number(at + 1) {
                 let (verdict, text) = self.found(&part);
                 let _ = writeln!(
                     out,
@@ -220,10 +238,10 @@ impl Expectations {
                 "number": at + 1,
                 "title": title,
                 "verdict": self.verdict(at + 1).name(),
-                "parts": of_number(at + 1).map(part).collect::<Vec<_>>(),
+                "parts": self.wanted.of_number(at + 1).map(part).collect::<Vec<_>>(),
             })
         };
-        TITLES.iter().enumerate().map(one).collect()
+        self.wanted.titles.iter().enumerate().map(one).collect()
     }
 
     /// All of them as a table.
@@ -231,7 +249,7 @@ impl Expectations {
         let mut out =
             String::from("<div class=\"verdict\"><h2 id=\"expectations\">Expectations</h2>");
         out.push_str("<div class=\"scroll\"><table>");
-        for (at, title) in TITLES.iter().enumerate() {
+        for (at, title) in self.wanted.titles.iter().enumerate() {
             let verdict = self.verdict(at + 1);
             let _ = write!(
                 out,
@@ -242,7 +260,7 @@ impl Expectations {
                 verdict.class(),
                 verdict.name(),
             );
-            for part in of_number(at + 1) {
+            for part in self.wanted.of_number(at + 1) {
                 let (verdict, text) = self.found(&part);
                 let _ = write!(
                     out,
@@ -261,24 +279,14 @@ impl Expectations {
     }
 }
 
-fn part(number: &str) -> Part {
-    let found = parts().find(|part| part.number == number);
-    found.expect("numbers are those of the list of parts")
-}
-
-/// The parts of an expectation, 1 to 5.
-fn of_number(number: usize) -> impl Iterator<Item = Part> {
-    let number = number.to_string();
-    parts().filter(move |part| part.number.starts_with(&number))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{leap, rubato};
 
     #[test]
     fn an_expectation_is_met_only_if_all_its_parts_are() {
-        let mut all = Expectations::default();
+        let mut all = Expectations::new(leap::PAPER.wanted, false);
         assert_eq!(all.verdict(2), Verdict::NotMeasured);
         for number in ["2a", "2c", "2d"] {
             all.judge(number, String::new(), true);
@@ -297,7 +305,7 @@ mod tests {
 
     #[test]
     fn what_a_failed_figure_would_have_told_says_so() {
-        let mut all = Expectations::default();
+        let mut all = Expectations::new(leap::PAPER.wanted, false);
         all.fail("14");
         assert!(all.plain().contains("4a not measured"), "{}", all.plain());
         assert!(all.html().contains("figure 14 failed"));
@@ -306,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_too_small_judges_nothing() {
-        let mut all = Expectations::new(true);
+        let mut all = Expectations::new(leap::PAPER.wanted, true);
         for (met, number) in [(false, "1a"), (true, "4a"), (false, "3a")] {
             all.judge(number, "0.5 of linear".to_owned(), met);
         }
@@ -326,8 +334,25 @@ mod tests {
 
     #[test]
     fn every_expectation_has_something_to_meet() {
-        for number in 1..=TITLES.len() {
-            assert!(of_number(number).any(|part| part.judged), "{number}");
+        for wanted in [leap::PAPER.wanted, rubato::PAPER.wanted] {
+            for number in 1..=wanted.titles.len() {
+                let mut parts = wanted.of_number(number);
+                assert!(parts.any(|part| part.judged), "{number}");
+            }
+            assert_eq!(
+                wanted.parts().count(),
+                (1..=wanted.titles.len())
+                    .map(|number| wanted.of_number(number).count())
+                    .sum::<usize>()
+            );
         }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_says_why() {
+        let mut all = Expectations::new(leap::PAPER.wanted, false);
+        all.cannot("4a", "there is no room for 64 nodes");
+        assert_eq!(all.verdict(4), Verdict::NotMeasured);
+        assert!(all.plain().contains("there is no room for 64 nodes"));
     }
 }

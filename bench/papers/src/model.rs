@@ -10,9 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
-/// The systems that are compared, on equal ground.
-pub(super) const SYSTEMS: [System; 3] = [System::Leap, System::Interleaved, System::Serial];
-
 /// The model with what it has computed so far.
 pub(super) struct Model {
     pub(super) costs: CostFile,
@@ -59,6 +56,8 @@ impl Model {
                 ..Spread::new(Vec::new(), 10)
             },
             clients_per_node: 16,
+            settings: Vec::new(),
+            paced: false,
             warehouses_per_node: 3,
             items: 1_000,
             customers: 30,
@@ -116,17 +115,26 @@ impl Model {
     /// A point with links of so many microseconds one way. While a figure only plans, a point of
     /// which nothing is known.
     pub(super) fn point_at(&mut self, options: &ScaleOptions, link_us: u64) -> Result<Rc<Point>> {
-        let wanted = WantedPoint {
+        self.wanted(WantedPoint {
             options: options.clone(),
             link_us,
-        };
+            flush_us: None,
+        })
+    }
+
+    /// A point with links and flushes of its own.
+    pub(super) fn wanted(&mut self, wanted: WantedPoint) -> Result<Rc<Point>> {
         if let Some(planned) = &mut self.planned {
+            let slices = wanted.options.slices.max(1) as usize;
+            let nodes = usize::from(wanted.options.nodes);
             planned.push(wanted);
-            let slices = options.slices.max(1) as usize;
-            return Ok(Rc::new(Point {
+            let mut point = Point {
                 slices: vec![Slice::default(); slices],
+                row_bytes: vec![0; nodes],
                 ..Point::default()
-            }));
+            };
+            point.usage.busy_ns = vec![0; nodes];
+            return Ok(Rc::new(point));
         }
         let found = self.known.iter().find(|(known, _)| *known == wanted);
         match found {
@@ -168,6 +176,9 @@ impl Model {
                     while let Some(wanted) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let mut table = costs.table.clone();
                         table.link_ns = wanted.link_us * 1_000;
+                        if let Some(us) = wanted.flush_us {
+                            table.flush_ns = us as f64 * 1e3;
+                        }
                         let began = Instant::now();
                         let measured = measure(&wanted.options, &table, None);
                         // The terminal is gone.

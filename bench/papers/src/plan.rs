@@ -10,12 +10,16 @@ pub(super) struct WantedPoint {
     pub(super) options: ScaleOptions,
     /// One way, microseconds.
     pub(super) link_us: u64,
+    /// A flush of nothing, microseconds; `None`: that of the costs.
+    pub(super) flush_us: Option<u64>,
 }
 
 /// Transactions that a modelled core commits in a second, about: only for the time that is left.
 const CORE_PER_S: u64 = 7_000;
 /// What a transaction takes besides the links, microseconds; about.
 const LOCAL_US: u64 = 1_000;
+/// Time between two transactions of a client that pauses, microseconds; about.
+const CYCLE_US: u64 = 21_000_000;
 
 impl WantedPoint {
     /// In words, for the terminal.
@@ -25,8 +29,12 @@ impl WantedPoint {
             Some(percent) => format!(", locality {percent} %"),
             None => String::new(),
         };
+        let settings = options.settings.iter();
+        let settings: String = settings
+            .map(|(name, value)| format!(", {name} {value}"))
+            .collect();
         format!(
-            "{}, {} nodes x {}, {} clients each, remote {} %{locality}",
+            "{}{settings}, {} nodes x {}, {} clients each, remote {} %{locality}",
             options.system.name(),
             options.nodes,
             options.shards,
@@ -42,15 +50,19 @@ impl WantedPoint {
         let nodes = u64::from(options.nodes);
         let clients = nodes * u64::from(options.clients_per_node);
         let cores = nodes * u64::from(options.shards);
-        let by_clients = clients * 1_000_000 / (4 * self.link_us + LOCAL_US);
+        let each_us = match options.paced {
+            true => CYCLE_US,
+            false => 4 * self.link_us + LOCAL_US + self.flush_us.unwrap_or(0),
+        };
+        let by_clients = clients * 1_000_000 / each_us;
         let per_s = by_clients.min(cores * CORE_PER_S);
         let run = per_s * (options.warmup_us + options.run_us) / 1_000_000;
         let warehouse = match options.mix {
             Mix::TpccPair | Mix::TpccFull => {
                 u64::from(options.items) + 10 * u64::from(options.customers)
             }
-            Mix::Ycsb { .. } => u64::from(options.items),
-            Mix::Counter { .. } => 1,
+            Mix::Ycsb { .. } | Mix::Record { .. } => u64::from(options.items),
+            Mix::Counter { .. } | Mix::HotCold => 1,
         };
         let rows = nodes * u64::from(options.warehouses_per_node) * warehouse;
         run + rows / 3 + 1
@@ -140,6 +152,8 @@ mod tests {
                 mix: Mix::TpccPair,
                 spread: Spread::new(Vec::new(), 10),
                 clients_per_node: 16,
+                settings: Vec::new(),
+                paced: false,
                 warehouses_per_node: 3,
                 items: 1_000,
                 customers: 30,
@@ -149,6 +163,7 @@ mod tests {
                 seed: 1,
             },
             link_us: 50,
+            flush_us: None,
         }
     }
 

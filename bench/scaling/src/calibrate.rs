@@ -199,6 +199,8 @@ fn watched(
             ..Spread::new(Vec::new(), 20)
         },
         clients_per_node: 8,
+        settings: Vec::new(),
+        paced: false,
         warehouses_per_node: 4,
         items: 1_000,
         customers: 30,

@@ -94,6 +94,7 @@ impl CostFile {
             let ns = ns.as_f64().with_context(|| format!("{name} is no cost"))?;
             table.kinds.insert(name.clone(), ns);
         }
+        of_the_same_machine(&mut table);
         let amounts = map("amount_ns")?;
         for (slot, name) in table.amounts.iter_mut().zip(AMOUNTS) {
             let ns = amounts.get(name).and_then(Value::as_f64);
@@ -105,6 +106,19 @@ impl CostFile {
             table,
             fit: field("fit")?.clone(),
         })
+    }
+}
+
+/// Gives steps of formula the costs of the same steps of two_phase, where they were not measured by
+/// themselves: it is the machine of two_phase with another control (`two_phase::Control`).
+fn of_the_same_machine(table: &mut CostTable) {
+    let same = |(kind, ns): (&String, &f64)| {
+        let step = kind.strip_prefix("two_phase.")?;
+        Some((format!("formula.{step}"), *ns))
+    };
+    let more: Vec<(String, f64)> = table.kinds.iter().filter_map(same).collect();
+    for (kind, ns) in more {
+        table.kinds.entry(kind).or_insert(ns);
     }
 }
 

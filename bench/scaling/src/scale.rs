@@ -43,9 +43,15 @@ pub struct ScaleArgs {
     /// Percentage of remote accesses whose rows nobody else uses [default: no such rows]
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=100))]
     locality: Option<u64>,
-    /// Clients per node, each with one transaction at a time and no pauses
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Clients per node, each with one transaction at a time
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=30_000))]
     clients_per_node: u32,
+    /// Clients make the pauses of the specification: keying and think times
+    #[arg(long)]
+    paced: bool,
+    /// A setting of the clients' sessions; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
     /// Warehouses per node (ycsb: parts)
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     warehouses_per_node: u32,
@@ -109,6 +115,12 @@ enum ScaleWorkload {
     TpccFull,
     /// Eight single-row reads or updates in one round
     Ycsb,
+    /// One record of 1 KB read (95 %) or changed, in a transaction of its own
+    RecordRead,
+    /// The same, half and half
+    RecordWrite,
+    /// One hot counter and one cold one on another node
+    HotCold,
 }
 
 impl ScaleArgs {
@@ -133,6 +145,13 @@ impl ScaleArgs {
     }
 }
 
+/// Reads `NAME=VALUE`. The server checks both when the clients connect.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = pair.ok_or("a setting is NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// A point with its place on the curves.
 struct Measured {
     options: ScaleOptions,
@@ -142,6 +161,12 @@ struct Measured {
 
 /// Carries out `trellis sim scale`.
 pub fn run(args: &ScaleArgs) -> Result<()> {
+    let is_tpcc = matches!(args.workload, ScaleWorkload::Tpcc | ScaleWorkload::TpccFull);
+    ensure!(is_tpcc || !args.paced, "--paced is for tpcc and tpcc-full");
+    ensure!(
+        args.workload != ScaleWorkload::HotCold || args.nodes.iter().all(|nodes| *nodes > 1),
+        "hot-cold is for two nodes and more"
+    );
     ensure!(
         args.protocol == ProtocolKind::TwoPhase || args.execution == Execution::Interleaved,
         "--execution serial is one of two_phase"
@@ -203,9 +228,14 @@ fn one(args: &ScaleArgs, table: &CostTable, nodes: u16, remote_percent: u64) -> 
             ScaleWorkload::Tpcc => Mix::TpccPair,
             ScaleWorkload::TpccFull => Mix::TpccFull,
             ScaleWorkload::Ycsb => Mix::Ycsb { steps: 1, ops: 8 },
+            ScaleWorkload::RecordRead => Mix::Record { read_percent: 95 },
+            ScaleWorkload::RecordWrite => Mix::Record { read_percent: 50 },
+            ScaleWorkload::HotCold => Mix::HotCold,
         },
         spread: args.spread(remote_percent),
         clients_per_node: args.clients_per_node,
+        settings: args.set.clone(),
+        paced: args.paced,
         warehouses_per_node: args.warehouses_per_node,
         items: args.items,
         customers: args.customers,
@@ -228,13 +258,20 @@ fn one(args: &ScaleArgs, table: &CostTable, nodes: u16, remote_percent: u64) -> 
 fn honest(args: &ScaleArgs, file: &CostFile) -> String {
     let table = &file.table;
     let size = match args.workload {
-        ScaleWorkload::Ycsb => format!("{} rows in each part", args.items),
+        ScaleWorkload::Ycsb | ScaleWorkload::RecordRead | ScaleWorkload::RecordWrite => {
+            format!("{} rows in each part", args.items)
+        }
+        ScaleWorkload::HotCold => "a counter for each warehouse".to_owned(),
         ScaleWorkload::Tpcc | ScaleWorkload::TpccFull => format!(
             "a warehouse has 10 districts, {} customers in each, {} items \
              (the specification: 3000 and 100000)",
             args.customers, args.items
         ),
     };
+    let settings = args.set.iter();
+    let settings: String = settings
+        .map(|(name, value)| format!("; {name} = {value}"))
+        .collect();
     format!(
         "A model, not a measurement: the machine of the server in virtual time, with costs of \
          {}.\n\
@@ -244,8 +281,8 @@ fn honest(args: &ScaleArgs, file: &CostFile) -> String {
          and {:.2} us/KiB, group commit\n\
          not modelled: caches and memory, one core's effect on another, the system's scheduler, \
          checkpoints, cost per byte of\n  frames and of clients' messages\n\
-         size: {size}; {} warehouses (parts) and {} clients per node, closed loop, no pauses; \
-         {} s after {} s\n\n",
+         size: {size}; {} warehouses (parts) and {} clients per node, closed loop, {}; \
+         {} s after {} s{settings}\n\n",
         file.machine,
         args.shards,
         table.frame_ns / 1e3,
@@ -259,6 +296,10 @@ fn honest(args: &ScaleArgs, file: &CostFile) -> String {
         table.flush_byte_ns * 1.024,
         args.warehouses_per_node,
         args.clients_per_node,
+        match args.paced {
+            true => "keying and think times of the specification",
+            false => "no pauses",
+        },
         args.seconds,
         args.warmup,
     )
@@ -372,6 +413,8 @@ fn point_json(measured: &Measured) -> Value {
         "committed_by_kind": point.committed,
         "rolled_back": point.rolled_back,
         "retries": point.retries,
+        "failures": point.failures,
+        "row_bytes_by_node": point.row_bytes,
         "latency_us": {
             "mean": point.latency_mean_ns() / 1_000,
             "p50": point.latency_ns(500) / 1_000,
@@ -397,6 +440,8 @@ fn mix_name(mix: Mix) -> &'static str {
         Mix::TpccFull => "tpcc all five",
         Mix::Ycsb { .. } => "ycsb",
         Mix::Counter { .. } => "counter",
+        Mix::HotCold => "hot and cold counter",
+        Mix::Record { .. } => "records",
     }
 }
 

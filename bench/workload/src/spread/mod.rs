@@ -11,9 +11,9 @@
 
 mod counter;
 mod place;
+mod record;
 mod ycsb;
 
-pub use counter::READ as READ_COUNTER;
 pub use place::{Spread, Unit};
 
 use crate::stream;
@@ -28,6 +28,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use base::Prng;
 use place::Slice;
+use record::Operation;
 use ycsb::Step;
 
 /// What a transaction does.
@@ -52,6 +53,16 @@ pub enum Mix {
         block: bool,
         /// Whether the common counter's value is asked for: then nothing but the row will do.
         returning: bool,
+    },
+    /// Adds 1, a parameter, to the counter of the first home, which is hot, and to a cold one on
+    /// another node: that of the client's home, or of the next node for clients that are where the
+    /// hot one is.
+    HotCold,
+    /// Reads or changes one record of a kilobyte, in a statement that commits by itself; the set
+    /// share of records is of other nodes.
+    Record {
+        /// Percentage of reads, 0 to 100.
+        read_percent: u64,
     },
 }
 
@@ -107,7 +118,19 @@ pub enum Job {
         /// Whether the common one's value is asked for.
         returning: bool,
     },
+    /// Additions to a hot and a cold counter.
+    HotCold(Additions),
+    /// One operation on a record.
+    Record(Access),
 }
+
+/// Additions to two counters of different nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Additions(counter::Pair);
+
+/// A read or an update of one record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access(Operation);
 
 /// Dependent steps of a key-value transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,18 +148,42 @@ impl Plan {
                 foreign_keys: false,
             }),
             Mix::Ycsb { .. } => vec![ycsb::TABLE.to_string()],
-            Mix::Counter { .. } => {
+            Mix::Counter { .. } | Mix::HotCold => {
                 vec![
                     counter::TABLE.to_string(),
                     counter::rows(&self.spread.homes),
                 ]
             }
+            Mix::Record { .. } => vec![record::table()],
         }
     }
 
-    /// Rows of one part in the form of COPY; nothing but key-value rows come from here.
+    /// The table whose rows come in parts, if there is one: [`Plan::part_rows`] makes them.
+    pub fn part_table(&self) -> Option<&'static str> {
+        match self.mix {
+            Mix::Ycsb { .. } => Some("ycsb"),
+            Mix::Record { .. } => Some("record"),
+            Mix::TpccPair | Mix::TpccFull | Mix::Counter { .. } | Mix::HotCold => None,
+        }
+    }
+
+    /// Rows of one part in the form of COPY; nothing where there is no [`Plan::part_table`].
     pub fn part_rows(&self, part: u32, out: &mut Vec<u8>) {
-        ycsb::rows(part, self.scale.items, out);
+        match self.mix {
+            Mix::Ycsb { .. } => ycsb::rows(part, self.scale.items, out),
+            Mix::Record { .. } => record::rows(part, self.scale.items, out),
+            Mix::TpccPair | Mix::TpccFull | Mix::Counter { .. } | Mix::HotCold => {}
+        }
+    }
+
+    /// The query for the counter that all clients add to, if there is one: every acknowledged
+    /// addition is in it.
+    pub fn read_counter(&self) -> Option<String> {
+        match self.mix {
+            Mix::Counter { .. } => Some(counter::read(counter::COMMON)),
+            Mix::HotCold => Some(counter::read(self.spread.homes[0][0])),
+            Mix::TpccPair | Mix::TpccFull | Mix::Ycsb { .. } | Mix::Record { .. } => None,
+        }
     }
 
     /// Simple queries that every node is to be asked, in turn and [`Plan::warm_rounds`] times,
@@ -171,7 +218,8 @@ impl Plan {
         match self.mix {
             Mix::TpccPair | Mix::TpccFull => sql::all(Isolation::Serializable),
             Mix::Ycsb { .. } => ycsb::statements(),
-            Mix::Counter { .. } => counter::statements(),
+            Mix::Counter { .. } | Mix::HotCold => counter::statements(),
+            Mix::Record { .. } => record::statements(),
         }
     }
 
@@ -180,7 +228,8 @@ impl Plan {
         match self.mix {
             Mix::TpccPair | Mix::TpccFull => &Kind::NAMES,
             Mix::Ycsb { .. } => &["steps"],
-            Mix::Counter { .. } => &["increment"],
+            Mix::Counter { .. } | Mix::HotCold => &["increment"],
+            Mix::Record { .. } => &["read", "update"],
         }
     }
 
@@ -218,7 +267,38 @@ impl Plan {
                 home: block.then_some(source.home),
                 returning,
             },
+            Mix::HotCold => Job::HotCold(self.additions(source)),
+            Mix::Record { read_percent } => {
+                let leaves = self.spread.leaving(&mut source.prng, 1).contains(0);
+                let part = match leaves {
+                    true => self.elsewhere(source, at_us).0,
+                    false => source.home,
+                };
+                let rows = self.scale.items;
+                Job::Record(Access(Operation::draw(
+                    &mut source.prng,
+                    part,
+                    rows,
+                    read_percent,
+                )))
+            }
         }
+    }
+
+    fn additions(&self, source: &Source) -> Additions {
+        let homes = &self.spread.homes;
+        let cold = match source.node {
+            0 => {
+                let next = &homes[1 % homes.len()];
+                let place = homes[0].iter().position(|home| *home == source.home);
+                next[place.expect("a client's home is on its node") % next.len()]
+            }
+            _ => source.home,
+        };
+        Additions(counter::Pair {
+            hot: homes[0][0],
+            cold,
+        })
     }
 
     /// Gives an input its warehouses.
@@ -291,11 +371,12 @@ impl Plan {
 }
 
 impl Job {
-    /// The kind: those of TPC-C in their order, otherwise 0.
+    /// The kind, by its place in [`Plan::kinds`].
     pub fn kind(&self) -> usize {
         match self {
             Job::Tpcc(input) => input.kind().number(),
-            Job::Ycsb(_) | Job::Counter { .. } => 0,
+            Job::Ycsb(_) | Job::Counter { .. } | Job::HotCold(_) => 0,
+            Job::Record(Access(operation)) => operation.kind(),
         }
     }
 
@@ -312,6 +393,8 @@ impl Job {
             Job::Tpcc(input) => transactions::execute(session, input).await,
             Job::Ycsb(steps) => ycsb::execute(session, &steps.steps, steps.rows).await,
             Job::Counter { home, returning } => counter::execute(session, *home, *returning).await,
+            Job::HotCold(Additions(pair)) => counter::execute_pair(session, *pair).await,
+            Job::Record(Access(operation)) => record::execute(session, *operation).await,
         }
     }
 }

@@ -175,6 +175,8 @@ fn same_seed_same_inputs() {
             block: true,
             returning: true,
         },
+        Mix::HotCold,
+        Mix::Record { read_percent: 50 },
     ] {
         let plan = plan(mix, 20);
         let draw = |client| {
@@ -185,5 +187,37 @@ fn same_seed_same_inputs() {
         };
         assert_eq!(draw(2), draw(2));
         assert_ne!(draw(2), draw(3));
+    }
+}
+
+#[test]
+fn the_cold_counter_is_on_another_node_than_the_hot_one() {
+    let plan = plan(Mix::HotCold, 0);
+    let mut cold = alloc::collections::BTreeSet::new();
+    for client in 0..NODES as u32 * 2 {
+        let mut source = plan.source(client);
+        for _ in 0..20 {
+            let Job::HotCold(Additions(pair)) = plan.draw(&mut source, 0) else {
+                panic!("the mix has one kind")
+            };
+            assert_eq!(pair.hot, 1);
+            assert_ne!(node_of(pair.cold), node_of(pair.hot));
+            cold.insert(pair.cold);
+        }
+    }
+    assert_eq!(cold.len(), NODES * 2 - 2, "every home of another node");
+}
+
+#[test]
+fn records_have_the_share_of_reads_asked_for() {
+    for read_percent in [0, 50, 95, 100] {
+        let plan = plan(Mix::Record { read_percent }, 20);
+        let mut source = plan.source(0);
+        let mut reads = 0;
+        for _ in 0..4_000 {
+            reads += u64::from(plan.draw(&mut source, 0).kind() == 0);
+        }
+        let away = reads.abs_diff(40 * read_percent);
+        assert!(away < 120, "{reads} reads at {read_percent} %");
     }
 }

@@ -10,18 +10,22 @@ use base::key::{encode_datum, slot_of};
 use catalog::Placement;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use workload::spread::{Plan, Spread};
-use workload::tpcc::Scale;
+use workload::spread::{Job, Plan, Spread};
+use workload::tpcc::deck::think_us;
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::{Chunk, Content};
 use workload::tpcc::schema::Table;
-use workload::wire::{self, Ending, Failure, Session};
+use workload::tpcc::{Kind, Scale};
+use workload::wire::{self, Done, Ending, Failure, Session};
 
 /// The database that is measured.
 const DATABASE: &str = "scale";
 /// First and longest pause between attempts, microseconds, as in the benchmark's driver.
 const BACKOFF_US: u64 = 200;
 const BACKOFF_US_MAX: u64 = 10_000;
+/// Mean time between two transactions of a client with keying and think times, microseconds
+/// (clause 4.2.2: 21 s with the shares of the deck).
+const CYCLE_US: u64 = 21_000_000;
 
 /// What the clients counted.
 #[derive(Default)]
@@ -29,14 +33,19 @@ pub(super) struct Tally {
     pub(super) committed: [u64; 5],
     pub(super) rolled_back: u64,
     pub(super) retries: u64,
-    pub(super) latencies_ns: Vec<u64>,
+    /// By kind, as [`Tally::committed`].
+    pub(super) latencies_ns: [Vec<u64>; 5],
     /// Transactions by the attempts that they took.
     pub(super) tries: BTreeMap<u64, u64>,
+    /// Attempts that the server ended, by what it said.
+    pub(super) failures: BTreeMap<String, u64>,
 }
 
 /// All clients of a run.
 pub(super) struct Clients {
     system: System,
+    settings: Vec<(String, String)>,
+    paced: bool,
     plan: Plan,
     content: Content,
     started_ns: Cell<Option<u64>>,
@@ -87,6 +96,8 @@ impl Clients {
         let homes = homes(options.nodes, options.shards, options.warehouses_per_node);
         Clients {
             system: options.system,
+            settings: options.settings.clone(),
+            paced: options.paced,
             plan: Plan {
                 mix: options.mix,
                 spread: Spread {
@@ -155,12 +166,13 @@ impl Clients {
         }
         let mut bytes = Vec::new();
         match self.plan.mix {
-            Mix::Counter { .. } => {}
-            Mix::Ycsb { .. } => {
+            Mix::Counter { .. } | Mix::HotCold => {}
+            Mix::Ycsb { .. } | Mix::Record { .. } => {
+                let table = self.plan.part_table().expect("these rows have a table");
                 for (link, parts) in links.iter_mut().zip(&self.plan.spread.homes) {
                     for part in parts {
                         self.plan.part_rows(*part, &mut bytes);
-                        copy(link, "ycsb", &mut bytes).await?;
+                        copy(link, table, &mut bytes).await?;
                     }
                 }
             }
@@ -230,7 +242,13 @@ impl Clients {
         let node = (number % nodes) as u16 + 1;
         let mut source = self.plan.source(number);
         let mut prng = cx.rng().fork();
-        let link = SimLink::over(connect(cx, node).await?, cx);
+        let settings = self.settings.iter();
+        let mut parameters: Vec<(&str, &str)> = settings
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        parameters.push(("database", DATABASE));
+        let conn = cx.connect_with(node, &parameters).await;
+        let link = SimLink::over(conn.map_err(|error| error.to_string())?, cx);
         let session = Session::open(link, &self.plan.statements()).await;
         let mut session = session.map_err(|error| error.to_string())?;
         self.prepared.set(self.prepared.get() + 1);
@@ -241,34 +259,96 @@ impl Clients {
             cx.sleep(1_000).await;
         };
         // Clients do not begin in step.
-        cx.sleep(prng.below(2_000)).await;
+        let step_us = if self.paced { CYCLE_US } else { 2_000 };
+        cx.sleep(prng.below(step_us)).await;
         loop {
             let at_us = cx.now_ns().saturating_sub(started_ns) / 1_000;
             let job = self.plan.draw(&mut source, at_us);
-            let mut retries = 0;
+            let kind = self.paced.then(|| Kind::ALL[job.kind()]);
+            if let Some(kind) = kind {
+                cx.sleep(kind.keying_us()).await;
+            }
             let began = cx.now_ns();
-            let done = loop {
-                match job.execute(&mut session).await {
-                    Ok(done) => break done,
-                    Err(failure) => pause(cx, &mut prng, failure, retries).await?,
-                }
-                retries += 1;
-            };
-            let mut tally = self.tally.borrow_mut();
-            tally.retries += retries;
-            *tally.tries.entry(retries + 1).or_default() += 1;
-            tally.latencies_ns.push(cx.now_ns() - began);
-            match done.ending {
-                Ending::Committed => tally.committed[job.kind()] += 1,
-                Ending::RolledBack => tally.rolled_back += 1,
+            let (done, tries) = self.repeat(cx, &mut prng, &mut session, &job).await?;
+            self.note_done(job.kind(), done.ending, tries, cx.now_ns() - began);
+            if let Some(kind) = kind {
+                cx.sleep(think_us(&mut prng, kind)).await;
             }
         }
+    }
+
+    /// Attempts until one ends well; how it ended, and how many there were.
+    async fn repeat(
+        &self,
+        cx: &SimCx,
+        prng: &mut Prng,
+        session: &mut Session<SimLink>,
+        job: &Job,
+    ) -> Result<(Done, u64), String> {
+        let mut tries = 1;
+        loop {
+            let failure = match job.execute(session).await {
+                Ok(done) => return Ok((done, tries)),
+                Err(failure) => failure,
+            };
+            let said = match &failure {
+                Failure::Aborted(error) => error.to_string(),
+                Failure::Conflict(reason) => (*reason).to_owned(),
+                Failure::Lost(error) | Failure::Unknown(error) => error.to_string(),
+                Failure::Wrong(text) => text.clone(),
+            };
+            self.note_failure(said);
+            pause(cx, prng, failure, tries - 1).await?;
+            tries += 1;
+        }
+    }
+
+    /// Counts a transaction of a kind that took so many attempts and nanoseconds.
+    fn note_done(&self, kind: usize, ending: Ending, tries: u64, latency_ns: u64) {
+        let mut tally = self.tally.borrow_mut();
+        tally.retries += tries - 1;
+        *tally.tries.entry(tries).or_default() += 1;
+        tally.latencies_ns[kind].push(latency_ns);
+        match ending {
+            Ending::Committed => tally.committed[kind] += 1,
+            Ending::RolledBack => tally.rolled_back += 1,
+        }
+    }
+
+    fn note_failure(&self, said: String) {
+        let mut tally = self.tally.borrow_mut();
+        *tally.failures.entry(said).or_default() += 1;
     }
 }
 
 async fn connect(cx: &SimCx, node: u16) -> Result<SimConn, String> {
     let conn = cx.connect_with(node, &[("database", DATABASE)]).await;
     conn.map_err(|error| error.to_string())
+}
+
+/// Bytes of rows in memory, by node.
+pub(super) async fn row_bytes(cx: &SimCx) -> Result<Vec<u64>, String> {
+    let mut conn = connect(cx, 1).await?;
+    let answer = conn.query("SHOW MEMORY").await;
+    let answer = answer.map_err(|error| error.to_string())?;
+    let place = |name| answer.columns.iter().position(|column| column == name);
+    let places = place("shard").zip(place("row_bytes"));
+    let (shard, bytes) = places.ok_or("SHOW MEMORY has other columns")?;
+    let mut by_node: BTreeMap<u64, u64> = BTreeMap::new();
+    for row in 0..answer.rows.len() {
+        let node = answer.text(row, shard).and_then(node_of);
+        let cells = node.zip(answer.int(row, bytes));
+        let (node, bytes) = cells.ok_or("SHOW MEMORY has no numbers")?;
+        *by_node.entry(node).or_default() += bytes as u64;
+    }
+    Ok(by_node.into_values().collect())
+}
+
+/// The node in the name of a shard, `n1.0`.
+fn node_of(shard: &str) -> Option<u64> {
+    let digits = shard.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    digits[..end.unwrap_or(digits.len())].parse().ok()
 }
 
 async fn copy(link: &mut SimLink, table: &str, bytes: &mut Vec<u8>) -> Result<(), String> {

@@ -77,6 +77,10 @@ pub struct ScaleOptions {
     pub spread: Spread,
     /// Clients per node; they connect to their own node.
     pub clients_per_node: u32,
+    /// Settings with which they connect, as names and values.
+    pub settings: Vec<(String, String)>,
+    /// Whether clients make the pauses that TPC-C specifies: keying and think times (clause 5.2.5).
+    pub paced: bool,
     /// Warehouses (parts) per node, dealt evenly to its shards.
     pub warehouses_per_node: u32,
     /// Rows of ITEM, and of STOCK per warehouse (key-value: rows per part).
@@ -109,7 +113,8 @@ pub struct Slice {
 /// What was seen at one point.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Point {
-    /// Committed transactions by kind: those of TPC-C in their order; ycsb in the first place.
+    /// Committed transactions by kind: those of TPC-C in their order; reads and updates of
+    /// records; all others in the first place.
     pub committed: [u64; 5],
     /// New orders that rolled back as their input says.
     pub rolled_back: u64,
@@ -117,8 +122,14 @@ pub struct Point {
     pub retries: u64,
     /// Nanoseconds from the first attempt to the answer of each transaction, ascending.
     pub latencies_ns: Vec<u64>,
+    /// The same by kind.
+    pub latencies_by_kind_ns: [Vec<u64>; 5],
     /// Transactions by the attempts that the client made.
     pub tries: BTreeMap<u64, u64>,
+    /// Attempts that the server ended, by what it said: SQLSTATE and message.
+    pub failures: BTreeMap<String, u64>,
+    /// Bytes of rows in memory at the end, by node.
+    pub row_bytes: Vec<u64>,
     /// The run in parts.
     pub slices: Vec<Slice>,
     /// Rows that moved, under a protocol that moves any. Sizes are those at the end.
@@ -137,12 +148,15 @@ impl Point {
 
     /// The latency in nanoseconds that `per_mille` of 1,000 transactions stay below; 0 of none.
     pub fn latency_ns(&self, per_mille: usize) -> u64 {
-        let count = self.latencies_ns.len();
-        if count == 0 {
-            return 0;
-        }
-        let rank = (count * per_mille).div_ceil(1_000).max(1);
-        self.latencies_ns[rank - 1]
+        quantile(&self.latencies_ns, per_mille)
+    }
+
+    /// The same of the transactions of one kind.
+    ///
+    /// # Panics
+    /// There are kinds 0 to 4.
+    pub fn latency_of_kind_ns(&self, kind: usize, per_mille: usize) -> u64 {
+        quantile(&self.latencies_by_kind_ns[kind], per_mille)
     }
 
     /// Mean latency in nanoseconds; 0 of none.
@@ -150,6 +164,12 @@ impl Point {
         let sum: u64 = self.latencies_ns.iter().sum();
         sum.checked_div(self.latencies_ns.len() as u64).unwrap_or(0)
     }
+}
+
+/// What `per_mille` of 1,000 ascending values stay below; 0 of none.
+fn quantile(ascending: &[u64], per_mille: usize) -> u64 {
+    let rank = (ascending.len() * per_mille).div_ceil(1_000).max(1);
+    ascending.get(rank - 1).copied().unwrap_or(0)
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -160,12 +180,16 @@ const CONNECT_NS: u64 = 60 * SECOND_NS;
 /// Runs one point.
 ///
 /// # Errors
-/// A text: the cluster does not come up, loading fails, or a client got a wrong answer.
+/// A text: clients that pause and do not run TPC-C, the cluster does not come up, loading fails,
+/// or a client got a wrong answer.
 pub fn measure(
     options: &ScaleOptions,
     table: &CostTable,
     watch: Option<Box<dyn Stopwatch>>,
 ) -> Result<Point, String> {
+    if options.paced && !options.mix.is_tpcc() {
+        return Err("only TPC-C says how long clients pause".to_owned());
+    }
     let usage = Rc::new(RefCell::new(Usage {
         busy_ns: vec![0; usize::from(options.nodes)],
         ..Usage::default()
@@ -217,17 +241,31 @@ pub fn measure(
     }
     point.counters = world.counted().since(&before.0);
     point.moves = world.moved().since(&before.1);
-    point.latencies_ns.sort_unstable();
+    point.sort();
     point.usage = usage.borrow().clone();
+    // The model stays on: clients to whom nothing takes time would never let time pass.
+    let asking = cx.fork();
+    let asked = cx.spawn(async move { load::row_bytes(&asking).await });
+    if !world.within(CONNECT_NS, &mut |_| asked.is_finished()) {
+        return Err(world.stuck("asking for memory"));
+    }
+    point.row_bytes = world.result_of(&cx, asked)?;
     Ok(point)
 }
 
 impl Point {
+    fn sort(&mut self) {
+        self.latencies_ns.sort_unstable();
+        let by_kind = self.latencies_by_kind_ns.iter_mut();
+        by_kind.for_each(|latencies| latencies.sort_unstable());
+    }
+
     /// Adds what the clients counted in a slice.
     fn take(&mut self, tally: Tally) -> Slice {
         let commits: u64 = tally.committed.iter().sum();
-        let sum_ns: u64 = tally.latencies_ns.iter().sum();
-        let count = tally.latencies_ns.len() as u64;
+        let latencies = || tally.latencies_ns.iter().flatten();
+        let sum_ns: u64 = latencies().sum();
+        let count = latencies().count() as u64;
         for (sum, more) in self.committed.iter_mut().zip(tally.committed) {
             *sum += more;
         }
@@ -236,7 +274,14 @@ impl Point {
         }
         self.rolled_back += tally.rolled_back;
         self.retries += tally.retries;
-        self.latencies_ns.extend(tally.latencies_ns);
+        for (said, count) in tally.failures {
+            *self.failures.entry(said).or_default() += count;
+        }
+        self.latencies_ns.extend(latencies());
+        let by_kind = self.latencies_by_kind_ns.iter_mut();
+        for (all, more) in by_kind.zip(&tally.latencies_ns) {
+            all.extend(more);
+        }
         Slice {
             commits,
             latency_mean_ns: sum_ns.checked_div(count).unwrap_or(0),

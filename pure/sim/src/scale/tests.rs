@@ -17,6 +17,8 @@ fn options() -> ScaleOptions {
         system: System::Interleaved,
         mix: Mix::TpccPair,
         spread: Spread::new(Vec::new(), 50),
+        settings: Vec::new(),
+        paced: false,
         clients_per_node: 4,
         warehouses_per_node: 2,
         items: 40,
@@ -77,6 +79,10 @@ fn every_load_and_system_works_on_several_shards() {
         (ycsb, System::Serial),
         (counter(false), System::Interleaved),
         (counter(true), System::Leap),
+        (Mix::TpccFull, System::Formula),
+        (Mix::HotCold, System::Formula),
+        (Mix::Record { read_percent: 50 }, System::Formula),
+        (Mix::Record { read_percent: 50 }, System::Leap),
     ] {
         let options = ScaleOptions {
             mix,
@@ -93,6 +99,45 @@ fn every_load_and_system_works_on_several_shards() {
         let parts = point.slices.iter().map(|slice| slice.commits);
         assert_eq!((point.slices.len(), parts.sum()), (4, point.commits()));
     }
+}
+
+#[test]
+fn reads_and_updates_of_records_are_told_apart() {
+    let options = ScaleOptions {
+        mix: Mix::Record { read_percent: 80 },
+        ..options()
+    };
+    let point = point(&options);
+    let [reads, updates, others @ ..] = point.committed;
+    assert!(reads > 2 * updates && updates > 10, "{point:?}");
+    assert_eq!(others, [0; 3]);
+    // An update waits for its flush.
+    assert!(point.latency_of_kind_ns(0, 100) < 100_000);
+    assert!(point.latency_of_kind_ns(1, 100) > 100_000);
+    let kinds = point.latencies_by_kind_ns.iter().map(Vec::len);
+    assert_eq!(kinds.sum::<usize>(), point.latencies_ns.len());
+    assert_eq!(point.row_bytes.len(), 2);
+    assert!(point.row_bytes.iter().all(|bytes| *bytes > 40 * 1_000));
+}
+
+#[test]
+fn clients_with_pauses_run_a_transaction_in_some_twenty_seconds() {
+    let paced = ScaleOptions {
+        mix: Mix::TpccFull,
+        paced: true,
+        clients_per_node: 20,
+        warmup_us: 20_000_000,
+        run_us: 60_000_000,
+        ..options()
+    };
+    let point = point(&paced);
+    // 40 clients, 60 s, a transaction in 21 s.
+    assert!((90..140).contains(&point.commits()), "{point:?}");
+    let refused = ScaleOptions {
+        mix: Mix::HotCold,
+        ..paced
+    };
+    assert!(measure(&refused, &table(), None).is_err());
 }
 
 #[test]

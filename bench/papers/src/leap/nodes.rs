@@ -1,8 +1,9 @@
 //! Scalability: figure 14.a.
 
+use super::SYSTEMS;
 use crate::Lab;
 use crate::figure::{Chart, Figure};
-use crate::model::{SYSTEMS, core_us, frames, rate};
+use crate::model::{core_us, frames, rate};
 use anyhow::Result;
 use sim::scale::{ScaleOptions, System};
 

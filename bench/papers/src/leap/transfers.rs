@@ -1,8 +1,8 @@
 //! What transfers there are, and what they leave behind: figures 15 and 20.
 
+use super::remote::{REMOTE, names, place, points};
 use crate::Lab;
 use crate::figure::{Chart, Figure, trend};
-use crate::remote::{REMOTE, names, place, points};
 use anyhow::Result;
 use sim::scale::{Point, System};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub(super) fn figure_15(lab: &mut Lab) -> Result<Figure> {
         &by_remote,
         seconds,
     ));
-    let (localities, by_locality) = crate::locality::leap_points(lab)?;
+    let (localities, by_locality) = super::locality::leap_points(lab)?;
     figure.charts.push(cases(
         "c. by locality, 10 % remote",
         "locality",

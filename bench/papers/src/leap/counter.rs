@@ -3,7 +3,7 @@
 use crate::Lab;
 use crate::figure::Figure;
 use crate::model::{mean_ms, moved, rate};
-use crate::remote::Tries;
+use crate::tries::Tries;
 use anyhow::Result;
 use sim::scale::{Mix, ScaleOptions, Spread, System};
 

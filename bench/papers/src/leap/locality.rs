@@ -1,9 +1,10 @@
 //! Locality of remote accesses: figures 10, 12 and 13.
 
+use super::SYSTEMS;
+use super::remote::{by_share, names};
 use crate::Lab;
 use crate::figure::{Chart, Figure, trend};
-use crate::model::{SYSTEMS, core_us, frames, mean_ms, moved, rate};
-use crate::remote::{by_share, names};
+use crate::model::{core_us, frames, mean_ms, moved, rate};
 use anyhow::Result;
 use sim::scale::{Point, ScaleOptions, Slice, System};
 use std::rc::Rc;

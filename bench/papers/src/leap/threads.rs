@@ -1,9 +1,10 @@
 //! How many transactions a node runs at a time, and how many cores it has: figures 8 and 17.
 
+use super::SYSTEMS;
 use crate::Lab;
 use crate::figure::{Chart, Figure};
-use crate::model::{SYSTEMS, moved, rate};
-use crate::remote::Tries;
+use crate::model::{moved, rate};
+use crate::tries::Tries;
 use anyhow::Result;
 use sim::scale::{Point, ScaleOptions, System};
 use std::rc::Rc;

@@ -1,8 +1,9 @@
 //! Dependent steps with intermediate results: figure 11.
 
+use super::SYSTEMS;
 use crate::Lab;
 use crate::figure::{Chart, Figure, trend};
-use crate::model::{SYSTEMS, frames, mean_ms, moved, rate};
+use crate::model::{frames, mean_ms, moved, rate};
 use anyhow::Result;
 use sim::scale::{Mix, Point, ScaleOptions, Spread};
 use std::rc::Rc;

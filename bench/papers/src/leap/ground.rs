@@ -3,8 +3,9 @@
 //! The baseline's configuration was frozen before the figures were drawn; a test says if it is
 //! changed.
 
+use super::SYSTEMS;
 use crate::cluster::pair;
-use crate::model::{Model, SYSTEMS};
+use crate::model::Model;
 use workload::spread::Plan;
 
 /// Lines for the report.

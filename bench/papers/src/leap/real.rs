@@ -1,11 +1,11 @@
 //! What two cores can carry: three real nodes on loopback, links delayed by a proxy.
 
+use super::SYSTEMS;
+use super::counter::WAYS;
+use super::remote::{by_share, names};
 use crate::Lab;
 use crate::cluster::{Cluster, NODES, Seen, pair};
-use crate::counter::WAYS;
 use crate::figure::{Chart, Figure};
-use crate::model::SYSTEMS;
-use crate::remote::{by_share, names};
 use anyhow::{Context, Result};
 use sim::scale::System;
 use std::time::Duration;
