@@ -17,10 +17,12 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// set NAME VALUE         a setting of the protocol
 /// load SHARD KEY VALUE   a row before the first transaction
 /// begin T SHARD          transactions are named t1, t2 ... in this order
-/// get|xget|snap|recent|add|plus|plus2|spend|max|set|times|insert|put|del T SHARD KEY [VALUE] [last]
+/// get|xget|snap|recent T SHARD KEY [last]
+///                        recent: in a snapshot that misses nothing, drawn with the first and
+///                        raised as it is told
+/// add|plus|plus2|spend|max|set|times|insert|put|del T SHARD KEY [VALUE] [last]
 ///                        plus: a formula of an int8, plus2: of an int2; spend: subtracts if there
-///                        is as much; max, set, times: formulas of an int8; recent: in a snapshot
-///                        that misses nothing, drawn with the first and raised as it is told
+///                        is as much; max, set, times: formulas of an int8
 /// commit T | abort T | forget T | cost T
 /// deliver [COUNT]        messages that may leave, in order; each line names sender and receiver
 /// settle                 flushes every node and delivers, until no message is under way
@@ -62,6 +64,11 @@ impl<P: Subject> Script<P> {
     /// Runs all scripts of a folder, each in a world of its own.
     pub fn run_folder(folder: &str) {
         golden::run_folder(Path::new(folder), Script::<P>::default);
+    }
+
+    /// The script with the traces that it gives now.
+    pub fn trace(script: &str) -> String {
+        golden::run_script(script, &mut Script::<P>::default())
     }
 
     fn txn(&self, name: &str) -> TxnId {

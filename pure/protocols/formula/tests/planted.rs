@@ -28,7 +28,7 @@ fn the_rules_of_the_paper_fail() {
     for (name, rule) in schedules {
         let path = format!("testdata/{name}.txt");
         let script = std::fs::read_to_string(path).expect("a readable script");
-        let run = || golden::run_script(&script, &mut bed::Script::<Tested>::default());
+        let run = || bed::Script::<Tested>::trace(&script);
         assert_eq!(run(), script, "{name}");
         assert!(base::plant(Some(rule)), "this build can");
         // The store may notice first.

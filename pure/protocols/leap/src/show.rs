@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Time};
 use core::fmt;
 use store::Store;
-use txn::increment::{Folding, claim_of};
+use txn::increment::Folding::AsTheyCome;
+use txn::increment::claim_of;
 use txn::lock::Item;
 use txn::{HotRow, Moves, MovingRows, Outcome, Tracked};
 
@@ -132,15 +133,17 @@ impl Leap {
         self.requester.validate();
         for (txn, state) in self.coord.txns.iter() {
             for (key, write) in state.written.writes().iter() {
-                let claim = claim_of(write, Folding::AsTheyCome);
-                let held = self.locks.holds(*txn, &Item::of(key), claim);
+                let held = self
+                    .locks
+                    .holds(*txn, &Item::of(key), claim_of(write, AsTheyCome));
                 assert!(held, "{txn} has written {key:?} without its lock");
                 assert!(!self.rejoin.is_serving() || self.is_mine(key) || self.breaks_rules());
             }
         }
         self.bulks.each_row(&mut |txn, key, write| {
-            let claim = claim_of(write, Folding::AsTheyCome);
-            let held = self.locks.holds(txn, &Item::of(key), claim);
+            let held = self
+                .locks
+                .holds(txn, &Item::of(key), claim_of(write, AsTheyCome));
             assert!(held, "{txn} installs {key:?} without its lock");
         });
         for (key, pending) in self.pendings.formulas.each() {
