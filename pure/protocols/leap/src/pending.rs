@@ -93,6 +93,12 @@ impl Pendings {
         open.filter_map(|pending| Some((pending.txn, formulas.note(pending.txn)?.coordinator)))
     }
 
+    /// The shard that decides a transaction with formulas here.
+    pub(crate) fn coordinator(&self, txn: TxnId) -> ShardId {
+        let lodger = self.formulas.note(txn);
+        lodger.expect("it has formulas here").coordinator
+    }
+
     /// Transactions that are not decided, their coordinators, and the rows of their formulas.
     pub(crate) fn undecided(&self) -> impl Iterator<Item = (TxnId, ShardId, &[Key])> {
         let open = self.formulas.undecided();

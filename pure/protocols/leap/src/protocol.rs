@@ -4,12 +4,12 @@ use crate::job::Job;
 use crate::message::Body;
 use crate::{AwayCursor, Cx, Leap, Message};
 use alloc::vec::Vec;
-use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
 use store::Store;
 use txn::{
-    AbortReason, Doubt, MovingRows, Op, OpId, Protocol, ProtocolMessage, Submission, Submitted,
-    TxnCost, TxnOptions,
+    AbortReason, Doubt, MovingRows, Op, OpId, PendingRow, Protocol, ProtocolMessage, Submission,
+    Submitted, TxnCost, TxnOptions,
 };
 
 impl Protocol for Leap {
@@ -146,6 +146,14 @@ impl Protocol for Leap {
 
     fn doubts(&self, now: Time) -> Vec<Doubt> {
         self.pending_doubts(now)
+    }
+
+    fn pending_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<PendingRow> {
+        self.highest_piles(wants, count)
+    }
+
+    fn may_be_awaited(&self, txn: TxnId) -> bool {
+        self.is_in_the_way(txn)
     }
 
     fn moving(&self) -> Option<&dyn MovingRows> {

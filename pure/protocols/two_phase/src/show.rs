@@ -1,11 +1,12 @@
 //! Printing the whole state in canonical order, and checking it.
 
 use crate::coord::{Ballot, Phase};
-use crate::part::{Part, Stage};
+use crate::part::{Part, Stage, coordinator_node};
 use crate::{Control, Machine};
-use base::{IndexId, Key};
+use alloc::vec::Vec;
+use base::{IndexId, Key, TxnId};
 use core::fmt;
-use txn::Outcome;
+use txn::{Outcome, PendingRow, Piles};
 use txn::increment::claim_of;
 use txn::lock::Item;
 
@@ -156,6 +157,48 @@ impl<C: Control> Machine<C> {
         }
         self.parts.values().any(|part| planned(part))
             || promises.any(|promise| promise.redo.iter().any(|(key, _)| written(key)))
+    }
+
+    /// The rows with the most formulas: those of open write sets and of promises, and committed ones
+    /// that wait for a promise below them.
+    pub(crate) fn highest_piles(
+        &self,
+        wants: &dyn Fn(&Key) -> bool,
+        count: usize,
+    ) -> Vec<PendingRow> {
+        let mut piles = Piles::new(wants);
+        for (txn, part) in self.parts.iter() {
+            for (key, _) in part.written.writes().formulas() {
+                piles.add_open(key, *txn, coordinator_node(*txn));
+            }
+        }
+        for (txn, promise) in &self.promises {
+            let formulas = promise.redo.iter();
+            for (key, _) in formulas.filter(|(_, write)| write.formula().is_some()) {
+                piles.add_open(key, *txn, promise.coordinator.node());
+            }
+        }
+        for (key, _) in self.order.each_unfolded() {
+            piles.add_committed(key);
+        }
+        piles.highest(count, &self.locks, &|key| self.promise_waits_on(key))
+    }
+
+    /// Number of operations that wait for promises and want this row.
+    fn promise_waits_on(&self, key: &Key) -> u64 {
+        let jobs = self.promise_waits.iter();
+        let ops = jobs.filter_map(|job| self.jobs.get(*job)?.op.as_ref());
+        ops.filter(|op| op.wants(key)).count() as u64
+    }
+
+    /// Whether others wait for locks of a transaction of this coordinator, or may on other shards.
+    pub(crate) fn is_in_the_way(&self, txn: TxnId) -> bool {
+        let coord = self.coords.get(&txn);
+        let elsewhere = coord.is_none_or(|coord| {
+            let mut members = coord.members.iter();
+            members.any(|member| member.shard != self.shard && member.stateful)
+        });
+        elsewhere || self.locks.is_awaited(txn)
     }
 
     /// Whether no transaction holds, waits for or owes anything here.

@@ -95,6 +95,11 @@ shows! {
         // of the row; a third.
         in_back_home Int8, in_from_home Int8, in_from_third Int8, refused_total Int8
     ];
+    /// Rows with the most formulas that are not applied yet: of whom, who waits.
+    Pending: ["PENDING"], Top(20), [
+        shard Text, table Text, index Text, key Text, committed Int8, oldest_transaction Text,
+        coordinator Int4, age_ms Int8, waiters Int8, formulas Int8
+    ];
     /// Per table: rows, bytes and slots by shard.
     Placement: ["PLACEMENT"], Sorted, [
         table Text, index Text, shard Text, slots Int8, rows Int8, row_bytes Int8
