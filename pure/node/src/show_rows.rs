@@ -1,7 +1,7 @@
 //! One shard's part of the answers to SHOW. `parse::show` has the columns.
 
 use crate::core::Core;
-use crate::stages::{Stages, text};
+use crate::stages::text;
 use base::{Datum, Key, NodeId, RowBatch, ShardId, Time};
 use catalog::{Execution, Table};
 use expr::Ends;
@@ -23,9 +23,6 @@ pub(crate) struct Facts<'a, S> {
     pub(crate) sessions: S,
     /// Nodes to which it has a connection, and their incarnations.
     pub(crate) peers: &'a BTreeMap<NodeId, u32>,
-    pub(crate) stages: &'a Stages,
-    /// Number of statements that were planned here.
-    pub(crate) planned: u64,
 }
 
 impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
@@ -43,7 +40,7 @@ impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
             Show::Pending => pending(core, database),
             Show::Placement => placement(core, database),
             Show::Sessions => sessions(core, self.sessions),
-            Show::Stages => self.stages.rows(core, self.planned),
+            Show::Stages => unreachable!("a shard tells of its stages itself"),
             Show::Tables => tables(core, database),
             Show::Activity => activity(self.sessions),
             Show::Sizes => sizes(core),
@@ -207,7 +204,9 @@ fn pending(core: &Core, database: &str) -> RowBatch {
             key_text(&row.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
             Datum::Int(row.committed as i64),
             oldest.map_or(Datum::Null, |open| text(&open.txn.to_string())),
-            oldest.map_or(Datum::Null, |open| Datum::Int(i64::from(open.coordinator.0))),
+            oldest.map_or(Datum::Null, |open| {
+                Datum::Int(i64::from(open.coordinator.0))
+            }),
             age.unwrap_or(Datum::Null),
             Datum::Int(row.waiters as i64),
             Datum::Int(row.formulas as i64),

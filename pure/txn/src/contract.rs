@@ -651,6 +651,11 @@ pub trait Protocol: fmt::Display {
         Vec::new()
     }
 
+    /// Number of operations that wait here.
+    fn waiting_count(&self) -> usize {
+        0
+    }
+
     /// Whether another transaction waits for something that this one, which is coordinated here,
     /// holds; also if the protocol cannot tell, because it holds something on other shards.
     fn may_be_awaited(&self, _txn: TxnId) -> bool {

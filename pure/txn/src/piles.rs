@@ -4,7 +4,9 @@
 //! come out. The lock table says how old the transactions are, because each holds a lock on the
 //! rows of its formulas.
 
+use crate::contract::Op;
 use crate::lock::{Item, LockTable};
+use crate::pending::Pendings;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, NodeId, Time, Ts, TxnId};
@@ -73,6 +75,31 @@ impl<'a> Piles<'a> {
         }
     }
 
+    /// As [`Piles::add_open`], for several rows.
+    pub fn add_all_open(
+        &mut self,
+        keys: impl Iterator<Item = &'a Key>,
+        txn: TxnId,
+        coordinator: NodeId,
+    ) {
+        keys.for_each(|key| self.add_open(key, txn, coordinator));
+    }
+
+    /// The formulas that are held for other transactions; `coordinator` tells from a note which
+    /// node decides.
+    pub fn add_pending<N>(
+        &mut self,
+        formulas: &'a Pendings<Key, N>,
+        coordinator: impl Fn(&N) -> NodeId,
+    ) {
+        for (key, pending) in formulas.each() {
+            match (formulas.decided(pending.txn), formulas.note(pending.txn)) {
+                (None, Some(note)) => self.add_open(key, pending.txn, coordinator(note)),
+                (Some(_), _) | (None, None) => self.add_committed(key),
+            }
+        }
+    }
+
     /// A formula of a transaction that has committed.
     pub fn add_committed(&mut self, key: &'a Key) {
         if (self.wants)(key) {
@@ -80,14 +107,9 @@ impl<'a> Piles<'a> {
         }
     }
 
-    /// The `count` rows with the most formulas, of equal ones the smaller keys. `beside` counts the
-    /// operations that wait for a row otherwise than for a lock.
-    pub fn highest(
-        self,
-        count: usize,
-        locks: &LockTable,
-        beside: &dyn Fn(&Key) -> u64,
-    ) -> Vec<PendingRow> {
+    /// The `count` rows with the most formulas, of equal ones the smaller keys. `others` are the
+    /// operations that wait for something else than locks.
+    pub fn highest(self, count: usize, locks: &LockTable, others: &[&Op]) -> Vec<PendingRow> {
         let mut rows: Vec<(&Key, Pile)> = self.rows.into_iter().collect();
         rows.sort_by(|(a, one), (b, other)| other.len().cmp(&one.len()).then_with(|| a.cmp(b)));
         rows.truncate(count);
@@ -96,7 +118,8 @@ impl<'a> Piles<'a> {
             formulas: pile.len(),
             committed: pile.committed,
             oldest: oldest(locks, key, &pile.open),
-            waiters: locks.waiting_on(&Item::of(key)).len() as u64 + beside(key),
+            waiters: (locks.waiting_on(&Item::of(key)).len()
+                + others.iter().filter(|op| op.wants(key)).count()) as u64,
         };
         rows.into_iter().map(row).collect()
     }
@@ -143,7 +166,7 @@ mod tests {
             ts: Ts::from_time(Time(1_800_000_000_000_000 + began_us)),
             txn: txn(counter),
         };
-        let request = LockRequest::new(priority, counter, Item::of(key), claim, Time(0));
+        let request = LockRequest::new(priority, Item::of(key), claim, Time(0), counter);
         match locks.acquire(request) {
             Acquired::Granted => false,
             Acquired::Waiting => true,
@@ -153,7 +176,12 @@ mod tests {
 
     #[test]
     fn the_rows_with_the_most_formulas_come_first_with_their_oldest_transaction() {
-        let (a, b, c, other) = (key(1), key(2), key(3), Key::new(IndexId(2), Slot(0), vec![1]));
+        let (a, b, c, other) = (
+            key(1),
+            key(2),
+            key(3),
+            Key::new(IndexId(2), Slot(0), vec![1]),
+        );
         let adds = Claim::adds(Columns::ALL);
         let mut locks = LockTable::new();
         // Names do not follow age: a second attempt has a new name and its first place.
@@ -170,10 +198,20 @@ mod tests {
         piles.add_open(&c, txn(6), node);
         piles.add_committed(&a);
         piles.add_open(&other, txn(5), node);
-        let rows = piles.highest(2, &locks, &|key| u64::from(*key == a));
+        let waits = Op::Write {
+            key: a.clone(),
+            write: store::Write::Delete,
+        };
+        let rows = piles.highest(2, &locks, &[&waits]);
         let told = |row: &PendingRow| {
             let oldest = row.oldest.map(|open| (open.txn.counter, open.since));
-            (row.key.clone(), row.formulas, row.committed, row.waiters, oldest)
+            (
+                row.key.clone(),
+                row.formulas,
+                row.committed,
+                row.waiters,
+                oldest,
+            )
         };
         let since = Some(Time(1_800_000_000_000_300));
         let expected = vec![(b, 3, 1, 1, Some((9, since))), (a, 1, 1, 1, None)];

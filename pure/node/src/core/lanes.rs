@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use store::Store;
 use txn::contract::{Outgoing, Submitted};
 use txn::{
-    Cx, Doubt, InTheWay, Moves, MovingRows, OpId, OpReply, Outbox, PendingRow, Protocol, Submission,
-    TxnCost, TxnOptions,
+    Cx, Doubt, InTheWay, Moves, MovingRows, OpId, OpReply, Outbox, PendingRow, Protocol,
+    Submission, TxnCost, TxnOptions,
 };
 
 /// Largest number of locks and writes for which a server checks its open transactions: well below a
@@ -303,6 +303,14 @@ impl Protocols {
         let mut doubts = Vec::new();
         every!(self, |lane| doubts.extend(lane.machine.doubts(now)));
         doubts
+    }
+
+    /// See [`Protocol::waiting_count`].
+    #[inline]
+    pub(crate) fn waiting_count(&self) -> usize {
+        let mut count = 0;
+        every!(self, |lane| count += lane.machine.waiting_count());
+        count
     }
 
     /// See [`Protocol::pending_rows`].

@@ -60,6 +60,10 @@ impl Lodger {
             position: Leap::NOTHING,
         }
     }
+    /// Node that decides the transaction.
+    pub(crate) fn node(&self) -> NodeId {
+        self.coordinator.node()
+    }
 }
 
 /// Formulas pending on rows of this shard.
@@ -91,12 +95,6 @@ impl Pendings {
         let on_row = formulas.on(key).iter();
         let open = on_row.filter(|pending| formulas.decided(pending.txn).is_none());
         open.filter_map(|pending| Some((pending.txn, formulas.note(pending.txn)?.coordinator)))
-    }
-
-    /// The shard that decides a transaction with formulas here.
-    pub(crate) fn coordinator(&self, txn: TxnId) -> ShardId {
-        let lodger = self.formulas.note(txn);
-        lodger.expect("it has formulas here").coordinator
     }
 
     /// Transactions that are not decided, their coordinators, and the rows of their formulas.

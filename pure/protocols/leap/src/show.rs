@@ -1,4 +1,4 @@
-//! Printing the whole state in canonical order, checking it, and what SHOW tells of it.
+//! Printing the whole state in canonical order, checking it, and what SHOW OWNERSHIP shows.
 
 use crate::Leap;
 use crate::gather::keys_of;
@@ -6,12 +6,12 @@ use crate::home::{Entry, Settling, Stage};
 use crate::owner::{Held, Tenure};
 use crate::txns::Phase;
 use alloc::vec::Vec;
-use base::{IndexId, Key, ShardId, Time, TxnId};
+use base::{IndexId, Key, ShardId, Time};
 use core::fmt;
 use store::Store;
 use txn::increment::{Folding, claim_of};
 use txn::lock::Item;
-use txn::{HotRow, Moves, MovingRows, Outcome, PendingRow, Piles, Tracked};
+use txn::{HotRow, Moves, MovingRows, Outcome, Tracked};
 
 impl MovingRows for Leap {
     fn moves(&self) -> Moves {
@@ -90,47 +90,6 @@ impl MovingRows for Leap {
 }
 
 impl Leap {
-    /// The rows with the most formulas: those of open write sets, and those that are held for
-    /// transactions of other shards.
-    pub(crate) fn highest_piles(
-        &self,
-        wants: &dyn Fn(&Key) -> bool,
-        count: usize,
-    ) -> Vec<PendingRow> {
-        let mut piles = Piles::new(wants);
-        for (txn, state) in self.coord.txns.iter() {
-            for (key, _) in state.written.writes().formulas() {
-                piles.add_open(key, *txn, self.shard.node());
-            }
-        }
-        let formulas = &self.pendings.formulas;
-        for (key, pending) in formulas.each() {
-            match formulas.decided(pending.txn) {
-                Some(_) => piles.add_committed(key),
-                None => {
-                    let coordinator = self.pendings.coordinator(pending.txn);
-                    piles.add_open(key, pending.txn, coordinator.node());
-                }
-            }
-        }
-        piles.highest(count, &self.locks, &|key| self.commit_waits_on(key))
-    }
-
-    /// Number of operations that wait for commits and want this row.
-    fn commit_waits_on(&self, key: &Key) -> u64 {
-        let jobs = self.coord.commit_waits.iter();
-        let ops = jobs.filter_map(|job| self.jobs.get(*job)?.op.as_ref());
-        ops.filter(|op| op.wants(key)).count() as u64
-    }
-
-    /// Whether others wait for locks of a transaction of this coordinator, or may on other shards.
-    pub(crate) fn is_in_the_way(&self, txn: TxnId) -> bool {
-        let elsewhere = self.coord.txns.get(&txn).is_none_or(|state| {
-            !state.asked.is_empty() || !state.visited.is_empty() || !state.shipped.is_empty()
-        });
-        elsewhere || self.locks.is_awaited(txn)
-    }
-
     /// Whether no transaction, lock, request, grant or formula is open here.
     pub(crate) fn owes_nothing(&self) -> bool {
         self.locks.is_empty()

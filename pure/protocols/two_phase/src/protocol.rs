@@ -165,6 +165,11 @@ impl<C: Control> Protocol for Machine<C> {
         self.highest_piles(wants, count)
     }
 
+    #[inline]
+    fn waiting_count(&self) -> usize {
+        self.jobs.len()
+    }
+
     fn may_be_awaited(&self, txn: TxnId) -> bool {
         self.is_in_the_way(txn)
     }

@@ -6,9 +6,9 @@ use crate::{Control, Machine};
 use alloc::vec::Vec;
 use base::{IndexId, Key, TxnId};
 use core::fmt;
-use txn::{Outcome, PendingRow, Piles};
 use txn::increment::claim_of;
 use txn::lock::Item;
+use txn::{Outcome, PendingRow, Piles};
 
 impl<C: Control> fmt::Display for Machine<C> {
     /// One line per transaction and role, then locks, decisions and jobs.
@@ -159,8 +159,8 @@ impl<C: Control> Machine<C> {
             || promises.any(|promise| promise.redo.iter().any(|(key, _)| written(key)))
     }
 
-    /// The rows with the most formulas: those of open write sets and of promises, and committed ones
-    /// that wait for a promise below them.
+    /// The rows with the most formulas: of open write sets, of promises, and committed ones that
+    /// wait for a promise below them.
     pub(crate) fn highest_piles(
         &self,
         wants: &dyn Fn(&Key) -> bool,
@@ -168,27 +168,20 @@ impl<C: Control> Machine<C> {
     ) -> Vec<PendingRow> {
         let mut piles = Piles::new(wants);
         for (txn, part) in self.parts.iter() {
-            for (key, _) in part.written.writes().formulas() {
-                piles.add_open(key, *txn, coordinator_node(*txn));
-            }
+            let written = part.written.writes().formulas();
+            piles.add_all_open(written.map(|(key, _)| key), *txn, coordinator_node(*txn));
         }
         for (txn, promise) in &self.promises {
             let formulas = promise.redo.iter();
-            for (key, _) in formulas.filter(|(_, write)| write.formula().is_some()) {
-                piles.add_open(key, *txn, promise.coordinator.node());
-            }
+            let formulas = formulas.filter_map(|(key, write)| write.formula().map(|_| key));
+            piles.add_all_open(formulas, *txn, promise.coordinator.node());
         }
         for (key, _) in self.order.each_unfolded() {
             piles.add_committed(key);
         }
-        piles.highest(count, &self.locks, &|key| self.promise_waits_on(key))
-    }
-
-    /// Number of operations that wait for promises and want this row.
-    fn promise_waits_on(&self, key: &Key) -> u64 {
-        let jobs = self.promise_waits.iter();
-        let ops = jobs.filter_map(|job| self.jobs.get(*job)?.op.as_ref());
-        ops.filter(|op| op.wants(key)).count() as u64
+        let waits = self.promise_waits.iter();
+        let ops = waits.filter_map(|job| self.jobs.get(*job)?.op.as_ref());
+        piles.highest(count, &self.locks, &ops.collect::<Vec<_>>())
     }
 
     /// Whether others wait for locks of a transaction of this coordinator, or may on other shards.
