@@ -2,9 +2,11 @@
 //! and syncs it.
 
 use crate::fs_disk::FsDisk;
+use crate::gauges::Work;
 use crate::mailbox::{Mail, Mailboxes};
 use crate::memory::Room;
 use base::{Position, Ts};
+use node::HostStage;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -13,6 +15,9 @@ use txn::JournalPort;
 
 /// Longest time until a record is flushed for which no effect waits.
 const LAZY_FLUSH: Duration = Duration::from_millis(100);
+
+/// Number of flushes for one that is timed.
+const TIMED_EVERY: u64 = 8;
 
 /// Bytes of records without a place on disk beyond which large commits wait.
 const BACKLOG_BYTES: usize = 32 << 20;
@@ -23,6 +28,8 @@ pub(crate) type SharedMark = Arc<Mutex<MarkWriter<FsDisk>>>;
 
 struct Buffer {
     records: JournalBuffer,
+    /// Number of records in it.
+    count: u64,
     stopping: bool,
 }
 
@@ -36,6 +43,8 @@ struct Shared {
     full: AtomicBool,
     /// Memory that the node has left.
     room: Room,
+    /// Records, and how long it takes to make some of them durable.
+    work: Work,
 }
 
 /// The shards' and the host's handle of the journal.
@@ -63,6 +72,12 @@ impl Journal {
     pub fn pending_bytes(&self) -> u64 {
         self.lock().records.pending_bytes() as u64
     }
+    /// What SHOW STAGES tells of the journal.
+    pub(crate) fn stage(&self) -> HostStage {
+        let mut stage = self.shared.work.stage("journal", true);
+        stage.queue += self.lock().count;
+        stage
+    }
     /// Number of syncs so far.
     pub fn flushes(&self) -> u64 {
         self.shared.flushes.load(Ordering::Relaxed)
@@ -84,6 +99,7 @@ impl JournalPort for Journal {
     fn append(&mut self, payload: &[u8]) -> Position {
         let mut buffer = self.lock();
         let end = buffer.records.append(payload);
+        buffer.count += 1;
         if buffer.records.pending_bytes() > BACKLOG_BYTES / 2 && buffer.records.hurry() {
             self.shared.wake.notify_one();
         }
@@ -127,6 +143,7 @@ pub(crate) fn start(
     let shared = Arc::new(Shared {
         buffer: Mutex::new(Buffer {
             records,
+            count: 0,
             stopping: false,
         }),
         wake: Condvar::new(),
@@ -135,6 +152,7 @@ pub(crate) fn start(
         answered: AtomicU64::new(0),
         full: AtomicBool::new(false),
         room,
+        work: Work::default(),
     });
     let journal = Journal { shared };
     let own = journal.clone();
@@ -154,11 +172,18 @@ fn flush_loop(
 ) {
     let mut spare = Vec::new();
     loop {
-        let (bytes, stopping) = next_batch(journal, &mut spare);
+        let (bytes, count, stopping) = next_batch(journal, &mut spare);
         if !bytes.is_empty() {
-            let durable = writer.write(&bytes).and_then(|()| writer.sync());
-            let durable = durable.unwrap_or_else(|error| fatal(&error.to_string()));
             let shared = &journal.shared;
+            shared.work.give(count);
+            let timed = journal.flushes().is_multiple_of(TIMED_EVERY);
+            let mut flush = || writer.write(&bytes).and_then(|()| writer.sync());
+            let durable = match timed {
+                true => shared.work.time(flush),
+                false => flush(),
+            };
+            let durable = durable.unwrap_or_else(|error| fatal(&error.to_string()));
+            shared.work.done(count);
             shared.flushes.fetch_add(1, Ordering::Relaxed);
             shared.durable.store(durable.0, Ordering::Release);
             mailboxes.notify_durable();
@@ -185,7 +210,7 @@ fn leave_hint(mark: &SharedMark, durable: Position) {
 }
 
 /// Sleeps until an effect waits for records, or the lazy flush is due; takes the records.
-fn next_batch(journal: &Journal, spare: &mut Vec<u8>) -> (Vec<u8>, bool) {
+fn next_batch(journal: &Journal, spare: &mut Vec<u8>) -> (Vec<u8>, u64, bool) {
     let mut buffer = journal.lock();
     if !buffer.records.is_urgent() && !buffer.stopping {
         let wait = journal.shared.wake.wait_timeout(buffer, LAZY_FLUSH);
@@ -193,7 +218,7 @@ fn next_batch(journal: &Journal, spare: &mut Vec<u8>) -> (Vec<u8>, bool) {
     }
     spare.clear();
     let bytes = buffer.records.take(std::mem::take(spare));
-    (bytes, buffer.stopping)
+    (bytes, std::mem::take(&mut buffer.count), buffer.stopping)
 }
 
 fn keep_room(writer: &mut JournalWriter<FsDisk>, journal: &Journal, mailboxes: &Mailboxes) {

@@ -25,6 +25,7 @@ pub mod data_dir;
 mod decoding;
 pub mod error;
 pub mod fs_disk;
+mod gauges;
 pub mod journal_file;
 mod linger;
 mod mailbox;

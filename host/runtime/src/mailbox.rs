@@ -6,7 +6,7 @@ use mio::Waker;
 use mio::net::TcpStream;
 use node::{Ends, Link, Memory, Message, PreparationResult};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What a shard thread finds in its mailbox.
@@ -88,6 +88,8 @@ impl Drop for Seat {
 
 struct Mailbox {
     sender: Sender<Mail>,
+    /// How much was sent.
+    arrivals: Arc<AtomicU64>,
     waker: Arc<Waker>,
     /// The thread may be asleep in poll: it must be woken.
     asleep: Arc<AtomicBool>,
@@ -104,6 +106,7 @@ pub(crate) struct Mailboxes {
 /// The receiving end of one shard.
 pub(crate) struct Inbox {
     pub(crate) receiver: Receiver<Mail>,
+    pub(crate) arrivals: Arc<AtomicU64>,
     pub(crate) asleep: Arc<AtomicBool>,
     pub(crate) waiting: Arc<AtomicBool>,
 }
@@ -114,16 +117,19 @@ impl Mailboxes {
         let mut inboxes = Vec::new();
         for waker in wakers {
             let (sender, receiver) = channel();
+            let arrivals = Arc::<AtomicU64>::default();
             let asleep = Arc::new(AtomicBool::new(false));
             let waiting = Arc::new(AtomicBool::new(false));
             all.push(Mailbox {
                 sender,
+                arrivals: arrivals.clone(),
                 waker,
                 asleep: asleep.clone(),
                 waiting: waiting.clone(),
             });
             inboxes.push(Inbox {
                 receiver,
+                arrivals,
                 asleep,
                 waiting,
             });
@@ -140,6 +146,7 @@ impl Mailboxes {
     /// stopping.
     pub(crate) fn send(&self, index: usize, mail: Mail) {
         let mailbox = &self.all[index];
+        mailbox.arrivals.fetch_add(1, Ordering::Relaxed);
         if mailbox.sender.send(mail).is_ok() {
             mailbox.wake();
         }

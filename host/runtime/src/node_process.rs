@@ -378,15 +378,9 @@ fn config(cluster: &ClusterFile, shard: ShardId, incarnation: u32) -> ShardConfi
         incarnation,
         cluster: cluster.cluster,
         seed: random_seed(),
-        stopwatch,
+        stopwatch: crate::gauges::stopwatch,
         barrier: crate::barrier::barrier,
     }
-}
-
-/// Nanoseconds since the first call.
-fn stopwatch() -> u64 {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 fn peers(cluster: &ClusterFile, own: NodeId, met: &Met) -> Vec<PeerOut> {

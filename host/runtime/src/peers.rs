@@ -244,6 +244,11 @@ impl PeerOut {
         frame::encode_message(from, to, message, &mut self.out)
     }
 
+    /// Bytes that the socket has not taken.
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        (self.out.len() - self.sent) as u64
+    }
+
     /// Whether there is something to send.
     pub(crate) fn has_output(&self) -> bool {
         !self.out.is_empty()

@@ -7,6 +7,7 @@ use crate::clock_watch::{ClockNews, ClockWatch};
 use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
 use crate::decoding::Decoder;
 use crate::frame::Hello;
+use crate::gauges::{Gauges, Told};
 use crate::journal_file::Journal;
 use crate::linger::Lingerers;
 use crate::mailbox::{Inbox, Mail, Mailboxes, Seat};
@@ -20,6 +21,7 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 use node::{ConnId, Effects, Input, Message, RareEffects, Shard};
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
@@ -74,6 +76,7 @@ pub(crate) struct ShardThread {
     start: ShardStart,
     effects: Effects,
     preparer: Preparer,
+    gauges: Rc<Gauges>,
     clients: BTreeMap<usize, ClientConn>,
     lingerers: Lingerers,
     /// Places of the clients among the connections of the node.
@@ -109,12 +112,17 @@ pub(crate) struct ShardThread {
 }
 
 /// Runs a shard until it is told to stop.
-pub(crate) fn run(start: ShardStart) {
+pub(crate) fn run(mut start: ShardStart) {
     let durable = start.journal.durable();
     let preparer = Preparer::start(start.id, start.mailboxes.clone());
+    let common =
+        (start.id.index() == 0).then(|| (start.journal.clone(), start.decoder.work.clone()));
+    let gauges = Gauges::new(start.inbox.arrivals.clone(), preparer.work.clone(), common);
+    start.shard.set_host(Box::new(Told(gauges.clone())));
     let mut thread = ShardThread {
         start,
         preparer,
+        gauges,
         effects: Effects::default(),
         clients: BTreeMap::new(),
         lingerers: Lingerers::default(),
@@ -165,6 +173,7 @@ impl ShardThread {
             self.validate_at = now.after(VALIDATE_EVERY_US);
             self.start.shard.validate_open();
             self.watch_clock();
+            self.gauges.turn();
         }
     }
 
@@ -272,6 +281,15 @@ impl ShardThread {
         }
     }
 
+    /// Clients whose answers wait for the journal, and messages that do.
+    fn held_count(&self) -> u64 {
+        let messages = match self.held.is_empty() {
+            true => 0,
+            false => self.held.values().map(VecDeque::len).sum::<usize>(),
+        };
+        (self.holding.len() + messages) as u64
+    }
+
     fn is_holding(&self) -> bool {
         !self.holding.is_empty() || !self.held.is_empty() || self.start.shard.awaits_durable()
     }
@@ -285,6 +303,7 @@ impl ShardThread {
     fn take_one_mail(&mut self) -> bool {
         match self.start.inbox.receiver.try_recv() {
             Ok(mail) => {
+                self.gauges.took_mail();
                 self.on_mail(mail);
                 true
             }
@@ -356,6 +375,7 @@ impl ShardThread {
         // Give the buffers back.
         self.effects = effects;
         if wanted {
+            self.gauges.hold.set(self.held_count());
             self.start.inbox.waiting.store(true, Ordering::Release);
             self.start.journal.flush_soon();
         }
@@ -404,6 +424,7 @@ impl ShardThread {
             .find(|peer| peer.node == to.node());
         let peer = peer.expect("messages go to nodes of the cluster file");
         let bytes = peer.send(self.start.id, to, &message);
+        self.gauges.link.count(1);
         self.start.shard.note_sent(bytes as u64);
     }
 
@@ -414,13 +435,16 @@ impl ShardThread {
             return;
         }
         self.durable = durable;
+        self.gauges.hold.note(self.held_count());
         self.step(Input::Durable(durable));
+        let mut released = 0;
         for token in std::mem::take(&mut self.holding) {
             let Some(client) = self.clients.get_mut(&token) else {
                 continue;
             };
-            if client.release(durable) {
-                self.holding.push(token);
+            match client.release(durable) {
+                true => self.holding.push(token),
+                false => released += 1,
             }
             mark_dirty(client, token, &mut self.dirty);
         }
@@ -433,11 +457,14 @@ impl ShardThread {
             {
                 let outgoing = queue.pop_front().expect("just seen");
                 self.send(outgoing);
+                released += 1;
             }
             if !queue.is_empty() {
                 self.held.insert(to, queue);
             }
         }
+        self.gauges.hold.set(self.held_count());
+        self.gauges.hold.count(released);
         self.start
             .inbox
             .waiting
@@ -716,12 +743,18 @@ impl ShardThread {
             }
         }
         let now = self.now();
+        let mut had_output = false;
         for index in 0..self.start.peers.len() {
             let peer = &mut self.start.peers[index];
+            had_output |= peer.has_output();
             if peer.has_output() && peer.flush().is_err() {
                 let news = peer.on_broken(now);
                 self.on_peer_news(index, news);
             }
+        }
+        if had_output {
+            let unsent = self.start.peers.iter().map(PeerOut::unsent_bytes);
+            self.gauges.link.note(unsent.sum());
         }
     }
 

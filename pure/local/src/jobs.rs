@@ -60,6 +60,12 @@ impl<J> Jobs<J> {
         self.all.contains_key(&number)
     }
 
+    /// Number of jobs that wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// Whether there is no job.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()

@@ -4,6 +4,7 @@
 use crate::core::clocks_suffice;
 use crate::port::StatementPort;
 use crate::snapshot::Held;
+use crate::txns::Gate;
 use base::{Planted, RowBatch, Tag, Ts, is_planted};
 use exec::port::{OpFuture, Params};
 use exec::{Fast, Port, Running};
@@ -12,7 +13,7 @@ use session::message::FromTxn;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use txn::{Op, OpError, OpResult, Snapshot};
+use txn::{AbortReason, Op, OpError, OpResult, Snapshot};
 
 /// A statement that was started.
 pub(crate) enum Start {
@@ -45,8 +46,34 @@ pub(crate) fn execute_raised(
     })
 }
 
+/// A statement to be started; the first part: its transaction begins with it.
+type Work = (bool, Arc<Plan>, Params, Rc<StatementPort>);
+
+/// Starts a statement, unless the transaction has used a table that is not there any more.
+pub(crate) fn start_checked((begins, plan, params, port): Work) -> Start {
+    if !begins && port.txn.used.has_lost_table(&port.database) {
+        Start::Over(Err(OpError::Aborted(AbortReason::SchemaChanged(None))))
+    } else if begins && port.asks_for_clocks() {
+        Start::Running(start_exact(plan, params, port))
+    } else {
+        start(plan, params, port)
+    }
+}
+
+/// As [`start_checked`], once the statement is admitted.
+pub(crate) fn start_later(gate: Rc<Gate>, work: Work) -> Running {
+    Box::pin(async move {
+        let mut asked = false;
+        poll_fn(|_| gate.poll(&work.3, &mut asked)).await;
+        match start_checked(work) {
+            Start::Over(result) => result,
+            Start::Running(future) => future.await,
+        }
+    })
+}
+
 /// Executes the first statement of a transaction whose snapshot is to miss nothing.
-pub(crate) fn start_exact(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Running {
+fn start_exact(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Running {
     Box::pin(async move {
         let held = port.held().expect("the transaction has a snapshot");
         let raised = raise_to_clocks(&port, held).await?;
@@ -95,7 +122,7 @@ async fn execute(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Re
 }
 
 /// Starts a plan. A statement of one free local row ends at once.
-pub(crate) fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
+fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
     assert!(
         matches!(plan.kind, PlanKind::Run(_)),
         "only Run plans reach a transaction"

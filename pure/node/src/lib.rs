@@ -23,6 +23,7 @@ pub mod input;
 mod kind;
 pub mod machine;
 pub mod message;
+pub mod meter;
 pub mod oldest;
 mod port;
 mod program;
@@ -41,6 +42,8 @@ pub use expr::Ends;
 pub use input::{CheckpointPart, Effects, Input, Memory, RareEffects};
 pub use machine::Shard;
 pub use message::{LocalMessage, Message, WireMessage};
+pub use meter::Meter;
 pub use session::{
     Barrier, ConnId, Link, Preparation, PreparationResult, barrier, connections_default,
 };
+pub use stages::{Host, HostStage};

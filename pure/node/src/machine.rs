@@ -13,6 +13,7 @@
 
 mod ahead;
 mod inspect;
+mod meters;
 mod pass;
 mod peers;
 mod quiesce;
@@ -42,6 +43,7 @@ use base::{
 };
 use catalog::{Catalog, ProtocolKind};
 use exec::fill::FillPosition;
+use parse::show::Show;
 use quiesce::Quiescing;
 use session::message::{DdlCall, ToTxn, TxnHandle};
 use session::{Away, ConnId, Leftovers, PlanCache, Preparation, Session, Statistics};
@@ -223,6 +225,7 @@ impl Shard {
         let before = self.units();
         self.take(input);
         self.settle();
+        self.note_queues();
         self.tend(out);
         self.release(out);
         self.step_units_max = self.step_units_max.max(self.units() - before);
@@ -236,8 +239,13 @@ impl Shard {
                 self.conns.insert(conn);
             }
             Input::Client { conn, message } => {
-                self.stages.count(Stage::Session, 1);
+                let start = self.stages.begin(Stage::Session);
                 self.with_session(conn, |session, cx| session.on_client(cx, message));
+                if start.is_some() {
+                    self.stages.end(Stage::Session, start);
+                    let waiting = self.sessions.get(&conn).map(|session| session.waiting());
+                    self.stages.queue(Stage::Session, waiting.unwrap_or(0));
+                }
             }
             Input::Disconnected { conn } => self.disconnect(conn),
             Input::Prepared(prepared) => {
@@ -294,10 +302,9 @@ impl Shard {
         };
         match message {
             Message::Wire(WireMessage::Protocol(word)) => {
-                self.stages.count(Stage::Transaction, 1);
-                let start = self.stages.start();
+                let start = self.stages.begin(Stage::Transaction);
                 self.core.borrow_mut().on_protocol(from, word);
-                self.stages.stop(Stage::Transaction, start);
+                self.stages.end(Stage::Transaction, start);
             }
             Message::Wire(message) => self.on_wire(from, message),
             Message::Local(LocalMessage::ToTxn(handle, message)) => {
@@ -374,15 +381,16 @@ impl Shard {
     fn settle(&mut self) {
         loop {
             let mut any = self.pass_to_txns();
-            let start = self.stages.start();
-            if self.txns.poll_ready() {
-                self.stages.stop(Stage::Execute, start);
-                any = true;
+            if self.txns.has_ready() {
+                let start = self.stages.begin(Stage::Execute);
+                any |= self.txns.poll_ready();
+                self.stages.end(Stage::Execute, start);
             }
             any |= self.pass_answers();
             any |= self.pass_in_the_way();
             any |= self.pass_to_sessions();
             any |= self.start_wanted();
+            any |= self.txns.admit_waiting();
             if !any {
                 return;
             }
@@ -701,6 +709,9 @@ impl Shard {
                 rows
             }
             Question::Show { what, database } => {
+                if *what == Show::Stages {
+                    return self.stage_rows();
+                }
                 let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
                 let core = self.core.borrow();
                 let facts = Facts {
@@ -708,8 +719,6 @@ impl Shard {
                     database,
                     sessions: sessions.map(|session| session.describe()),
                     peers: &self.peers,
-                    stages: &self.stages,
-                    planned: self.plans.planned(),
                 };
                 facts.rows_of(*what)
             }

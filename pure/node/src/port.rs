@@ -200,6 +200,18 @@ impl StatementPort {
         }
     }
 
+    /// Ready from `until` on, when the statement is woken.
+    pub(crate) fn poll_wake(&self, until: Time, asked: &mut bool) -> Poll<()> {
+        if self.txn.core.borrow().now >= until {
+            return Poll::Ready(());
+        }
+        if !core::mem::replace(asked, true) {
+            let entry = (until, self.handle, self.statement);
+            self.events.borrow_mut().sleeping.insert(entry);
+        }
+        Poll::Pending
+    }
+
     /// Notes what an answer tells of the transaction, and unwraps its result.
     fn digest_answer(&self, reply: OpReply) -> OpAnswer {
         self.txn.wait.set(self.txn.wait.get().max(reply.wait));
@@ -625,14 +637,7 @@ impl exec::Port for StatementPort {
     }
 
     fn poll_sleep(&self, until: Time, asked: &mut bool) -> Poll<()> {
-        if self.txn.core.borrow().now >= until {
-            return Poll::Ready(());
-        }
-        if !core::mem::replace(asked, true) {
-            let entry = (until, self.handle, self.statement);
-            self.events.borrow_mut().sleeping.insert(entry);
-        }
-        Poll::Pending
+        self.poll_wake(until, asked)
     }
 
     fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, OpError>> {

@@ -1,8 +1,8 @@
 //! One shard's part of the answers to SHOW. `parse::show` has the columns.
 
 use crate::core::Core;
-use crate::stages::{Stages, text};
-use base::{Datum, NodeId, RowBatch, ShardId, Time};
+use crate::stages::text;
+use base::{Datum, Key, NodeId, RowBatch, ShardId, Time};
 use catalog::{Execution, Table};
 use expr::Ends;
 use functions::keywords::quote_ident;
@@ -23,9 +23,6 @@ pub(crate) struct Facts<'a, S> {
     pub(crate) sessions: S,
     /// Nodes to which it has a connection, and their incarnations.
     pub(crate) peers: &'a BTreeMap<NodeId, u32>,
-    pub(crate) stages: &'a Stages,
-    /// Number of statements that were planned here.
-    pub(crate) planned: u64,
 }
 
 impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
@@ -40,9 +37,10 @@ impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
             Show::Memory => memory(core),
             Show::Nodes => nodes(core, self.peers),
             Show::Ownership => ownership(core),
+            Show::Pending => pending(core, database),
             Show::Placement => placement(core, database),
             Show::Sessions => sessions(core, self.sessions),
-            Show::Stages => self.stages.rows(core, self.planned),
+            Show::Stages => unreachable!("a shard tells of its stages itself"),
             Show::Tables => tables(core, database),
             Show::Activity => activity(self.sessions),
             Show::Sizes => sizes(core),
@@ -172,6 +170,46 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
             home.clone(),
             owner.unwrap_or(Datum::Null),
             Datum::Int(i64::from(hot.moves)),
+        ]);
+    }
+    batch
+}
+
+/// (shard, table, index, key, committed, oldest_transaction, coordinator, age_ms, waiters,
+/// formulas): rows of `database` here with the most formulas that are not applied yet.
+fn pending(core: &Core, database: &str) -> RowBatch {
+    let mut batch = RowBatch::new(10);
+    let Some(known) = core.catalog.databases.get(database) else {
+        return batch;
+    };
+    let Combine::Top(count) = Show::Pending.combine() else {
+        unreachable!("the longest lists are the first by their formulas")
+    };
+    let find = |index| {
+        let mut tables = known.tables.values();
+        tables.find_map(|table| Some((table, table.index_by_id(index)?)))
+    };
+    let wants = |key: &Key| find(key.index).is_some();
+    for row in core.protocols.pending_rows(known.protocol, &wants, count) {
+        let Some((table, index)) = find(row.key.index) else {
+            continue;
+        };
+        let oldest = row.oldest.as_ref();
+        let since = oldest.and_then(|open| open.since);
+        let age = since.map(|since| Datum::Int((core.now.since(since) / 1000) as i64));
+        batch.push([
+            text(&core.config.shard.to_string()),
+            text(&table.name),
+            text(&index.name),
+            key_text(&row.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
+            Datum::Int(row.committed as i64),
+            oldest.map_or(Datum::Null, |open| text(&open.txn.to_string())),
+            oldest.map_or(Datum::Null, |open| {
+                Datum::Int(i64::from(open.coordinator.0))
+            }),
+            age.unwrap_or(Datum::Null),
+            Datum::Int(row.waiters as i64),
+            Datum::Int(row.formulas as i64),
         ]);
     }
     batch

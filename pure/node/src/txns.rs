@@ -1,17 +1,20 @@
 //! Transactions that this shard coordinates: their statements as futures that the machine polls.
 
+mod admission;
 mod closing;
 mod give_way;
 mod one_moment;
 pub(crate) mod place;
 
 use crate::core::Core;
-use crate::execute::{Start, execute_raised, start, start_exact};
+use crate::execute::{Start, execute_raised, start_checked, start_later};
 use crate::port::{Events, Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
 use crate::used::Used;
+use admission::Admission;
+pub(crate) use admission::Gate;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use exec::Running;
@@ -99,6 +102,7 @@ pub(crate) struct Txns {
     by_id: LookupMap<TxnId, TxnHandle>,
     /// When statements must have ended; entries of ended ones are passed over.
     deadlines: BTreeSet<(Time, TxnHandle, StatementNo)>,
+    admission: Admission,
     /// Statements that have news.
     ready: VecDeque<(TxnHandle, StatementNo)>,
 }
@@ -118,6 +122,7 @@ impl Txns {
             by_handle: BTreeMap::new(),
             by_id: LookupMap::new(),
             deadlines: BTreeSet::new(),
+            admission: Admission::default(),
             ready: VecDeque::new(),
         }
     }
@@ -199,6 +204,8 @@ impl Txns {
             return;
         }
         self.hear(handle);
+        let lockless = one_moment::reads(&self.core.borrow(), begins, &request);
+        let gate = self.gate(handle, request.statement, request.admission, lockless);
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             // The transaction has died between two statements; the session will be told.
             return;
@@ -206,7 +213,7 @@ impl Txns {
         let given = Given {
             statement: request.statement,
             autocommit: request.autocommit,
-            lockless: one_moment::reads(&self.core.borrow(), begins, &request),
+            lockless,
             catalog: request.catalog,
             database: request.database,
             facts: request.facts,
@@ -214,16 +221,13 @@ impl Txns {
         };
         let shards = (&self.events, &self.shows, &self.sequences);
         let port = Rc::new(StatementPort::new(&txn.shared, handle, given, shards));
-        self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
-        let future = if !begins && txn.shared.used.has_lost_table(&port.database) {
-            Start::Over(Err(OpError::Aborted(AbortReason::SchemaChanged(None))))
-        } else if begins && port.asks_for_clocks() {
-            Start::Running(start_exact(plan.clone(), params.clone(), port.clone()))
-        } else {
-            start(plan.clone(), params.clone(), port.clone())
+        let work = (begins, plan.clone(), params.clone(), port.clone());
+        let started = match gate {
+            None => start_checked(work),
+            Some(gate) => Start::Running(start_later(gate, work)),
         };
-        let (future, result) = match future {
+        let (future, result) = match started {
             Start::Over(result) => (None, Some(result)),
             Start::Running(future) => (Some(future), None),
         };
@@ -236,6 +240,7 @@ impl Txns {
             deadline: request.deadline,
         };
         txn.statements.insert(request.statement, entry);
+        self.count_statement(handle);
         match result {
             Some(result) => self.finish(handle, request.statement, result),
             None => self.poll(handle, request.statement),
@@ -434,6 +439,12 @@ impl Txns {
             .extend(txn.statements.keys().map(|statement| (handle, *statement)));
     }
 
+    /// Whether a statement has news.
+    #[inline]
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// Polls statements with news. Returns whether there were any.
     pub(crate) fn poll_ready(&mut self) -> bool {
         let mut any = false;
@@ -564,6 +575,7 @@ impl Txns {
             .remove(&statement)
             .expect("a statement is done once");
         txn.heard = self.core.borrow().now;
+        let (idle, priority_ts) = (txn.statements.is_empty(), txn.priority_ts);
         if let Some(at) = ended.deadline {
             self.deadlines.remove(&(at, handle, statement));
         }
@@ -576,11 +588,14 @@ impl Txns {
             result,
             outcome,
             wait: wait.max(wait_of_reads),
-            priority_ts: txn.priority_ts,
+            priority_ts,
             currval: effects.currval,
             settings: effects.settings,
         };
         drop(ended);
+        if idle {
+            self.stop_work(handle, priority_ts);
+        }
         self.tell(handle, FromTxn::Done(statement, done));
     }
 
@@ -588,6 +603,7 @@ impl Txns {
         if self.commit_ended(handle) {
             return;
         }
+        self.start_work(handle);
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             assert!(
                 ending.is_none(),
@@ -664,6 +680,7 @@ impl Txns {
             .remove(&handle)
             .expect("only known transactions are forgotten");
         drop(txn.statements);
+        self.stop_work(handle, txn.priority_ts);
         let mut core = self.core.borrow_mut();
         if let Some(held) = txn.shared.snapshot.get() {
             core.release_snapshot(txn.shared.database, held.at);

@@ -412,6 +412,12 @@ impl Session {
         self.life == Life::Closed
     }
 
+    /// Messages of the client that were not taken up.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+
     /// Bytes of the client's messages and COPY data that were not handled. A host stops reading
     /// from a client with many. 0 while the next message decides how one is handled.
     pub fn backlog_bytes(&self) -> usize {

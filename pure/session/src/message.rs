@@ -67,6 +67,18 @@ pub struct RunRequest {
     pub credit: u32,
     /// The statement ends with 57014 at this time; `None`: no limit.
     pub deadline: Option<Time>,
+    /// Whether the statement waits while older transactions are at work.
+    pub admission: Admission,
+}
+
+/// When a statement waits for older transactions, and for how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Admission {
+    /// It runs at once if its transaction is among this many percent of those at work on the shard,
+    /// the oldest first, or is the oldest; from 1 to 100. 100: it always does.
+    pub potential_max_percent: u8,
+    /// Longest wait in microseconds, at least 1.
+    pub wait_us: u64,
 }
 
 impl std::fmt::Debug for RunRequest {

@@ -356,6 +356,7 @@ impl Session {
             facts: step.facts.clone(),
             credit: CREDIT_BATCHES - step.spent,
             deadline: step.deadline,
+            admission: self.settings.knobs.admission,
         };
         self.activity = Activity::Running;
         self.tell(cx, ToTxn::Run(request));

@@ -3,6 +3,7 @@
 //!
 //! Only values that differ from the server's defaults are stored.
 
+use crate::message::Admission;
 use base::SqlError;
 use base::zone::Zone;
 use expr::zoned;
@@ -54,6 +55,7 @@ pub(super) struct Knobs {
     pub(super) idle_timeout_us: u64,
     /// False: answers do not wait for the transaction's own commit record.
     pub(super) synchronous_commit: bool,
+    pub(super) admission: Admission,
     /// Whether commits of several nodes are answered before the decision is durable.
     pub(super) early_answer: bool,
     pub(super) default_isolation: Isolation,
@@ -77,6 +79,7 @@ impl Knobs {
                 .unwrap_or(0)
                 * 1000
         };
+        let percent = value_in(values, "admission_potential").and_then(|text| text.parse().ok());
         let word = |name: &str| value_in(values, name).unwrap_or_default();
         Knobs {
             statement_timeout_us: micros("statement_timeout"),
@@ -85,6 +88,10 @@ impl Knobs {
             idle_in_transaction_timeout_us: micros("idle_in_transaction_session_timeout"),
             idle_timeout_us: micros("idle_session_timeout"),
             synchronous_commit: word("synchronous_commit") != "off",
+            admission: Admission {
+                potential_max_percent: percent.unwrap_or(100),
+                wait_us: micros("admission_wait"),
+            },
             early_answer: word("early_answer") != "off",
             default_isolation: isolation(word("default_transaction_isolation")),
             default_read_only: word("default_transaction_read_only") == "on",
@@ -416,6 +423,12 @@ mod tests {
             s.knobs.default_read_only
         }),
         ("early_answer", "off", |s| !s.knobs.early_answer),
+        ("admission_potential", "20", |s| {
+            s.knobs.admission.potential_max_percent == 20
+        }),
+        ("admission_wait", "3ms", |s| {
+            s.knobs.admission.wait_us == 3_000
+        }),
         ("idle_in_transaction_session_timeout", "7ms", |s| {
             s.knobs.idle_in_transaction_timeout_us == 7_000
         }),

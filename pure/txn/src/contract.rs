@@ -4,6 +4,7 @@ use crate::counters::Counters;
 use crate::history::Event;
 use crate::lock::LockMode;
 use crate::moving::MovingRows;
+use crate::piles::PendingRow;
 use crate::program::{DecodeProgram, Program};
 use crate::reason::{AbortReason, InTheWay};
 use crate::rows::NewRows;
@@ -642,6 +643,23 @@ pub trait Protocol: fmt::Display {
     /// Transactions in doubt here.
     fn doubts(&self, _now: Time) -> Vec<Doubt> {
         Vec::new()
+    }
+
+    /// The rows here with the most formulas that are not applied yet, at most `count` of those that
+    /// `wants` names. Without the write sets that are being installed in slices.
+    fn pending_rows(&self, _wants: &dyn Fn(&Key) -> bool, _count: usize) -> Vec<PendingRow> {
+        Vec::new()
+    }
+
+    /// Number of operations that wait here.
+    fn waiting_count(&self) -> usize {
+        0
+    }
+
+    /// Whether another transaction waits for something that this one, which is coordinated here,
+    /// holds; also if the protocol cannot tell, because it holds something on other shards.
+    fn may_be_awaited(&self, _txn: TxnId) -> bool {
+        true
     }
 
     /// What the protocol tells of rows that move; `None`: rows do not move.

@@ -83,6 +83,10 @@ counters! {
     statement_restarts,
     /// Statements executed.
     statements,
+    /// Statements that waited for older transactions (`admission_potential`).
+    admission_waits,
+    /// Such waits that ended because their time was up (`admission_wait`).
+    admission_timeouts,
     /// Transactions restarted by the server itself.
     server_retries,
     /// Rows read by scans and gets.

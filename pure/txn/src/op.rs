@@ -4,6 +4,7 @@ use crate::contract::{Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slo
 use crate::lock::Priority;
 use crate::program::Program;
 use crate::reason::AbortReason;
+use crate::rows::NewRow;
 use crate::snapshot::Snapshot;
 use base::{IndexId, Key, Planted, Position, Slot, Ts, TxnId, is_planted};
 use store::Formula;
@@ -36,6 +37,24 @@ impl Op {
             Op::InsertMany(rows) => Some(rows.index()),
             Op::Scan(scan) => Some(scan.index),
             Op::Clock(_) => None,
+        }
+    }
+
+    /// Whether the operation is about this row, or about a range with it.
+    #[must_use]
+    pub fn wants(&self, key: &Key) -> bool {
+        match self {
+            Op::Scan(scan) => scan.has(key),
+            Op::InsertMany(rows) => {
+                let same = |row: NewRow<'_>| row.slot == key.slot && row.key == key.bytes;
+                rows.index() == key.index && rows.iter().any(same)
+            }
+            Op::Get { .. }
+            | Op::Modify { .. }
+            | Op::Insert { .. }
+            | Op::Formula { .. }
+            | Op::Write { .. }
+            | Op::Clock(_) => self.key() == Some(key),
         }
     }
 

@@ -38,6 +38,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// flush N | tick MILLIS | crash N | restart N
 /// checkpoint SHARD       a whole one; it counts when its node is flushed
 /// state SHARD | value SHARD KEY
+/// pending SHARD          the rows with the most formulas that are not applied
 /// owner KEY              the owner of a row of a home, and its value there
 /// ```
 ///
@@ -124,6 +125,7 @@ impl<P: Subject> Script<P> {
                 let state = self.world.shards[&shard(at)].protocol.to_string();
                 let _ = write!(out, "{at}:\n{state}");
             }
+            ["pending", at] => self.pending(at, out),
             ["value", at, name] => {
                 let (shard, key) = self.place(at, name);
                 let value = self.world.value_at(shard, &key);
@@ -137,6 +139,23 @@ impl<P: Subject> Script<P> {
             _ => self.transaction(words, out),
         }
         self.answers(out);
+    }
+
+    fn pending(&self, at: &str, out: &mut String) {
+        let rows = self.world.shards[&shard(at)]
+            .protocol
+            .pending_rows(&|_| true, 20);
+        for row in rows {
+            let key = String::from_utf8_lossy(&row.key.bytes);
+            let oldest = row.oldest.map(|open| self.number_of(open.txn));
+            let oldest = oldest.map_or(String::new(), |number| format!(", oldest t{number}"));
+            let (all, committed) = (row.formulas, row.committed);
+            let _ = writeln!(
+                out,
+                "{key}: {all}, {committed} committed{oldest}, {} wait",
+                row.waiters
+            );
+        }
     }
 
     fn transaction(&mut self, words: &[&str], out: &mut String) {

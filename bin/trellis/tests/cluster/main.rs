@@ -26,6 +26,7 @@ mod leap;
 mod memory_limit;
 mod missing;
 mod nodes;
+mod pending;
 mod pipeline;
 mod restart;
 mod row_version;

@@ -6,7 +6,7 @@
 use super::Core;
 use crate::message::{Message, WireMessage};
 use crate::protocols::{ProtocolWord, protocols};
-use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use catalog::{Catalog, ProtocolKind};
 use journal::{CheckpointTables, Ownership};
 use std::cell::Cell;
@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use store::Store;
 use txn::contract::{Outgoing, Submitted};
 use txn::{
-    Cx, Doubt, InTheWay, Moves, MovingRows, OpId, OpReply, Outbox, Protocol, Submission, TxnCost,
-    TxnOptions,
+    Cx, Doubt, InTheWay, Moves, MovingRows, OpId, OpReply, Outbox, PendingRow, Protocol,
+    Submission, TxnCost, TxnOptions,
 };
 
 /// Largest number of locks and writes for which a server checks its open transactions: well below a
@@ -303,6 +303,29 @@ impl Protocols {
         let mut doubts = Vec::new();
         every!(self, |lane| doubts.extend(lane.machine.doubts(now)));
         doubts
+    }
+
+    /// See [`Protocol::waiting_count`].
+    #[inline]
+    pub(crate) fn waiting_count(&self) -> usize {
+        let mut count = 0;
+        every!(self, |lane| count += lane.machine.waiting_count());
+        count
+    }
+
+    /// See [`Protocol::pending_rows`].
+    pub(crate) fn pending_rows(
+        &self,
+        kind: ProtocolKind,
+        wants: &dyn Fn(&Key) -> bool,
+        count: usize,
+    ) -> Vec<PendingRow> {
+        one!(self, kind, |machine| machine.pending_rows(wants, count))
+    }
+
+    /// See [`Protocol::may_be_awaited`].
+    pub(crate) fn may_be_awaited(&self, kind: ProtocolKind, txn: TxnId) -> bool {
+        one!(self, kind, |machine| machine.may_be_awaited(txn))
     }
 
     /// What protocols whose rows move tell of them.

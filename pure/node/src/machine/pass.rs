@@ -15,10 +15,9 @@ impl Shard {
             any = true;
             let here = self.core.borrow().config.shard;
             if to == here {
-                self.stages.count(Stage::Execute, 1);
-                let start = self.stages.start();
+                let start = self.stages.begin(Stage::Execute);
                 self.txns.on_session(handle, message);
-                self.stages.stop(Stage::Execute, start);
+                self.stages.end(Stage::Execute, start);
             } else {
                 let message = Message::Local(LocalMessage::ToTxn(handle, message));
                 self.core.borrow_mut().send(to, message, Position(0));

@@ -60,6 +60,10 @@ impl Lodger {
             position: Leap::NOTHING,
         }
     }
+    /// Node that decides the transaction.
+    pub(crate) fn node(&self) -> NodeId {
+        self.coordinator.node()
+    }
 }
 
 /// Formulas pending on rows of this shard.

@@ -2,14 +2,15 @@
 
 use crate::job::Job;
 use crate::message::Body;
+use crate::pending::Lodger;
 use crate::{AwayCursor, Cx, Leap, Message};
 use alloc::vec::Vec;
-use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
 use store::Store;
 use txn::{
-    AbortReason, Doubt, MovingRows, Op, OpId, Protocol, ProtocolMessage, Submission, Submitted,
-    TxnCost, TxnOptions,
+    AbortReason, Doubt, MovingRows, Op, OpId, PendingRow, Piles, Protocol, ProtocolMessage,
+    Submission, Submitted, TxnCost, TxnOptions,
 };
 
 impl Protocol for Leap {
@@ -146,6 +147,30 @@ impl Protocol for Leap {
 
     fn doubts(&self, now: Time) -> Vec<Doubt> {
         self.pending_doubts(now)
+    }
+
+    fn pending_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<PendingRow> {
+        let mut piles = Piles::new(wants);
+        for (txn, state) in self.coord.txns.iter() {
+            let written = state.written.writes().formulas();
+            piles.add_all_open(written.map(|(key, _)| key), *txn, self.shard.node());
+        }
+        piles.add_pending(&self.pendings.formulas, Lodger::node);
+        let waits = self.coord.commit_waits.iter();
+        let ops = waits.filter_map(|job| self.jobs.get(*job)?.op.as_ref());
+        piles.highest(count, &self.locks, &ops.collect::<Vec<_>>())
+    }
+
+    #[inline]
+    fn waiting_count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn may_be_awaited(&self, txn: TxnId) -> bool {
+        let elsewhere = self.coord.txns.get(&txn).is_none_or(|state| {
+            !state.asked.is_empty() || !state.visited.is_empty() || !state.shipped.is_empty()
+        });
+        elsewhere || self.locks.is_awaited(txn)
     }
 
     fn moving(&self) -> Option<&dyn MovingRows> {

@@ -4,12 +4,12 @@ use crate::control::Kind;
 use crate::message::{Body, Finish};
 use crate::{Control, Cx, Machine, Message};
 use alloc::vec::Vec;
-use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::CheckpointTables;
 use store::Store;
 use txn::{
-    AbortReason, Doubt, Life, Op, OpId, Protocol, ProtocolMessage, Submission, Submitted, TxnCost,
-    TxnOptions,
+    AbortReason, Doubt, Life, Op, OpId, PendingRow, Protocol, ProtocolMessage, Submission,
+    Submitted, TxnCost, TxnOptions,
 };
 
 impl<C: Control> Protocol for Machine<C> {
@@ -159,6 +159,19 @@ impl<C: Control> Protocol for Machine<C> {
 
     fn doubts(&self, now: Time) -> Vec<Doubt> {
         self.doubts_at(now)
+    }
+
+    fn pending_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<PendingRow> {
+        self.highest_piles(wants, count)
+    }
+
+    #[inline]
+    fn waiting_count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn may_be_awaited(&self, txn: TxnId) -> bool {
+        self.is_in_the_way(txn)
     }
 
     fn set_slice(&mut self, slice_units: u64) {

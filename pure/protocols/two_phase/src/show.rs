@@ -1,13 +1,14 @@
 //! Printing the whole state in canonical order, and checking it.
 
 use crate::coord::{Ballot, Phase};
-use crate::part::{Part, Stage};
+use crate::part::{Part, Stage, coordinator_node};
 use crate::{Control, Machine};
-use base::{IndexId, Key};
+use alloc::vec::Vec;
+use base::{IndexId, Key, TxnId};
 use core::fmt;
-use txn::Outcome;
 use txn::increment::claim_of;
 use txn::lock::Item;
+use txn::{Outcome, PendingRow, Piles};
 
 impl<C: Control> fmt::Display for Machine<C> {
     /// One line per transaction and role, then locks, decisions and jobs.
@@ -156,6 +157,41 @@ impl<C: Control> Machine<C> {
         }
         self.parts.values().any(|part| planned(part))
             || promises.any(|promise| promise.redo.iter().any(|(key, _)| written(key)))
+    }
+
+    /// The rows with the most formulas: of open write sets, of promises, and committed ones that
+    /// wait for a promise below them.
+    pub(crate) fn highest_piles(
+        &self,
+        wants: &dyn Fn(&Key) -> bool,
+        count: usize,
+    ) -> Vec<PendingRow> {
+        let mut piles = Piles::new(wants);
+        for (txn, part) in self.parts.iter() {
+            let written = part.written.writes().formulas();
+            piles.add_all_open(written.map(|(key, _)| key), *txn, coordinator_node(*txn));
+        }
+        for (txn, promise) in &self.promises {
+            let formulas = promise.redo.iter();
+            let formulas = formulas.filter_map(|(key, write)| write.formula().map(|_| key));
+            piles.add_all_open(formulas, *txn, promise.coordinator.node());
+        }
+        for (key, _) in self.order.each_unfolded() {
+            piles.add_committed(key);
+        }
+        let waits = self.promise_waits.iter();
+        let ops = waits.filter_map(|job| self.jobs.get(*job)?.op.as_ref());
+        piles.highest(count, &self.locks, &ops.collect::<Vec<_>>())
+    }
+
+    /// Whether others wait for locks of a transaction of this coordinator, or may on other shards.
+    pub(crate) fn is_in_the_way(&self, txn: TxnId) -> bool {
+        let coord = self.coords.get(&txn);
+        let elsewhere = coord.is_none_or(|coord| {
+            let mut members = coord.members.iter();
+            members.any(|member| member.shard != self.shard && member.stateful)
+        });
+        elsewhere || self.locks.is_awaited(txn)
     }
 
     /// Whether no transaction holds, waits for or owes anything here.

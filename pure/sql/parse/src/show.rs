@@ -1,6 +1,6 @@
 //! What SHOW tells of the cluster: its words, how shards answer, and the columns of the answers.
 
-use base::Type::{self, Int4, Int8, Text};
+use base::Type::{self, Float8, Int4, Int8, Text};
 use base::{OutColumn, SqlError};
 use pg_catalog::settings;
 use serde::{Deserialize, Serialize};
@@ -95,6 +95,11 @@ shows! {
         // of the row; a third.
         in_back_home Int8, in_from_home Int8, in_from_third Int8, refused_total Int8
     ];
+    /// Rows with the most formulas that are not applied yet: of whom, who waits.
+    Pending: ["PENDING"], Top(20), [
+        shard Text, table Text, index Text, key Text, committed Int8, oldest_transaction Text,
+        coordinator Int4, age_ms Int8, waiters Int8, formulas Int8
+    ];
     /// Per table: rows, bytes and slots by shard.
     Placement: ["PLACEMENT"], Sorted, [
         table Text, index Text, shard Text, slots Int8, rows Int8, row_bytes Int8
@@ -105,10 +110,10 @@ shows! {
         protocol Text, isolation Text, state Text, transaction_ms Int8, statement_ms Int8,
         statement Text
     ];
-    /// Per shard and stage: queue length, service time, instructions.
+    /// Per shard and stage, and per node: queue length, service time, conflict potential.
     Stages: ["STAGES"], Sorted, [
-        shard Text, stage Text, items_total Int8, items_per_step_max Int8, calls_total Int8,
-        call_ns_mean Int8
+        node Int4, shard Text, stage Text, queue Int8, queue_max Int8, items_total Int8,
+        service_us_mean Float8, service_us_p99 Float8, conflict_potential Float8
     ];
     /// Tables of the session's database: columns, indexes, partition columns, rows, bytes.
     Tables: ["TABLES"], SumFrom(4), [

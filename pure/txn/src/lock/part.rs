@@ -1,10 +1,11 @@
-//! Freeing a part of what an open transaction holds or wants.
+//! Looking at, and freeing, a part of what an open transaction holds or wants.
 
+use super::LockMode;
 use super::point::PointKey;
 use super::table::{Item, LockTable};
 use super::wait::OwnedItem;
 use alloc::vec::Vec;
-use base::{Key, TxnId};
+use base::{Key, Ts, TxnId};
 
 impl LockTable {
     /// The requests that wait for the item or a part of it, in order of arrival.
@@ -12,6 +13,39 @@ impl LockTable {
         let waiters = self.waiters.values();
         let on_it = waiters.filter(|waiter| waiter.item.as_item().overlaps(item));
         on_it.map(|waiter| waiter.request).collect()
+    }
+
+    /// Timestamp of the first attempt of a transaction that holds a lock on the row, or on all that
+    /// the row belongs to; `None`: it holds none.
+    pub fn began(&self, txn: TxnId, key: &Key) -> Option<Ts> {
+        let mut began = None;
+        // No transaction has this name, and every lock conflicts with an exclusive one.
+        let nobody = TxnId::default();
+        let exclusive = LockMode::Exclusive.into();
+        self.each_holder(&Item::of(key), exclusive, nobody, &mut |holder| {
+            if holder.txn.txn == txn {
+                began = Some(holder.txn.ts);
+            }
+        });
+        began
+    }
+
+    /// Whether another transaction may wait for a lock that this one holds here: a request waits
+    /// for exactly a row that it holds, or some request waits for a range or the shard while it
+    /// holds anything.
+    pub fn is_awaited(&self, txn: TxnId) -> bool {
+        let Some(owner) = self.owners.get(&txn) else {
+            return false;
+        };
+        let points_only = owner.runs.is_empty() && owner.ranges.is_empty() && !owner.shard;
+        if !points_only || !self.wide_waiters.is_empty() {
+            return !self.waiters.is_empty();
+        }
+        let awaited = |point| {
+            let entry = self.points.get(point);
+            entry.is_some_and(|entry| !entry.queue.is_empty())
+        };
+        owner.points.iter().any(awaited)
     }
 
     /// Takes a waiting request of a transaction back, without an event. Locks that it holds stay.

@@ -1,6 +1,6 @@
 //! The protocol on the test bed.
 
-use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use bed::Subject;
 use core::fmt;
 use formula::{Formula, Message};
@@ -8,7 +8,7 @@ use journal::CheckpointTables;
 use store::Store;
 use two_phase::Settings;
 use two_phase::message::{Body, Finish, Finished};
-use txn::{Cx, Doubt, OpId, Protocol, Submission, Submitted, TxnCost, TxnOptions};
+use txn::{Cx, Doubt, OpId, PendingRow, Protocol, Submission, Submitted, TxnCost, TxnOptions};
 
 /// The protocol as a type of this crate, so that it can be the subject of the bed.
 pub(crate) struct Tested(Formula);
@@ -89,6 +89,15 @@ impl Protocol for Tested {
     }
     fn doubts(&self, now: Time) -> Vec<Doubt> {
         self.0.doubts(now)
+    }
+    fn pending_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<PendingRow> {
+        self.0.pending_rows(wants, count)
+    }
+    fn waiting_count(&self) -> usize {
+        self.0.waiting_count()
+    }
+    fn may_be_awaited(&self, txn: TxnId) -> bool {
+        self.0.may_be_awaited(txn)
     }
     fn set_slice(&mut self, units: u64) {
         self.0.set_slice(units);

@@ -95,6 +95,10 @@ macro_rules! settings {
 
 /// Every known setting, in order of name without regard to case.
 pub const SETTINGS: &[Setting] = settings! {
+    "admission_potential" User, count(1, 100), "100",
+        "Conflict potential in percent above which a statement waits for older transactions.";
+    "admission_wait" User, integer(1, 60_000, Millis), "10ms",
+        "Ends the wait of a statement for older transactions: then it runs.";
     "application_name" User reported, Text, "",
         "Sets the application name to be reported in statistics and logs.";
     "backslash_quote" User fixed, Enum(&["safe_encoding", "on", "off"]), "safe_encoding",

@@ -47,6 +47,23 @@ fn values_are_checked_and_brought_into_form() {
             "0",
             "22023 0 is outside the valid range for parameter \"extra_float_digits\" (1 .. 3)",
         ),
+        ("admission_potential", "20", "20"),
+        (
+            "admission_potential",
+            "0",
+            "22023 0 is outside the valid range for parameter \"admission_potential\" (1 .. 100)",
+        ),
+        (
+            "admission_potential",
+            "101",
+            "22023 101 is outside the valid range for parameter \"admission_potential\" (1 .. 100)",
+        ),
+        ("admission_wait", "20", "20ms"),
+        (
+            "admission_wait",
+            "2min",
+            "22023 120000 is outside the valid range for parameter \"admission_wait\" (1 .. 60000)",
+        ),
         ("search_path", "\"$user\", public", "\"$user\", public"),
         ("search_path", "mine, PUBLIC", "mine, PUBLIC"),
         (
