@@ -86,6 +86,17 @@ impl<C: Control> Machine<C> {
             let Some(waiting) = self.jobs.get(*job) else {
                 continue;
             };
+            let mut guards = waiting.guarded_by.iter();
+            let doubtful = guards.find(|(holder, _)| self.doubt_of(*holder).is_some());
+            if let (Some((holder, key)), Some(since)) = (doubtful, waiting.promise_since) {
+                waits.push(Wait {
+                    job: *job,
+                    holder: *holder,
+                    key: key.clone(),
+                    since,
+                });
+                continue;
+            }
             let Some((index, since)) = waiting.awaits_promise() else {
                 continue;
             };

@@ -6,7 +6,7 @@ use crate::scan::ScanState;
 use crate::snapshot::Arrival;
 use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
-use alloc::vec;
+use alloc::vec::{self, Vec};
 use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
 use local::jobs::Work;
 use local::{Asker, Loading};
@@ -66,6 +66,8 @@ pub(crate) struct Job {
     pub(crate) sealing: Option<Box<Key>>,
     /// When the job first had to wait for a promise.
     pub(crate) promise_since: Option<Time>,
+    /// Transactions that guard what is to be committed, for whose outcome the job waits.
+    pub(crate) guarded_by: Vec<(TxnId, Key)>,
     /// How the operation reads without locks.
     pub(crate) stamp: Option<Stamp>,
     /// Timestamp as of which it has.

@@ -222,34 +222,33 @@ fn each_guard_over<C: Control>(
 impl<C: Control> Hands<'_, C> {
     /// Waits for the transactions that have promised or committed on the ground of what this one
     /// has written since, or fails if one of them is older.
-    pub(crate) fn await_guards(&mut self, job: &Job) -> Result<(), Stop> {
+    pub(crate) fn await_guards(&mut self, job: &mut Job) -> Result<(), Stop> {
+        job.guarded_by.clear();
         let Some(part) = self.part.as_deref() else {
             return Ok(());
         };
         let own = job.options.priority(job.txn);
-        let (mut waits, mut older) = (false, None);
-        each_guard_over(
-            &*self.control,
-            self.bulks,
-            job.txn,
-            &part.written,
-            &mut |by, key| {
-                waits = true;
-                if by > own {
-                    older.get_or_insert_with(|| (by.txn, key.cloned()));
-                }
-            },
-        );
-        match older {
-            Some((holder, key)) => {
-                let reason = match key {
-                    Some(key) => AbortReason::Die { key, holder },
-                    None => AbortReason::Overtaken(None),
-                };
+        // Of a large write set, any row stands for all.
+        let some = part.written.writes().iter().next().map(|(key, _)| key);
+        let (guarded_by, mut refused) = (&mut job.guarded_by, None);
+        let mut meet = |by: Priority, key: Option<&Key>| match key.or(some) {
+            Some(key) if by < own => guarded_by.push((by.txn, key.clone())),
+            Some(key) => refused = Some((by.txn, Some(key.clone()))),
+            None => refused = Some((by.txn, None)),
+        };
+        let (control, bulks) = (&*self.control, self.bulks);
+        each_guard_over(control, bulks, job.txn, &part.written, &mut meet);
+        match refused {
+            Some((holder, Some(key))) => {
+                let reason = AbortReason::Die { key, holder };
                 Err(Stop::Fail(OpError::Aborted(reason)))
             }
-            None if waits => Err(Stop::Wait(Wait::Promise)),
-            None => Ok(()),
+            Some((_, None)) => {
+                let reason = AbortReason::Overtaken(None);
+                Err(Stop::Fail(OpError::Aborted(reason)))
+            }
+            None if job.guarded_by.is_empty() => Ok(()),
+            None => Err(Stop::Wait(Wait::Promise)),
         }
     }
 }
