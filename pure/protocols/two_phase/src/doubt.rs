@@ -87,14 +87,18 @@ impl<C: Control> Machine<C> {
                 continue;
             };
             let mut guards = waiting.guarded_by.iter();
-            let doubtful = guards.find(|(holder, _)| self.doubt_of(*holder).is_some());
-            if let (Some((holder, key)), Some(since)) = (doubtful, waiting.promise_since) {
-                waits.push(Wait {
+            let doubtful = guards.find_map(|(holder, key)| {
+                // Those behind it have waited as long, one after the other.
+                let (_, _, since) = self.doubt_of(*holder)?;
+                Some(Wait {
                     job: *job,
                     holder: *holder,
                     key: key.clone(),
                     since,
-                });
+                })
+            });
+            if let Some(wait) = doubtful {
+                waits.push(wait);
                 continue;
             }
             let Some((index, since)) = waiting.awaits_promise() else {

@@ -22,6 +22,7 @@ use crate::snapshot::{Arrival, arrive, scan_misses};
 use crate::{Control, Cx, Machine};
 use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use local::Written;
+use store::Write;
 use txn::bulk::Wanted;
 use txn::lock::Priority;
 use txn::{AbortReason, Bulks, Columns, LockMode, Op, OpError, Read, ScanOp, Snapshot};
@@ -220,8 +221,20 @@ fn each_guard_over<C: Control>(
 }
 
 impl<C: Control> Hands<'_, C> {
-    /// Waits for the transactions that have promised or committed on the ground of what this one
-    /// has written since, or fails if one of them is older.
+    /// Calls `f` with those who have promised formulas on the row that do not commute with this one.
+    fn each_clash(&self, key: &Key, write: &Write, f: &mut dyn FnMut(Priority)) {
+        let own = write.formula().expect("the caller looks at formulas");
+        self.order.each_open(Wanted::Row(key), &mut |_, txn, _| {
+            let promise = &self.promises[&txn];
+            let other = promise.write(key).and_then(Write::formula);
+            if other.is_some_and(|other| !other.commutes_with(own)) {
+                f(promise.priority);
+            }
+        });
+    }
+
+    /// Waits for the transactions that have promised on the ground of what this one has written
+    /// since, or formulas whose order beside its own can be seen. Fails if one of them is older.
     pub(crate) fn await_guards(&mut self, job: &mut Job) -> Result<(), Stop> {
         job.guarded_by.clear();
         let Some(part) = self.part.as_deref() else {
@@ -238,6 +251,11 @@ impl<C: Control> Hands<'_, C> {
         };
         let (control, bulks) = (&*self.control, self.bulks);
         each_guard_over(control, bulks, job.txn, &part.written, &mut meet);
+        if !self.order.is_empty() && !part.written.is_large(bulks) {
+            for (key, write) in part.written.writes().formulas() {
+                self.each_clash(key, write, &mut |by| meet(by, Some(key)));
+            }
+        }
         match refused {
             Some((holder, Some(key))) => {
                 let reason = AbortReason::Die { key, holder };
