@@ -159,7 +159,7 @@ fn orders_and_limits_come_from_the_index() {
             "Formula Update on stock",
         ),
         (
-            "UPDATE stock SET s_quantity = s_quantity * 4 WHERE s_w_id = 1 AND s_i_id = 2",
+            "UPDATE stock SET s_quantity = s_quantity * s_quantity WHERE s_w_id = 1 AND s_i_id = 2",
             "Point Update on stock",
         ),
     ] {
