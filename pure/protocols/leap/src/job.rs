@@ -210,7 +210,7 @@ impl Leap {
             .op
             .take()
             .expect("a job that is no fetch has an operation");
-        let result = if self.is_to_fold_back(job, &op) {
+        let result = if self.is_to_fold_back(cx, job, &op) {
             self.run_folded(cx, job, &mut op)
         } else {
             self.run_op(cx, job, &mut op)
@@ -225,9 +225,12 @@ impl Leap {
         matches!(job.origin, Origin::Held { .. })
     }
 
-    /// Whether rows on which the transaction has shipped formulas must come here first.
-    fn is_to_fold_back(&self, job: &Job, op: &Op) -> bool {
-        matches!(job.origin, Origin::Local { .. }) && self.touches_ships(job.txn, op)
+    /// Whether rows on which the transaction has shipped formulas must come here first, or had to:
+    /// another operation may have fetched them while this one waited.
+    fn is_to_fold_back(&self, cx: &Cx<'_>, job: &Job, op: &Op) -> bool {
+        let is_elsewhere = |to| self.reads_elsewhere(cx, op, to);
+        matches!(job.origin, Origin::Local { .. })
+            && (self.touches_ships(job.txn, op) || job.to.is_some_and(is_elsewhere))
     }
 
     fn run_folded(

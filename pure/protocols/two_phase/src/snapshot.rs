@@ -98,7 +98,6 @@ impl<C: Control> Hands<'_, C> {
                 }
             }
         }
-        waits |= self.bulks.awaits(snapshot.at.max(bound), wanted);
         waits |= self.holds_up(snapshot.at.max(bound), wanted);
         if waits {
             return Err(Stop::Wait(Wait::Promise));
@@ -117,7 +116,7 @@ impl<C: Control> Hands<'_, C> {
 
     /// Whether something that has committed at or below `last` is not installed yet.
     fn holds_up(&self, last: Ts, wanted: Wanted<'_>) -> bool {
-        self.order.awaits(last, wanted, Columns::ALL).is_some()
+        self.bulks.awaits(last, wanted) || self.order.awaits(last, wanted, Columns::ALL).is_some()
     }
 }
 

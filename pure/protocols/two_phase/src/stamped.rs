@@ -250,13 +250,21 @@ impl<C: Control> Hands<'_, C> {
         let last = if stamp.newest { bound } else { bound.max(at) };
         let next = self.await_promises(cx, job, wanted, columns, bound, last)?;
         let at = if stamp.newest {
-            // Later promises and commits lie above the clock.
-            cx.clock.reached().min(Ts(next.0 - 1))
+            // Later promises and commits lie above the clock. A promise that was there may have
+            // been kept above the bound, and be only half installed.
+            let at = cx.clock.reached().min(Ts(next.0 - 1));
+            if self.bulks.awaits(at, wanted) {
+                return Err(Stop::Wait(Wait::Promise));
+            }
+            at
         } else {
             let settled = match job.arrival.overtaken {
                 true => cx.clock.reached(),
                 false => self.kept.raise(bound),
             };
+            if settled > last && self.bulks.awaits(settled, wanted) {
+                return Err(Stop::Wait(Wait::Promise));
+            }
             let misses = settled > at
                 && match (wanted, scan) {
                     (Wanted::Row(key), _) => cx.store.newer(key, at, settled).is_some(),
