@@ -200,16 +200,14 @@ planted! {
     FormulaReadSkipsPromise = "formula-read-skips-promise",
     /// Formula: reads find the newest versions, whatever their transaction has read before.
     FormulaReadsNewest = "formula-reads-newest",
-    /// Formula: each shard commits at its own vote.
+    /// Formula: each shard commits at its own vote, and formulas wait for no others.
     FormulaTimestampsPerShard = "formula-timestamps-per-shard",
     /// Formula: reads as of several moments count as reads as of one.
     FormulaMomentsMixed = "formula-moments-mixed",
-    /// Formula: committed formulas are folded as they come.
+    /// Formula: committed formulas are folded as they come, and wait for no others.
     FormulaFoldsAsTheyCome = "formula-folds-as-they-come",
     /// Formula: formulas that come late are left out by redo, which follows the journal.
     FormulaRedoInJournalOrder = "formula-redo-in-journal-order",
-    /// Formula: redo folds a formula that comes late onto those above it.
-    FormulaLateOnTop = "formula-late-on-top",
     /// Formula: checkpoints leave out committed formulas that are not folded.
     FormulaUnfoldedForgotten = "formula-unfolded-forgotten",
     /// Large transactions: a snapshot reader does not wait while a commit is installed in slices.

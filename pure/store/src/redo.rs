@@ -8,7 +8,7 @@ use crate::formula::Formula;
 use crate::store::Store;
 use crate::write::Write;
 use alloc::vec::Vec;
-use base::{Key, KeyRef, Planted, Ts, is_planted};
+use base::{Key, KeyRef, Ts};
 
 /// Most formulas of larger timestamps that may stand in front of one in the journal. A shard must
 /// not let more of them wait for a promise on one row.
@@ -48,10 +48,6 @@ impl Redone {
         if commit_ts <= self.base || is_known {
             return None;
         }
-        let place = match is_planted(Planted::FormulaLateOnTop) {
-            true => self.formulas.len(),
-            false => place,
-        };
         self.formulas.insert(place, (commit_ts, formula.clone()));
         let mut row = self.row.clone();
         for (_, formula) in &self.formulas {

@@ -1,7 +1,7 @@
 //! Formulas and the coalescing of writes, against doing things one after the other.
 
-use base::{Datum, Decimal, Prng, SqlState, Type, row};
-use store::{ColumnFormula, Formula, FormulaOp, Write};
+use base::{Datum, Decimal, IndexId, Key, Prng, Slot, SqlState, Ts, Type, row};
+use store::{ColumnFormula, Formula, FormulaOp, Store, Write};
 
 const TYPES: [Type; 4] = [
     Type::Int4,
@@ -390,4 +390,34 @@ fn an_addition_does_not_look_at_the_size_of_the_row() {
     let mut out = Vec::new();
     let folded = Formula(vec![add.expect("exact")]).fold(&row, &mut out);
     assert_eq!(folded, Ok(()));
+}
+
+/// The journal has the formulas of a row in any order, and some of them twice.
+#[test]
+fn redo_folds_formulas_in_the_order_of_timestamps() {
+    for seed in 0..500 {
+        let mut prng = Prng::new(seed);
+        let key = Key::new(IndexId(1), Slot(0), vec![1]);
+        let first = draw_row(&mut prng);
+        let count = 1 + prng.below(6);
+        let formulas: Vec<_> = (0..count).map(|_| draw_formula(&mut prng, false)).collect();
+        let wanted = formulas
+            .iter()
+            .fold(first.clone(), |row, it| fold(it, &row));
+
+        let mut store: Store = Store::new();
+        assert!(store.redo_in_any_order(&key, &Write::Put(first.into()), Ts(1)));
+        let mut journal: Vec<usize> = (0..formulas.len()).collect();
+        for at in (1..journal.len()).rev() {
+            journal.swap(at, prng.below(at as u64 + 1) as usize);
+        }
+        journal.push(journal[0]);
+        for at in journal {
+            let write = Write::Formula(formulas[at].clone());
+            store.redo_in_any_order(&key, &write, Ts(2 + at as u64));
+        }
+        store.end_redo();
+        let found = store.get(&key, Ts::MAX).expect("it was written");
+        assert_eq!(values(found.value), values(&wanted), "seed {seed}");
+    }
 }

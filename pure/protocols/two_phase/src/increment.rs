@@ -180,7 +180,7 @@ impl<C: Control> Machine<C> {
     /// Commits a transaction of this shard alone, once its increments are sealed.
     pub(crate) fn commit_alone(&mut self, cx: &mut Cx<'_>, txn: TxnId, id: OpId) -> Submitted {
         let alone = self.promises.is_empty() && self.bulks.is_idle();
-        let guarded = C::JUDGES && (!self.order.is_empty() || self.meets_guards(txn));
+        let guarded = self.may_await_guards(txn);
         if self.is_bulk(txn) || guarded || !alone && self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Commit { id });
             match self.run(cx, &mut job) {
@@ -227,7 +227,7 @@ impl<C: Control> Machine<C> {
         txn: TxnId,
         prepare: &Prepare,
     ) -> Result<(), AbortReason> {
-        let guarded = C::JUDGES && (!self.order.is_empty() || self.meets_guards(txn));
+        let guarded = self.may_await_guards(txn);
         if self.is_bulk(txn) || guarded || self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Prepare);
             job.finish = Finish::Prepare(prepare.clone());

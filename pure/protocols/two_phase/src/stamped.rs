@@ -138,8 +138,15 @@ impl<C: Control> Machine<C> {
         }
     }
 
+    /// Whether `txn` may have to wait before it promises or commits here: for guards, or for
+    /// promises of formulas.
+    pub(crate) fn may_await_guards(&self, txn: TxnId) -> bool {
+        let may = !self.order.is_empty() && self.parts.contains_key(&txn);
+        C::JUDGES && (may || self.meets_guards(txn))
+    }
+
     /// Whether others guard what `txn` has written here.
-    pub(crate) fn meets_guards(&self, txn: TxnId) -> bool {
+    fn meets_guards(&self, txn: TxnId) -> bool {
         let Some(part) = self.parts.get(&txn) else {
             return false;
         };
@@ -221,8 +228,13 @@ fn each_guard_over<C: Control>(
 }
 
 impl<C: Control> Hands<'_, C> {
-    /// Calls `f` with those who have promised formulas on the row that do not commute with this one.
+    /// Calls `f` with those who have promised formulas on the row that do not commute with this.
     fn each_clash(&self, key: &Key, write: &Write, f: &mut dyn FnMut(Priority)) {
+        if is_planted(Planted::FormulaTimestampsPerShard)
+            || is_planted(Planted::FormulaFoldsAsTheyCome)
+        {
+            return;
+        }
         let own = write.formula().expect("the caller looks at formulas");
         self.order.each_open(Wanted::Row(key), &mut |_, txn, _| {
             let promise = &self.promises[&txn];
