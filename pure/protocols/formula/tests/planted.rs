@@ -1,5 +1,5 @@
-//! Rules that are broken by planted bugs (F1 to F8 as the paper prints them): each schedule that they
-//! admit and that goes wrong is seen to do so.
+//! Rules that are broken by planted bugs (F1 to F8 as the paper prints them): each schedule goes
+//! wrong then.
 #![cfg(feature = "planted")]
 
 #[path = "bed/world.rs"]
