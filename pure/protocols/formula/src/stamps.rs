@@ -30,8 +30,8 @@ struct RangeNote {
 struct Notes {
     rows: Vec<RowNote>,
     ranges: Vec<RangeNote>,
-    /// Whose vote or commit it is, and the largest timestamp of that; `None`: there is no vote yet.
-    guard: Option<(Priority, Ts)>,
+    /// Whose vote or commit it is; `None`: there is no vote yet.
+    guard: Option<Priority>,
 }
 
 /// Row notes of all votes by key: who has read which columns.
@@ -47,8 +47,6 @@ pub struct Stamps {
     guards: Guards,
     /// Voters with range notes.
     ranged: Vec<TxnId>,
-    /// The largest top of a voter.
-    highest: Ts,
     /// Number of voters.
     voters: usize,
 }
@@ -73,9 +71,6 @@ impl Stamps {
         }
         self.ranged.retain(|other| *other != txn);
         self.voters -= 1;
-        if self.voters == 0 {
-            self.highest = Ts::ZERO;
-        }
     }
 }
 
@@ -127,14 +122,13 @@ impl Control for Stamps {
         ranges.find_map(|note| rows.range_changed(&note.read, note.columns, note.at))
     }
 
-    fn guard(&mut self, by: Priority, top: Ts) {
+    fn guard(&mut self, by: Priority) {
         let txn = by.txn;
         let Some(mut notes) = self.notes.remove(&txn) else {
             return;
         };
         self.lift(txn, &notes);
-        let top = notes.guard.map_or(top, |(_, before)| before.max(top));
-        notes.guard = Some((by, top));
+        notes.guard = Some(by);
         for note in &notes.rows {
             let guard = (txn, note.columns);
             match self.guards.get_mut(&note.key) {
@@ -146,7 +140,6 @@ impl Control for Stamps {
             self.ranged.push(txn);
         }
         self.voters += 1;
-        self.highest = self.highest.max(top);
         self.notes.insert(txn, notes);
     }
 
@@ -157,8 +150,7 @@ impl Control for Stamps {
         // Whoever reads no column has read that the row is there, or not.
         let meets = |read: Columns| columns == Columns::ALL || read.intersects(columns);
         let mut give = |other: &TxnId| {
-            let (by, _) = self.notes[other].guard.expect("it has voted");
-            f(by);
+            f(self.notes[other].guard.expect("it has voted"));
         };
         let row = self.guards.get(key).into_iter().flatten();
         let row = row.filter(|(other, read)| *other != txn && meets(*read));
@@ -173,12 +165,11 @@ impl Control for Stamps {
 
     fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Priority)) {
         let guards = self.notes.values().filter_map(|notes| notes.guard);
-        let others = guards.filter(|(by, _)| by.txn != txn);
-        others.for_each(|(by, _)| f(by));
+        guards.filter(|by| by.txn != txn).for_each(f);
     }
 
-    fn highest_guard(&self) -> Ts {
-        self.highest
+    fn has_guards(&self) -> bool {
+        self.voters > 0
     }
 
     fn forget(&mut self, txn: TxnId) -> bool {

@@ -284,11 +284,8 @@ impl<C: Control> Machine<C> {
         let (low, top) = cast.fold((Ts::ZERO, Ts::MAX), |(low, top), (at, limit)| {
             (low.max(at), top.min(limit))
         });
-        if C::JUDGES && top < Ts::MAX {
-            self.learn_lead(low, top);
-        }
         if low > top && !is_planted(Planted::FormulaTopsIgnored) {
-            // The clocks are further apart than was thought, or the votes took too long.
+            // The clocks are too far apart.
             self.abort_txn(cx, txn, AbortReason::Overtaken(None));
             return None;
         }

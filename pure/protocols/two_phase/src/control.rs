@@ -77,8 +77,8 @@ pub trait Control: Default + fmt::Debug {
     /// transaction has read is what it would read now.
     fn judge(&self, txn: TxnId, rows: &Rows<'_>) -> Option<Key>;
 
-    /// Until [`Control::forget`], what the transaction `by` has read is guarded, up to `top`.
-    fn guard(&mut self, by: Priority, top: Ts);
+    /// Until [`Control::forget`], what the transaction `by` has read is guarded.
+    fn guard(&mut self, by: Priority);
 
     /// Calls `f` with the guards of other transactions over these columns of a row.
     /// [`Columns::ALL`]: over whether there is such a row, too.
@@ -87,8 +87,8 @@ pub trait Control: Default + fmt::Debug {
     /// Calls `f` with all other transactions that have guards.
     fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Priority));
 
-    /// The largest guard of all; [`Ts::ZERO`]: there is none.
-    fn highest_guard(&self) -> Ts;
+    /// Whether there are guards.
+    fn has_guards(&self) -> bool;
 
     /// `txn` is over here, and the clock of the shard is past it if it has committed. Returns
     /// whether it had guards.
@@ -132,11 +132,11 @@ impl Control for Locks {
     fn judge(&self, _: TxnId, _: &Rows<'_>) -> Option<Key> {
         None
     }
-    fn guard(&mut self, _: Priority, _: Ts) {}
+    fn guard(&mut self, _: Priority) {}
     fn each_guard(&self, _: TxnId, _: &Key, _: Columns, _: &mut dyn FnMut(Priority)) {}
     fn each_voter(&self, _: TxnId, _: &mut dyn FnMut(Priority)) {}
-    fn highest_guard(&self) -> Ts {
-        Ts::ZERO
+    fn has_guards(&self) -> bool {
+        false
     }
     fn forget(&mut self, _: TxnId) -> bool {
         false

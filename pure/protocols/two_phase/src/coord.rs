@@ -4,7 +4,7 @@ use crate::message::{Message, Reference, Reply, Vote};
 use crate::snapshot::Known;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use base::{IndexId, NodeId, Position, ShardId, Time, Ts};
+use base::{IndexId, NodeId, Position, ShardId, Ts};
 use journal::Writes;
 use local::txns::State;
 use serde::Serialize;
@@ -42,6 +42,11 @@ pub(crate) struct Member {
 }
 
 impl Member {
+    /// Whether the shard has voted and guards what the transaction has read.
+    pub(crate) fn has_guards(&self) -> bool {
+        matches!(&self.ballot, Ballot::Cast(vote) if vote.top < Ts::MAX)
+    }
+
     pub(crate) fn new(shard: ShardId) -> Member {
         Member {
             shard,
@@ -75,7 +80,6 @@ pub(crate) struct Outstanding {
     pub(crate) purpose: Purpose,
     /// Number of one-way delays between nodes before the request.
     pub(crate) depth: u32,
-    pub(crate) sent: Time,
     /// Whether the request was sent as the only one of a transaction without locks.
     pub(crate) alone: bool,
     /// The message to repeat (other nodes only).

@@ -220,7 +220,6 @@ impl<C: Control> Machine<C> {
             reference,
             purpose,
             depth,
-            sent: cx.now,
             alone,
             message: kept,
             resend,

@@ -90,9 +90,9 @@ impl<C: Control> Machine<C> {
         rides_to_write: bool,
     ) -> Prepare {
         let mut prepare = Prepare::to_be_decided(writers);
-        self.limit(cx, txn, &mut prepare);
-        let top = prepare.top.0.saturating_add(1);
-        let before = self.clock_limit(cx).min(Ts(top));
+        prepare.only_reads =
+            C::JUDGES && prepare.participants.is_empty() && !self.has_any_writes(txn);
+        let before = self.early_limit(cx);
         let writers = &prepare.participants;
         let coord = self.coords.of(txn);
         // Nobody could tell later what those have found that have only read.

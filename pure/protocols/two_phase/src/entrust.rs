@@ -82,12 +82,9 @@ impl<C: Control> Machine<C> {
     /// The last timestamp at which `lead` may commit.
     fn commit_before(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> Ts {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::NoBound);
-        if self.control.has_read(txn) {
-            self.next_top(cx).min(self.clock_limit(cx))
-        } else if self.is_remote(lead) && reads_here {
-            self.clock_limit(cx)
-        } else {
-            Ts::MAX
+        match self.is_remote(lead) && reads_here {
+            true => self.clock_limit(cx),
+            false => Ts::MAX,
         }
     }
 
@@ -118,9 +115,8 @@ impl<C: Control> Machine<C> {
         } = handover;
         let before = self.commit_before(cx, txn, lead);
         if self.control.has_read(txn) {
-            // The lead stays below.
             let by = self.coords[&txn].options.priority(txn);
-            self.control.guard(by, Ts(before.0 - 1));
+            self.control.guard(by);
         }
         let coord = self.coords.of(txn);
         coord.phase = Phase::Entrusted;

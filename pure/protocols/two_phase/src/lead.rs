@@ -68,9 +68,6 @@ impl<C: Control> Machine<C> {
             let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
             let mut prepare = Prepare::to_be_decided(everybody.collect());
             prepare.settled = shares.iter().all(|share| share.writes.is_empty());
-            if C::JUDGES {
-                prepare.top = self.next_top(cx).min(Ts(before.0 - 1));
-            }
             asked = Some(prepare.clone());
             let prepared = self.prepare(cx, txn, prepare, false);
             prepared.map(|(vote, position)| {
@@ -250,9 +247,6 @@ impl<C: Control> Machine<C> {
             true => lows.max().unwrap_or_default(),
             false => cx.clock.tick(cx.now),
         };
-        if C::JUDGES && top < Ts::MAX {
-            self.learn_lead(commit_ts, top);
-        }
         let part = self.parts.of(txn);
         let gathering = part.gathering.as_ref().expect("looked up by the caller");
         if commit_ts > top && !is_planted(Planted::FormulaTopsIgnored) {

@@ -100,9 +100,6 @@ pub struct Settings {
     /// Microseconds after which a commit that was entrusted to an unreachable node is of unknown
     /// outcome. Within that time a broken connection may be back.
     pub reconnect_us: u64,
-    /// Least distance, in microseconds, of the top of a commit from the time. What promises take is
-    /// added to it.
-    pub lead_us: u64,
     /// Bytes of blind writes to one other shard above which they are sent on their own.
     pub queue_bytes_max: usize,
 }
@@ -120,7 +117,6 @@ impl Default for Settings {
         Settings {
             limits: Limits::default(),
             reconnect_us: 200_000,
-            lead_us: 2_000,
             queue_bytes_max: 256 << 10,
         }
     }
@@ -172,9 +168,6 @@ pub struct Machine<C: Control> {
     /// When waits for transactions in doubt are checked next.
     doubt_look: Option<Time>,
     timers: Alarms<Timer>,
-    /// Microseconds by which the distance of tops has grown, because promises lay above them.
-    lead_extra_us: u64,
-    delay: stamped::Delay,
     /// Reused for encoding records.
     scratch: Vec<u8>,
     /// A fault that tests plant.

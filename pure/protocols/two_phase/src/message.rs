@@ -133,9 +133,8 @@ pub struct Prepare {
     /// Promises below this timestamp commit together, without a decision: all of `participants`
     /// promise durably. Zero: only the coordinator's decision commits.
     pub before: Ts,
-    /// The transaction commits at or below this, and others wait with changes of what it has read.
-    /// [`Ts::MAX`]: locks take care of that. Zero: nothing is written.
-    pub top: Ts,
+    /// The transaction writes nothing: what it has read needs no guard.
+    pub only_reads: bool,
     /// No operation of the transaction may still be waiting for a lock.
     pub settled: bool,
 }
@@ -146,7 +145,7 @@ impl Prepare {
         Prepare {
             participants,
             before: Ts::ZERO,
-            top: Ts::MAX,
+            only_reads: false,
             settled: true,
         }
     }

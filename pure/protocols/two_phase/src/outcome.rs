@@ -209,12 +209,20 @@ impl<C: Control> Machine<C> {
     }
 
     /// A vote without writes, if what `txn` has read here is still so.
-    fn judged_vote(&mut self, cx: &mut Cx<'_>, txn: TxnId, top: Ts) -> Result<Vote, AbortReason> {
+    fn judged_vote(
+        &mut self,
+        cx: &mut Cx<'_>,
+        txn: TxnId,
+        writes: bool,
+    ) -> Result<Vote, AbortReason> {
         self.judge(cx, txn)?;
         let prepare_ts = cx.clock.tick(cx.now);
         Ok(Vote {
             prepare_ts,
-            top: self.guard(cx, txn, prepare_ts, top),
+            top: match writes {
+                true => self.guard(cx, txn, prepare_ts),
+                false => Ts::MAX,
+            },
             durable: false,
             redo: Writes::new(),
             chunks: 0,
@@ -235,7 +243,7 @@ impl<C: Control> Machine<C> {
         copy: bool,
     ) -> Result<(Vote, Position), AbortReason> {
         self.may_write(cx, txn)?;
-        let mut vote = self.judged_vote(cx, txn, prepare.top)?;
+        let mut vote = self.judged_vote(cx, txn, !prepare.only_reads)?;
         let lead = self.parts.get(&txn).and_then(|part| part.lead);
         let remote = self.is_remote(lead.unwrap_or(txn.shard));
         let coordinates = prepare.is_early() && txn.shard == self.shard;

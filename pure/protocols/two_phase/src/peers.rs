@@ -6,6 +6,7 @@
 //! | this shard | does |
 //! |---|---|
 //! | coordinates, and awaits an operation or a vote | rolls back ([`AbortReason::Unreachable`]) |
+//! | coordinates, and has a vote that guards what was read | rolls back |
 //! | coordinates, and has entrusted the commit | waits `reconnect_us`, then does not know |
 //! | takes part and has not voted | rolls its part back, and refuses what comes for it later |
 //! | gets a request that was under way | does not begin it: no message would end it here |
@@ -16,7 +17,7 @@
 //!
 //! When the node is back, all owed messages are sent at once, however long the pauses have become.
 
-use crate::coord::Purpose;
+use crate::coord::{Member, Purpose};
 use crate::part::{Stage, coordinator_node};
 use crate::timers::Timer;
 use crate::{Control, Cx, Machine};
@@ -44,6 +45,11 @@ impl<C: Control> Machine<C> {
             let there = |shard: base::ShardId| shard.node() == node;
             let mut own = coord.outstanding.iter_mut().filter(|r| there(r.shard));
             let Some(request) = own.next() else {
+                // Its next life would not know what was guarded there (rule A3).
+                let guarded = |m: &&Member| there(m.shard) && m.has_guards();
+                if let Some(member) = coord.members.iter().find(guarded) {
+                    lost.push((*txn, member.shard, Purpose::Prepare, false));
+                }
                 continue;
             };
             let in_its_hands = match request.purpose {

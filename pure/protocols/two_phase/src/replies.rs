@@ -74,9 +74,6 @@ impl<C: Control> Machine<C> {
             return;
         };
         let (id, purpose) = (coord.outstanding[at].id, coord.outstanding[at].purpose);
-        if remote {
-            self.delay.note(cx.now.since(coord.outstanding[at].sent));
-        }
         coord.count_reply(remote, at, &reply);
         if matches!(reply.to, Reference::Seq(_)) {
             let member = coord.member(from);
@@ -298,7 +295,8 @@ impl<C: Control> Machine<C> {
                 .iter()
                 .filter(|member| member.shard.node() == node)
             {
-                let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable);
+                let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable)
+                    && !member.has_guards();
                 if member.stateful && !safe && !is_planted(Planted::LostPartGoesOn) {
                     let mut mine = coord.outstanding.iter().filter(|r| r.shard == member.shard);
                     let purpose = mine.next().map_or(Purpose::Op, |request| request.purpose);

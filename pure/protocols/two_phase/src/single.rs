@@ -83,7 +83,7 @@ impl<C: Control> Machine<C> {
     /// Whether no promise is on the row, and if it is to be written, nobody guards it.
     fn is_free_of_others(&self, txn: base::TxnId, key: &Key, writes: bool) -> bool {
         let mut guarded = false;
-        if writes && self.control.highest_guard() > Ts::ZERO {
+        if writes && self.control.has_guards() {
             let all = Columns::ALL;
             self.control
                 .each_guard(txn, key, all, &mut |_| guarded = true);

@@ -17,7 +17,7 @@ use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
 use crate::judge::{Rows, columns_written, touches};
-use crate::message::{Prepare, Stamp};
+use crate::message::Stamp;
 use crate::snapshot::{Arrival, arrive, scan_misses};
 use crate::{Control, Cx, Machine};
 use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
@@ -27,29 +27,9 @@ use txn::bulk::Wanted;
 use txn::lock::Priority;
 use txn::{AbortReason, Bulks, Columns, LockMode, Op, OpError, Read, ScanOp, Snapshot};
 
-/// Distance in timestamps that is left above the clock for the promises of one commit, if the clock
-/// is ahead of the time: [`STEP_US`] microseconds.
-const STEP: u64 = 1 << 20;
-const STEP_US: u64 = 128;
-
-/// Longest distance, in microseconds, of the top of a commit from the time.
-const LEAD_MAX_US: u64 = 1_000_000;
-
-/// How long other nodes take to answer.
-#[derive(Debug, Default)]
-pub(crate) struct Delay {
-    /// Mean of late, in microseconds.
-    mean_us: u64,
-}
-
-impl Delay {
-    pub(crate) fn note(&mut self, answer_us: u64) {
-        self.mean_us = match self.mean_us {
-            0 => answer_us,
-            mean => mean - mean / 8 + answer_us / 8,
-        };
-    }
-}
+/// How far ahead of the clock the bound of commits is that promises make together. All nodes keep
+/// the bounds of their clocks further ahead, unless these are far apart.
+const EARLY: u64 = (250_000 * 8) << 10;
 
 impl<C: Control> Machine<C> {
     /// How `op` of `txn` reads at `to`, if it reads without locks.
@@ -156,53 +136,27 @@ impl<C: Control> Machine<C> {
         meets
     }
 
-    /// The top of a commit that begins now: promises that are made meanwhile, on other nodes too,
-    /// should lie below.
-    pub(crate) fn next_top(&self, cx: &Cx<'_>) -> Ts {
-        let delay_us = (2 * self.delay.mean_us).min(LEAD_MAX_US);
-        let ahead = cx
-            .now
-            .after(self.settings.lead_us + delay_us + self.lead_extra_us);
-        let above = cx.clock.last().0 + STEP * (1 + self.lead_extra_us / STEP_US);
-        Ts::from_time(ahead).max(Ts(above))
-    }
-
-    /// Says in `prepare` below which timestamp a commit of `txn` is to lie.
-    pub(crate) fn limit(&self, cx: &Cx<'_>, txn: TxnId, prepare: &mut Prepare) {
-        if C::JUDGES && self.coords[&txn].stamp > Ts::ZERO {
-            let writes = !prepare.participants.is_empty() || self.has_any_writes(txn);
-            prepare.top = match writes {
-                true => self.next_top(cx),
-                false => Ts::ZERO,
-            };
+    /// Below what the promises of a commit that begins now may make it together.
+    pub(crate) fn early_limit(&self, cx: &Cx<'_>) -> Ts {
+        let limit = self.clock_limit(cx);
+        match C::JUDGES {
+            // The bounds of all participants' clocks must reach up to it.
+            true => limit.min(Ts(cx.clock.last().0 + EARLY)),
+            false => limit,
         }
     }
 
-    /// The largest promise of a commit is `low`, and its top `top`: the next tops follow.
-    pub(crate) fn learn_lead(&mut self, low: Ts, top: Ts) {
-        let extra = &mut self.lead_extra_us;
-        let missing_us = low.0.saturating_sub(top.0) / (STEP / STEP_US);
-        *extra = match missing_us {
-            0 => *extra - extra.div_ceil(64),
-            _ => (*extra + 2 * missing_us).clamp(STEP_US, LEAD_MAX_US),
-        };
-    }
-
-    /// From here on others wait with changes of what `txn` has read here, until it has ended, and
-    /// it commits at or below the timestamp that is returned: `top`, unless the next life of this
-    /// node might draw timestamps below that.
-    pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts, top: Ts) -> Ts {
+    /// From here on others wait with changes of what `txn` has read here, until it has ended.
+    /// Returns the largest timestamp at which it may commit: the next life of this node, which will
+    /// know of no guard, draws its timestamps above.
+    pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts) -> Ts {
         if !self.control.has_read(txn) {
             return Ts::MAX;
         }
-        if top == Ts::ZERO {
-            // Nothing is written after this.
-            return Ts::MAX;
-        }
-        let top = top.min(self.clock_limit(cx)).max(at);
         let by = self.parts[&txn].options.priority(txn);
-        self.control.guard(by, top);
-        top
+        self.control.guard(by);
+        // The vote, at `at`, leaves when the clock's bound is durably above it.
+        self.clock_limit(cx).max(at)
     }
 }
 
@@ -214,7 +168,7 @@ fn each_guard_over<C: Control>(
     written: &Written,
     f: &mut dyn FnMut(Priority, Option<&Key>),
 ) {
-    if control.highest_guard() == Ts::ZERO {
+    if !control.has_guards() {
         return;
     }
     if written.is_large(bulks) {
