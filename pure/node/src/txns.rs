@@ -282,6 +282,7 @@ impl Txns {
             in_doubt_timeout_us: begin.in_doubt_timeout_us,
             measured: begin.measured,
             early_answer: begin.early_answer,
+            locks_reads: begin.locks_reads,
         };
         core.begin(protocol, id, options);
         drop(core);
@@ -377,6 +378,7 @@ impl Txns {
             lock_timeout_us: place.lock_timeout_us,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             early_answer: true,
+            locks_reads: false,
             measured: false,
             seen: base::Ts::ZERO,
         };

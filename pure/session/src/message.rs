@@ -118,6 +118,8 @@ pub struct BeginRequest {
     pub in_doubt_timeout_us: u64,
     /// Whether a commit of several nodes may be answered before its decision is durable.
     pub early_answer: bool,
+    /// Whether reads lock their rows under every protocol.
+    pub locks_reads: bool,
     /// Whether bytes of its messages are counted: it begins with EXPLAIN ANALYZE.
     pub measured: bool,
     /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above

@@ -342,6 +342,7 @@ impl Session {
             lock_timeout_us: self.settings.knobs.lock_timeout_us,
             in_doubt_timeout_us: self.settings.knobs.in_doubt_timeout_us,
             early_answer: self.settings.knobs.early_answer,
+            locks_reads: self.settings.knobs.locks_reads,
             measured: step.plan.is_analyzed(),
             seen: self.seen,
         });

@@ -58,6 +58,8 @@ pub(super) struct Knobs {
     pub(super) admission: Admission,
     /// Whether commits of several nodes are answered before the decision is durable.
     pub(super) early_answer: bool,
+    /// Whether reads lock their rows under every protocol.
+    pub(super) locks_reads: bool,
     pub(super) default_isolation: Isolation,
     pub(super) default_read_only: bool,
     /// Least severity of messages to the client, as [`rank`] counts.
@@ -93,6 +95,7 @@ impl Knobs {
                 wait_us: micros("admission_wait"),
             },
             early_answer: word("early_answer") != "off",
+            locks_reads: word("read_policy") == "pessimistic",
             default_isolation: isolation(word("default_transaction_isolation")),
             default_read_only: word("default_transaction_read_only") == "on",
             least: match word("client_min_messages") {
@@ -423,6 +426,7 @@ mod tests {
             s.knobs.default_read_only
         }),
         ("early_answer", "off", |s| !s.knobs.early_answer),
+        ("read_policy", "pessimistic", |s| s.knobs.locks_reads),
         ("admission_potential", "20", |s| {
             s.knobs.admission.potential_max_percent == 20
         }),

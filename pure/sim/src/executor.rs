@@ -228,6 +228,9 @@ impl SimCx {
         );
         let id = self.shared.next_conn.get();
         self.shared.next_conn.set(id + 1);
+        if id % 4 == 3 {
+            parameters.push(("read_policy".to_owned(), "pessimistic".to_owned()));
+        }
         let cell = Rc::new(ConnCell {
             id,
             state: Cell::new(ConnState::Opening),

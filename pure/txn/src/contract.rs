@@ -271,6 +271,10 @@ pub struct TxnOptions {
     /// before the decision is. Other shards are not told.
     #[serde(skip)]
     pub early_answer: bool,
+    /// Whether reads lock their rows where the protocol would note and judge them
+    /// (`read_policy = 'pessimistic'`). Other shards are told with each read.
+    #[serde(skip)]
+    pub locks_reads: bool,
 }
 
 impl Default for TxnOptions {
@@ -287,6 +291,7 @@ impl Default for TxnOptions {
             in_doubt_timeout_us: IN_DOUBT_TIMEOUT_US,
             measured: false,
             early_answer: true,
+            locks_reads: false,
         }
     }
 }

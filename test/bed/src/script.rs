@@ -32,6 +32,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// memory full|room N     its memory
 /// patience MILLIS        how long transactions that begin from here wait for those in doubt
 /// early on|off           whether transactions that begin from here are answered early
+/// reads lock|note        whether transactions that begin from here lock what they read
 /// ahead N MICROS         the clock of a node goes ahead
 /// down N                 the other nodes notice that N is not connected
 /// cut N | back N         so does N itself; and they are connected again
@@ -206,6 +207,7 @@ impl<P: Subject> Script<P> {
                 world.in_doubt_timeout_us = number::<u64>(millis) * 1_000;
             }
             ["early", word] => world.early_answer = word == "on",
+            ["reads", word] => world.locks_reads = word == "lock",
             ["ahead", at, micros] => {
                 world.ahead.insert(node(at), number(micros));
             }

@@ -99,6 +99,8 @@ pub struct World<P: Subject> {
     pub in_doubt_timeout_us: u64,
     /// Whether commits are answered before the decision is durable.
     pub early_answer: bool,
+    /// Whether transactions that begin lock what they read under every protocol.
+    pub locks_reads: bool,
     pub(crate) fault: Option<P::Fault>,
     pub(crate) settings: P::Settings,
     /// Clocks do not pass their durable bound, as in a server.
@@ -148,6 +150,7 @@ impl<P: Subject> World<P> {
             serial: false,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             early_answer: true,
+            locks_reads: false,
             fault: None,
             settings: P::Settings::default(),
             keeps_bound: false,
@@ -341,13 +344,14 @@ impl<P: Subject> World<P> {
             counter: 2 * self.counter + u64::from(P::ODD_IDS),
         };
         let (serial, in_doubt_timeout_us) = (self.serial, self.in_doubt_timeout_us);
-        let early_answer = self.early_answer;
+        let (early_answer, locks_reads) = (self.early_answer, self.locks_reads);
         self.call(shard, |protocol, cx| {
             let ts = first.unwrap_or_else(|| cx.clock.tick(cx.now));
             let options = TxnOptions {
                 serial,
                 in_doubt_timeout_us,
                 early_answer,
+                locks_reads,
                 ..options(ts)
             };
             protocol.begin(cx, txn, options);

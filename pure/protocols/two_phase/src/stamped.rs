@@ -44,7 +44,8 @@ impl<C: Control> Machine<C> {
             return None;
         }
         let coord = self.coords.of(txn);
-        if coord.options.serial || coord.options.urgent {
+        let options = coord.options;
+        if options.serial || options.urgent || options.locks_reads {
             return None;
         }
         match (op, op.read()) {
@@ -150,11 +151,16 @@ impl<C: Control> Machine<C> {
     /// Returns the largest timestamp at which it may commit: the next life of this node, which will
     /// know of no guard, draws its timestamps above.
     pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts) -> Ts {
+        let part = &self.parts[&txn];
+        let forgets = C::JUDGES && part.written.is_empty();
         if !self.control.has_read(txn) {
-            return Ts::MAX;
+            // Locks keep what it has read.
+            return match forgets {
+                true => self.clock_limit(cx).max(at),
+                false => Ts::MAX,
+            };
         }
-        let by = self.parts[&txn].options.priority(txn);
-        self.control.guard(by);
+        self.control.guard(part.options.priority(txn));
         // The vote, at `at`, leaves when the clock's bound is durably above it.
         self.clock_limit(cx).max(at)
     }

@@ -79,6 +79,7 @@ impl<P: Subject> Mix<P> for Accounts {
         }
         world.settings(P::draw(seed, prng, fault).0);
         world.early_answer = !seed.is_multiple_of(4);
+        world.locks_reads = seed % 8 == 5;
         world.keeps_bound = !(narrow && P::PASSES_BOUNDS);
         // Drawn aside, so that the rest of a seed stays what it was.
         let mut skew = Prng::new(seed ^ 0x5eed);

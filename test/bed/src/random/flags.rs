@@ -34,6 +34,7 @@ impl<P: Subject> Mix<P> for Flags {
         let (settings, blind) = P::draw(seed, prng, fault);
         world.settings(settings);
         world.early_answer = !seed.is_multiple_of(4);
+        world.locks_reads = seed % 8 == 5;
         world.keeps_bound = P::BOUNDS_CLOCKS;
         let watched = NAMES.iter().chain(&FLAGS).map(|name| placed(name));
         let profile = Profile {

@@ -23,6 +23,9 @@ const ISOLATION_LEVELS: &[&str] = &[
     "read uncommitted",
 ];
 
+/// How reads are kept valid until the commit.
+const READ_POLICIES: &[&str] = &["optimistic", "pessimistic"];
+
 /// When PostgreSQL plans a prepared statement anew.
 const PLAN_CACHE_MODES: &[&str] = &["auto", "force_generic_plan", "force_custom_plan"];
 
@@ -213,6 +216,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Names are quoted where they must be.";
     "random_page_cost" User fixed, Real { min: 0.0, max: 1e308 }, "4",
         "The planner counts rows, not pages.";
+    "read_policy" User, Enum(READ_POLICIES), "optimistic",
+        "How SERIALIZABLE reads under the protocol formula: judged at the commit, or under locks.";
     "row_security" User, Bool, "on",
         "Moot: there are no row policies.";
     "search_path" User, SchemaList, "\"$user\", public",
