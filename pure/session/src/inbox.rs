@@ -29,6 +29,11 @@ impl Inbox {
         self.messages.front()
     }
 
+    /// The messages, the next one first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ClientMessage> {
+        self.messages.iter()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.messages.len()
     }

@@ -41,6 +41,7 @@ mod portal;
 mod preparing;
 mod quiesced;
 mod retry;
+mod rides;
 mod run;
 mod settings;
 mod simple;

@@ -196,7 +196,11 @@ impl Session {
         }
         // A statement without rows ignores a row limit.
         let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
-        let autocommit = start.last && rows_max == 0 && self.block != Block::Explicit;
+        let autocommit = rows_max == 0
+            && match self.block {
+                Block::Explicit => self.commit_follows(),
+                Block::None | Block::Implicit | Block::Failed => start.last,
+            };
         if rows_max > 0 {
             self.enter_implicit_block();
         }

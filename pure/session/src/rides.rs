@@ -1,0 +1,83 @@
+//! Whether the COMMIT of a block has come together with its last statement.
+//!
+//! Then the commit rides on that statement, as that of a statement outside of a block does, and
+//! COMMIT finds that all is done. Clients that send whole blocks save its round trip.
+
+use super::Session;
+use super::plans::Prepared;
+use parse::session::SessionCommand;
+use plan::PlanKind;
+use wire::ClientMessage;
+
+/// Messages that are looked at for the COMMIT.
+const AHEAD_MAX: usize = 8;
+
+impl Session {
+    /// Whether the next statement of the client is COMMIT, and nothing before it can fail.
+    pub(super) fn commit_follows(&self) -> bool {
+        if let Some(next) = self.query.as_ref().and_then(|query| query.next()) {
+            return is_commit(next.text());
+        }
+        let (mut parsed, mut bound) = (None, false);
+        for message in self.inbox.iter().take(AHEAD_MAX) {
+            match message {
+                ClientMessage::Sync | ClientMessage::Flush => {}
+                ClientMessage::Query(text) => return is_commit(text),
+                ClientMessage::Parse { name, text, types } => {
+                    let is_new = name.is_empty() || !self.prepared.contains_key(name);
+                    if !is_new || !types.is_empty() || !is_commit(text) {
+                        return false;
+                    }
+                    parsed = Some(name);
+                }
+                ClientMessage::Bind {
+                    portal,
+                    statement,
+                    formats,
+                    params,
+                    result_formats,
+                } => {
+                    let is_plain = portal.is_empty() && params.is_empty();
+                    let formats = formats.len().max(result_formats.len());
+                    let known = parsed == Some(statement)
+                        || self.find(statement).is_ok_and(|prepared| commits(prepared));
+                    if !is_plain || formats > 1 || !known {
+                        return false;
+                    }
+                    bound = true;
+                }
+                ClientMessage::DescribeStatement(name) if parsed == Some(name) => {}
+                ClientMessage::DescribePortal(portal) if bound && portal.is_empty() => {}
+                ClientMessage::Execute { portal, .. } => return bound && portal.is_empty(),
+                ClientMessage::Startup { .. }
+                | ClientMessage::DescribeStatement(_)
+                | ClientMessage::DescribePortal(_)
+                | ClientMessage::CloseStatement(_)
+                | ClientMessage::ClosePortal(_)
+                | ClientMessage::CopyData(_)
+                | ClientMessage::CopyDone
+                | ClientMessage::CopyFail(_)
+                | ClientMessage::Terminate
+                | ClientMessage::BadQuery(_)
+                | ClientMessage::Malformed { .. } => return false,
+            }
+        }
+        false
+    }
+}
+
+fn commits(prepared: &Prepared) -> bool {
+    let plan = prepared.plan.as_ref();
+    plan.is_some_and(|plan| {
+        matches!(
+            plan.kind,
+            PlanKind::Session(SessionCommand::Commit { chain: false })
+        )
+    })
+}
+
+/// Whether the text of a statement is COMMIT or END, without more words.
+fn is_commit(text: &str) -> bool {
+    let text = text.trim().trim_end_matches(';').trim_end();
+    text.eq_ignore_ascii_case("COMMIT") || text.eq_ignore_ascii_case("END")
+}
