@@ -23,19 +23,27 @@ pub(super) struct Bind {
 
 impl Session {
     /// Whether the next message decides how this one is handled: outside of a block, Execute
-    /// commits by itself if Sync follows.
+    /// commits by itself if Sync follows, and in a block if COMMIT does.
     pub(super) fn waits_for_next(&self, message: &ClientMessage) -> bool {
-        let ClientMessage::Execute { portal, .. } = message else {
+        let ClientMessage::Execute { portal, rows_max } = message else {
             return false;
         };
-        if matches!(self.block, Block::Explicit | Block::Failed) {
+        let is_open = match self.block {
+            Block::Failed => false,
+            Block::Explicit => *rows_max == 0 && self.commits_behind(1).is_none(),
+            Block::None | Block::Implicit => self.inbox.len() == 1,
+        };
+        if !is_open {
             return false;
         }
         // COPY FROM asks its client for data before any other message.
         let plan = self
             .portal(portal)
             .and_then(|portal| portal.prepared.plan.as_ref());
-        plan.is_some_and(|plan| !copy::is_copy_from(plan))
+        plan.is_some_and(|plan| {
+            let runs = self.block != Block::Explicit || matches!(plan.kind, PlanKind::Run(_));
+            runs && !copy::is_copy_from(plan)
+        })
     }
 
     pub(super) fn on_parse(

@@ -502,7 +502,7 @@ impl Session {
     /// waits a moment.
     fn next_message(&mut self, now: Time) -> Option<ClientMessage> {
         let front = self.inbox.front()?;
-        if self.inbox.len() == 1 && !self.skipping && self.waits_for_next(front) {
+        if !self.skipping && self.waits_for_next(front) {
             let until = *self.lookahead_until.get_or_insert(now.after(LOOKAHEAD_US));
             if now < until {
                 return None;

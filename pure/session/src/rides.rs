@@ -1,7 +1,8 @@
 //! Whether the COMMIT of a block has come together with its last statement.
 //!
 //! Then the commit rides on that statement, as that of a statement outside of a block does, and
-//! COMMIT finds that all is done. Clients that send whole blocks save its round trip.
+//! COMMIT finds that all is done. Clients that send whole blocks save its round trip. Where rows
+//! move to their transaction there is no such trip: there nothing rides.
 
 use super::Session;
 use super::plans::Prepared;
@@ -15,18 +16,24 @@ const AHEAD_MAX: usize = 8;
 impl Session {
     /// Whether the next statement of the client is COMMIT, and nothing before it can fail.
     pub(super) fn commit_follows(&self) -> bool {
-        if let Some(next) = self.query.as_ref().and_then(|query| query.next()) {
-            return is_commit(next.text());
+        match self.query.as_ref().and_then(|query| query.next()) {
+            Some(next) => is_commit(next.text()),
+            None => self.commits_behind(0) == Some(true),
         }
-        let (mut parsed, mut bound) = (None, false);
-        for message in self.inbox.iter().take(AHEAD_MAX) {
+    }
+
+    /// Whether the messages behind the first `first` of the inbox are a COMMIT. `None`: that is
+    /// open, and more messages must come.
+    pub(super) fn commits_behind(&self, first: usize) -> Option<bool> {
+        let (mut parsed, mut bound, mut waits) = (None, false, false);
+        for message in self.inbox.iter().skip(first).take(AHEAD_MAX) {
             match message {
-                ClientMessage::Sync | ClientMessage::Flush => {}
-                ClientMessage::Query(text) => return is_commit(text),
+                ClientMessage::Sync | ClientMessage::Flush => waits = true,
+                ClientMessage::Query(text) => return Some(is_commit(text)),
                 ClientMessage::Parse { name, text, types } => {
                     let is_new = name.is_empty() || !self.prepared.contains_key(name);
                     if !is_new || !types.is_empty() || !is_commit(text) {
-                        return false;
+                        return Some(false);
                     }
                     parsed = Some(name);
                 }
@@ -42,13 +49,15 @@ impl Session {
                     let known = parsed == Some(statement)
                         || self.find(statement).is_ok_and(|prepared| commits(prepared));
                     if !is_plain || formats > 1 || !known {
-                        return false;
+                        return Some(false);
                     }
                     bound = true;
                 }
                 ClientMessage::DescribeStatement(name) if parsed == Some(name) => {}
                 ClientMessage::DescribePortal(portal) if bound && portal.is_empty() => {}
-                ClientMessage::Execute { portal, .. } => return bound && portal.is_empty(),
+                ClientMessage::Execute { portal, .. } => {
+                    return Some(bound && portal.is_empty());
+                }
                 ClientMessage::Startup { .. }
                 | ClientMessage::DescribeStatement(_)
                 | ClientMessage::DescribePortal(_)
@@ -59,10 +68,11 @@ impl Session {
                 | ClientMessage::CopyFail(_)
                 | ClientMessage::Terminate
                 | ClientMessage::BadQuery(_)
-                | ClientMessage::Malformed { .. } => return false,
+                | ClientMessage::Malformed { .. } => return Some(false),
             }
         }
-        false
+        // The client may wait for answers.
+        waits.then_some(false)
     }
 }
 

@@ -198,7 +198,7 @@ impl Session {
         let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
         let autocommit = rows_max == 0
             && match self.block {
-                Block::Explicit => self.commit_follows(),
+                Block::Explicit => self.commit_follows() && !self.moves_rows(cx),
                 Block::None | Block::Implicit | Block::Failed => start.last,
             };
         if rows_max > 0 {
@@ -287,11 +287,15 @@ impl Session {
         });
     }
 
+    /// Whether commits are local, because rows move to them.
+    fn moves_rows(&self, cx: &SessionCx<'_>) -> bool {
+        let database = cx.catalog.databases.get(&*self.database);
+        database.is_some_and(|database| database.protocol.moves_rows())
+    }
+
     /// The coordinator of a transaction whose first rows have this home.
     fn coordinator(&self, cx: &SessionCx<'_>, home: ShardId) -> ShardId {
-        let database = cx.catalog.databases.get(&*self.database);
-        let moves = database.is_some_and(|database| database.protocol.moves_rows());
-        if moves {
+        if self.moves_rows(cx) {
             // Rows come to the node of the client, where all that want them meet at one shard.
             ShardId::new(cx.here.node(), home.index())
         } else if home.node() == cx.here.node() {
