@@ -7,7 +7,7 @@
 //! read      no lock: the row as of the transaction's stamp, and a note            (rules A1, A8)
 //! write     an intent in the lock table; formulas that commute stand side by side (A2)
 //! vote      from the shard's clock up to a top, if what was read is what would be read now; until
-//!           the end, others write what was read above the top only                (A1, A3)
+//!           the end, others wait with their vote for a change of that             (A1, A3)
 //! decision  the largest of the votes, one timestamp on all nodes                  (A4)
 //! fold      formulas of a row in the order of their timestamps; one above an open promise waits
 //!           for it, its client does not; redo does the same                       (A5, A7)
