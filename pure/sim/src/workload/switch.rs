@@ -52,7 +52,7 @@ impl Switch {
             let Some(mut conn) = cx.connect_any().await else {
                 continue;
             };
-            let protocol = ["two_phase", "leap"][cx.rng().below(2) as usize];
+            let protocol = ["two_phase", "leap", "formula"][cx.rng().below(3) as usize];
             let alter = format!("ALTER DATABASE postgres SET (protocol = '{protocol}')");
             let result = conn.query(&alter).await;
             self.changes

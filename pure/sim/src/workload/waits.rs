@@ -64,10 +64,11 @@ impl Waits {
             let changes = [
                 "ALTER DATABASE postgres SET (protocol = 'two_phase')",
                 "ALTER DATABASE postgres SET (protocol = 'leap')",
+                "ALTER DATABASE postgres SET (protocol = 'formula')",
                 "CREATE INDEX IF NOT EXISTS t_v ON t (v)",
                 "DROP INDEX IF EXISTS t_v",
             ];
-            return vec![changes[rng.below(4) as usize].to_owned()];
+            return vec![changes[rng.below(5) as usize].to_owned()];
         }
         drop(rng);
         let one = match kind {
