@@ -406,7 +406,7 @@ fn redo_folds_formulas_in_the_order_of_timestamps() {
             .fold(first.clone(), |row, it| fold(it, &row));
 
         let mut store: Store = Store::new();
-        assert!(store.redo_in_any_order(&key, &Write::Put(first.into()), Ts(1)));
+        assert!(store.redo_in_any_order(&key, &Write::Put(first), Ts(1)));
         let mut journal: Vec<usize> = (0..formulas.len()).collect();
         for at in (1..journal.len()).rev() {
             journal.swap(at, prng.below(at as u64 + 1) as usize);

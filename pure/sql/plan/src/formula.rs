@@ -185,7 +185,7 @@ pub(crate) fn judge_conflict(
     (Formulas { judged, obstacle }, changes)
 }
 
-/// The changes for one proposed row ([`judge_conflict`]).
+/// The changes for one proposed row (`judge_conflict`).
 pub fn over_proposed(changes: &[FormulaChange], row: &[Datum]) -> Vec<FormulaChange> {
     let mut changes = changes.to_vec();
     for change in &mut changes {

@@ -138,7 +138,7 @@ fn prepare() -> Prepare {
     Prepare {
         participants: vec![ShardId(16), ShardId(17)],
         before: Ts(99),
-        top: Ts(98),
+        only_reads: true,
         settled: false,
     }
 }
