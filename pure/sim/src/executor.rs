@@ -194,7 +194,12 @@ impl SimCx {
     /// # Errors
     /// The node is down, or refuses.
     pub async fn connect(&self, node: u16) -> Result<SimConn, SimError> {
-        self.connect_with(node, &[]).await
+        // Of the protocols that leave it open, both policies of reads meet.
+        let pessimistic = [("read_policy", "pessimistic")];
+        match self.shared.next_conn.get() % 4 {
+            3 => self.connect_with(node, &pessimistic).await,
+            _ => self.connect_with(node, &[]).await,
+        }
     }
 
     /// A node of the cluster, drawn at random.
@@ -228,9 +233,6 @@ impl SimCx {
         );
         let id = self.shared.next_conn.get();
         self.shared.next_conn.set(id + 1);
-        if id % 4 == 3 {
-            parameters.push(("read_policy".to_owned(), "pessimistic".to_owned()));
-        }
         let cell = Rc::new(ConnCell {
             id,
             state: Cell::new(ConnState::Opening),
