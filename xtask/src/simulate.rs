@@ -22,19 +22,19 @@ const SHARES: [Share; 3] = [
     Share {
         protocol: "two_phase",
         seeds: 4_000,
-        seconds: 90,
+        seconds: 75,
         at_least: 40,
     },
     Share {
         protocol: "leap",
         seeds: 3_500,
-        seconds: 90,
+        seconds: 75,
         at_least: 40,
     },
     Share {
         protocol: "formula",
         seeds: 2_500,
-        seconds: 90,
+        seconds: 75,
         at_least: 40,
     },
 ];

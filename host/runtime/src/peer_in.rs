@@ -165,6 +165,8 @@ mod tests {
             read,
             planned: 1,
             in_doubt_timeout_us: 1,
+            priority_ts: Ts::ZERO,
+            alone: true,
             op,
         };
         let (from, to) = (ShardId::new(NodeId(2), 0), ShardId::new(NodeId(1), 1));

@@ -38,8 +38,9 @@ impl Redone {
         }
     }
 
-    /// Keeps a formula below others, unless it is there. Returns the row with all.
-    fn insert(&mut self, commit_ts: Ts, formula: &Formula) -> Option<Vec<u8>> {
+    /// Keeps a formula below others, unless it is there. Returns the row with all; `newest` is the
+    /// one without it.
+    fn insert(&mut self, commit_ts: Ts, formula: &Formula, newest: &[u8]) -> Option<Vec<u8>> {
         let place = self.formulas.partition_point(|(at, _)| *at < commit_ts);
         let is_known = self
             .formulas
@@ -48,7 +49,12 @@ impl Redone {
         if commit_ts <= self.base || is_known {
             return None;
         }
+        let mut above = self.formulas[place..].iter();
+        let commutes = above.all(|(_, other)| other.commutes_with(formula));
         self.formulas.insert(place, (commit_ts, formula.clone()));
+        if commutes {
+            return Some(folded(newest, formula));
+        }
         let mut row = self.row.clone();
         for (_, formula) in &self.formulas {
             row = folded(&row, formula);
@@ -116,9 +122,9 @@ impl<S: Default> Store<S> {
             redone.push(commit_ts, formula);
             return self.redo(key, write, commit_ts);
         }
-        let old_bytes = version.value.len();
+        let old = version.value.to_vec();
         let redone = self.redone.get_mut(&row());
-        let Some(value) = redone.and_then(|redone| redone.insert(commit_ts, formula)) else {
+        let Some(value) = redone.and_then(|redone| redone.insert(commit_ts, formula, &old)) else {
             return false;
         };
         let tree = self.tree_mut(key.index, key.slot);
@@ -126,7 +132,7 @@ impl<S: Default> Store<S> {
             .and_then(|tree| tree.locate_mut(key.bytes))
             .expect("the row is there");
         leaf.overwrite(i, newest, Some(&value));
-        self.counts.bytes -= old_bytes;
+        self.counts.bytes -= old.len();
         self.counts.bytes += value.len();
         true
     }

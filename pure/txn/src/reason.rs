@@ -95,7 +95,8 @@ impl AbortReason {
             AbortReason::SnapshotTooOld(_) => Some("R13"),
             AbortReason::SnapshotMisses(_) => Some("R12"),
             AbortReason::GaveWay { .. } => Some("R19"),
-            AbortReason::Overtaken(_) => Some("A3"),
+            AbortReason::Overtaken(Some(_)) => Some("A1"),
+            AbortReason::Overtaken(None) => Some("A4"),
             AbortReason::SchemaChanged(_)
             | AbortReason::DiskFull(_)
             | AbortReason::MemoryFull(_)

@@ -4,10 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, Planted, Ts, TxnId, is_planted};
 use two_phase::Rows;
-use two_phase::control::{Control, Kind, RangeRead};
+use two_phase::control::{Control, Guard, Kind, RangeRead};
 use txn::Columns;
 use txn::increment::Folding;
-use txn::lock::Priority;
 
 /// Columns of one row that were read, as of a timestamp.
 #[derive(Debug)]
@@ -30,8 +29,8 @@ struct RangeNote {
 struct Notes {
     rows: Vec<RowNote>,
     ranges: Vec<RangeNote>,
-    /// Whose vote or commit it is; `None`: there is no vote yet.
-    guard: Option<Priority>,
+    /// `None`: there is no vote yet.
+    guard: Option<Guard>,
 }
 
 /// Row notes of all votes by key: who has read which columns.
@@ -122,13 +121,13 @@ impl Control for Stamps {
         ranges.find_map(|note| rows.range_changed(&note.read, note.columns, note.at))
     }
 
-    fn guard(&mut self, by: Priority) {
-        let txn = by.txn;
+    fn guard(&mut self, guard: Guard) {
+        let txn = guard.by.txn;
         let Some(mut notes) = self.notes.remove(&txn) else {
             return;
         };
         self.lift(txn, &notes);
-        notes.guard = Some(by);
+        notes.guard = Some(guard);
         for note in &notes.rows {
             let guard = (txn, note.columns);
             match self.guards.get_mut(&note.key) {
@@ -143,7 +142,7 @@ impl Control for Stamps {
         self.notes.insert(txn, notes);
     }
 
-    fn each_guard(&self, txn: TxnId, key: &Key, columns: Columns, f: &mut dyn FnMut(Priority)) {
+    fn each_guard(&self, txn: TxnId, key: &Key, columns: Columns, f: &mut dyn FnMut(Guard)) {
         if is_planted(Planted::FormulaGuardsIgnored) {
             return;
         }
@@ -163,9 +162,9 @@ impl Control for Stamps {
         }
     }
 
-    fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Priority)) {
+    fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Guard)) {
         let guards = self.notes.values().filter_map(|notes| notes.guard);
-        guards.filter(|by| by.txn != txn).for_each(f);
+        guards.filter(|guard| guard.by.txn != txn).for_each(f);
     }
 
     fn has_guards(&self) -> bool {

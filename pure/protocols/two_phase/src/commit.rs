@@ -242,23 +242,16 @@ impl<C: Control> Machine<C> {
         coord.writers = writers.to_vec();
     }
 
-    /// Whether the shards of the transaction will have to vote one after the other if it also adds
-    /// (`adds`) on `to`: then the commit cannot ride on that operation.
-    pub(crate) fn will_line_up(&self, txn: TxnId, to: ShardId, adds: bool) -> bool {
+    /// Whether a promise elsewhere than on `to` would turn increments into folds. Then the commit
+    /// cannot ride on an operation on `to`, which may wait for a lock: who holds a fold waits for
+    /// other folds only (rule C9).
+    pub(crate) fn folds_elsewhere(&self, txn: TxnId, to: ShardId) -> bool {
         if C::JUDGES {
             return false;
         }
-        let coord = &self.coords[&txn];
-        let node = txn.shard.node();
-        let mut shards = usize::from(adds) + usize::from(self.has_increments(txn));
-        let mut inside = to.node() == node;
-        for member in &coord.members {
-            let counts = member.increments && !(adds && member.shard == to);
-            shards += usize::from(counts);
-            let writes = member.wrote || !member.queue.is_empty();
-            inside &= member.shard.node() == node || !writes;
-        }
-        shards > 1 && inside
+        let mut members = self.coords[&txn].members.iter();
+        let own = to != txn.shard && self.has_increments(txn);
+        own || members.any(|member| member.increments && member.shard != to)
     }
 
     /// Decides if every participant has voted; then returns the answer to the commit.

@@ -53,6 +53,16 @@ impl RangeRead {
     }
 }
 
+/// Who guards what it has read: a voter, or a coordinator that has entrusted its commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// The transaction.
+    pub by: Priority,
+    /// No operation of it may still be waiting for a lock or a promise. Nobody waits for one that
+    /// is not settled: it may wait for those who would.
+    pub settled: bool,
+}
+
 /// See the module.
 pub trait Control: Default + fmt::Debug {
     /// Whether reads are noted and judged, instead of locked.
@@ -77,15 +87,15 @@ pub trait Control: Default + fmt::Debug {
     /// transaction has read is what it would read now.
     fn judge(&self, txn: TxnId, rows: &Rows<'_>) -> Option<Key>;
 
-    /// Until [`Control::forget`], what the transaction `by` has read is guarded.
-    fn guard(&mut self, by: Priority);
+    /// Until [`Control::forget`], what the transaction has read is guarded.
+    fn guard(&mut self, guard: Guard);
 
     /// Calls `f` with the guards of other transactions over these columns of a row.
     /// [`Columns::ALL`]: over whether there is such a row, too.
-    fn each_guard(&self, txn: TxnId, key: &Key, columns: Columns, f: &mut dyn FnMut(Priority));
+    fn each_guard(&self, txn: TxnId, key: &Key, columns: Columns, f: &mut dyn FnMut(Guard));
 
-    /// Calls `f` with all other transactions that have guards.
-    fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Priority));
+    /// Calls `f` with the guards of all other transactions.
+    fn each_voter(&self, txn: TxnId, f: &mut dyn FnMut(Guard));
 
     /// Whether there are guards.
     fn has_guards(&self) -> bool;
@@ -132,9 +142,9 @@ impl Control for Locks {
     fn judge(&self, _: TxnId, _: &Rows<'_>) -> Option<Key> {
         None
     }
-    fn guard(&mut self, _: Priority) {}
-    fn each_guard(&self, _: TxnId, _: &Key, _: Columns, _: &mut dyn FnMut(Priority)) {}
-    fn each_voter(&self, _: TxnId, _: &mut dyn FnMut(Priority)) {}
+    fn guard(&mut self, _: Guard) {}
+    fn each_guard(&self, _: TxnId, _: &Key, _: Columns, _: &mut dyn FnMut(Guard)) {}
+    fn each_voter(&self, _: TxnId, _: &mut dyn FnMut(Guard)) {}
     fn has_guards(&self) -> bool {
         false
     }

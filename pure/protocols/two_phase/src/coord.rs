@@ -42,17 +42,17 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Whether the shard has voted and guards what the transaction has read.
-    pub(crate) fn has_guards(&self) -> bool {
-        matches!(&self.ballot, Ballot::Cast(vote) if vote.top < Ts::MAX)
-    }
-
     pub(crate) fn new(shard: ShardId) -> Member {
         Member {
             shard,
             queue_planned: u64::MAX,
             ..Member::default()
         }
+    }
+
+    /// Whether the shard has voted and guards what the transaction has read.
+    pub(crate) fn has_guards(&self) -> bool {
+        matches!(&self.ballot, Ballot::Cast(vote) if vote.top < Ts::MAX)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
 use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
 use txn::{
     AbortReason, Op, OpError, OpId, OpReply, OpResult, Outcome, Resend, Submission, Submitted,
@@ -74,8 +75,7 @@ impl<C: Control> Machine<C> {
         // that is known.
         let acquainted = !self.is_remote(to) || self.peers.knows(to.node());
         let coord = self.coords.of(txn);
-        let adds = op_adds(&op);
-        if adds {
+        if op_adds(&op) {
             coord.member(to).increments = true;
         }
         let rides = last && acquainted && coord.outstanding.is_empty() && coord.local.is_empty();
@@ -93,7 +93,7 @@ impl<C: Control> Machine<C> {
                 self.abort_txn(cx, txn, reason.clone());
                 return Submitted::Ready(OpReply::failed(reason));
             }
-        } else if self.will_line_up(txn, to, adds) {
+        } else if self.folds_elsewhere(txn, to) {
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
         } else {
             if let Err(reason) = self.begin_prepare(cx, txn, id, Some((to, planned, op))) {
@@ -110,16 +110,18 @@ impl<C: Control> Machine<C> {
         coord.reads += 1;
         coord.member(to);
         let (read, attempt) = (coord.reads, coord.options.attempt);
-        let in_doubt_timeout_us = coord.options.in_doubt_timeout_us;
+        let (options, alone) = (coord.options, !coord.locks);
         let body = Body::Read(Box::new(ReadRequest {
             read,
             planned,
-            in_doubt_timeout_us,
+            in_doubt_timeout_us: options.in_doubt_timeout_us,
+            priority_ts: options.priority_ts,
+            alone,
             op,
         }));
         let message = self.message(cx, txn, attempt, body);
         let reference = Reference::Read(read);
-        self.dispatch(cx, txn, to, id, reference, Purpose::Op, false, message);
+        self.dispatch(cx, txn, to, id, reference, Purpose::Op, alone, message);
     }
 
     /// Sends the next numbered request to a participant, with the blind writes that wait for it.
@@ -236,8 +238,9 @@ impl<C: Control> Machine<C> {
         }
     }
 
-    /// The transaction's only request is not the only one any more. A message that is still in the
-    /// outbox is corrected there.
+    /// The transaction asks for a lock beside what it has asked for: who waits for others, because
+    /// it held none, may not do so any more. A message that is still in the outbox is corrected
+    /// there.
     fn expose_outstanding(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let coord = self.coords.of(txn);
         let attempt = coord.options.attempt;
@@ -246,31 +249,32 @@ impl<C: Control> Machine<C> {
                 job.alone = false;
             }
         }
-        if C::JUDGES && !coord.local.is_empty() {
+        if !coord.local.is_empty() {
             // One that waits for a promise may not be allowed to any more.
             self.jobs.wake_all(self.promise_waits.drain(..));
         }
         let coord = self.coords.of(txn);
-        let mut told = None;
+        let mut told = Vec::new();
         for request in coord.outstanding.iter_mut().filter(|request| request.alone) {
             request.alone = false;
-            if let Some(Body::Request(kept)) = request.message.as_mut().map(|m| &mut m.body) {
-                kept.alone = false;
+            if let Some(kept) = &mut request.message
+                && let Some((_, alone)) = kept.body.alone_mut()
+            {
+                *alone = false;
             }
             let unsent = cx.out.messages.iter_mut().rev().find_map(|outgoing| {
                 let same = outgoing.to == request.shard && outgoing.message.txn == txn;
-                let Body::Request(body) = &mut outgoing.message.body else {
-                    return None;
-                };
-                (same && Reference::Seq(body.seq) == request.reference).then_some(body)
+                let (reference, alone) = outgoing.message.body.alone_mut()?;
+                (same && reference == request.reference).then_some(alone)
             });
             match unsent {
-                Some(body) => body.alone = false,
-                None => told = Some(request.shard),
+                Some(alone) => *alone = false,
+                None if told.contains(&request.shard) => {}
+                None => told.push(request.shard),
             }
         }
         self.locks.expose(txn);
-        if let Some(shard) = told {
+        for shard in told {
             self.say(cx, shard, txn, attempt, Body::Expose);
         }
     }
@@ -301,7 +305,10 @@ impl<C: Control> Machine<C> {
         if !alone && !job.stateless {
             self.expose_outstanding(cx, txn);
         }
-        job.alone = alone;
+        job.alone = match job.stateless {
+            true => !self.coords[&txn].locks,
+            false => alone,
+        };
         job.id = self.jobs.next_number();
         if !job.stateless {
             let op = job.op.as_ref().expect("a new job has its operation");

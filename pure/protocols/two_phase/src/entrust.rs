@@ -16,6 +16,7 @@
 //! commits above the bound. A lead that has seen such a commit has a clock above the bound too, so
 //! it hands the commit back, which then takes two phases (rule C10).
 
+use crate::control::Guard;
 use crate::coord::{Coord, Phase, Purpose};
 use crate::message::{Body, Decide, Finish, Share, Trust};
 use crate::timers::Timer;
@@ -115,8 +116,12 @@ impl<C: Control> Machine<C> {
         } = handover;
         let before = self.commit_before(cx, txn, lead);
         if self.control.has_read(txn) {
-            let by = self.coords[&txn].options.priority(txn);
-            self.control.guard(by);
+            let coord = &self.coords[&txn];
+            let writes = coord.members.iter().any(|m| !m.queue.is_empty());
+            self.control.guard(Guard {
+                by: coord.options.priority(txn),
+                settled: op.is_none() && !writes,
+            });
         }
         let coord = self.coords.of(txn);
         coord.phase = Phase::Entrusted;

@@ -1,6 +1,7 @@
 //! Operations on single rows.
 
 use crate::job::{Job, Stop, Wait};
+use crate::message::Finish;
 use crate::order::Order;
 use crate::part::{Part, Promise};
 use crate::snapshot::{Kept, arrive, raise};
@@ -12,8 +13,10 @@ use txn::Installed;
 use txn::bulk::Wanted;
 use txn::escrow::Escrow;
 use txn::increment::{claim_to_modify, claim_to_read, guarded};
-use txn::lock::Item;
-use txn::{Bulks, LockMode, LockTable, Op, OpResult, Program, Read, Snapshot};
+use txn::lock::{Claim, Item};
+use txn::{
+    AbortReason, Bulks, LockMode, LockTable, Op, OpError, OpResult, Program, Read, Snapshot,
+};
 
 /// What an operation works with besides the context.
 pub(crate) struct Hands<'a, C> {
@@ -85,6 +88,9 @@ impl<C: Control> Hands<'_, C> {
             }
             spent += 1;
             cx.check_schema(key.index, job.planned)?;
+            if !C::JUDGES && matches!(job.finish, Finish::Prepare(_)) {
+                self.expect_free(job.txn, key, LockMode::Exclusive.into())?;
+            }
             asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
             let (key, write) = job.writes.next().expect("just looked at");
             self.access(job).write(cx, key, write, false)?;
@@ -102,6 +108,23 @@ impl<C: Control> Hands<'_, C> {
             return Err(stop);
         }
         Ok(found)
+    }
+
+    /// Fails unless the lock is held or free: while the transaction waited for it, others might
+    /// wait for what it has promised elsewhere (rule C9).
+    pub(crate) fn expect_free(&self, txn: TxnId, key: &Key, claim: Claim) -> Result<(), Stop> {
+        let item = Item::of(key);
+        if self.locks.holds(txn, &item, claim) {
+            return Ok(());
+        }
+        match self.locks.in_the_way(txn, &item, claim) {
+            None => Ok(()),
+            Some(holder) => {
+                let key = key.clone();
+                let reason = AbortReason::Die { key, holder };
+                Err(Stop::Fail(OpError::Aborted(reason)))
+            }
+        }
     }
 
     /// Takes the operation out, so that the job can be changed meanwhile. Puts it back if it waits.

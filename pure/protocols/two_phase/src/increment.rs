@@ -108,13 +108,7 @@ impl<C: Control> Hands<'_, C> {
         let (found, rest) = written.formulas_to_seal(cx.counters, from, most, increments);
         for (key, claim) in found {
             if C::JUDGES {
-                // While this waited, others might wait for what it has promised elsewhere.
-                let item = Item::of(&key);
-                if !self.locks.is_free(asker.priority.txn, &item, claim) {
-                    let (key, holder) = (key, asker.priority.txn);
-                    let reason = AbortReason::Die { key, holder };
-                    return Err(Stop::Fail(OpError::Aborted(reason)));
-                }
+                self.expect_free(asker.priority.txn, &key, claim)?;
             }
             if let Err(stop) = asker.ask(self.locks, Item::of(&key), claim) {
                 job.sealing = Some(Box::new(key));

@@ -61,6 +61,27 @@ pub enum Body {
     Gathered(Box<Gathered>),
 }
 
+impl Body {
+    /// Of a request of an operation: its number, and whether its transaction holds no lock.
+    pub(crate) fn alone_mut(&mut self) -> Option<(Reference, &mut bool)> {
+        match self {
+            Body::Read(read) => Some((Reference::Read(read.read), &mut read.alone)),
+            Body::Request(request) => Some((Reference::Seq(request.seq), &mut request.alone)),
+            Body::Reply(_)
+            | Body::Working(_)
+            | Body::Expose
+            | Body::Decide(_)
+            | Body::Ack
+            | Body::Inquire
+            | Body::Running
+            | Body::Poll
+            | Body::Polled(_)
+            | Body::Gather(_)
+            | Body::Gathered(_) => None,
+        }
+    }
+}
+
 /// See [`Body::Read`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReadRequest {
@@ -70,6 +91,10 @@ pub struct ReadRequest {
     pub planned: u64,
     /// See [`txn::TxnOptions::in_doubt_timeout_us`].
     pub in_doubt_timeout_us: u64,
+    /// See [`txn::TxnOptions::priority_ts`].
+    pub priority_ts: Ts,
+    /// Whether the transaction holds no lock, and has asked for none.
+    pub alone: bool,
     /// A get or scan of a snapshot.
     pub op: Op,
 }

@@ -213,15 +213,15 @@ impl<C: Control> Machine<C> {
         &mut self,
         cx: &mut Cx<'_>,
         txn: TxnId,
-        writes: bool,
+        prepare: &Prepare,
     ) -> Result<Vote, AbortReason> {
         self.judge(cx, txn)?;
         let prepare_ts = cx.clock.tick(cx.now);
         Ok(Vote {
             prepare_ts,
-            top: match writes {
-                true => self.guard(cx, txn, prepare_ts),
-                false => Ts::MAX,
+            top: match prepare.only_reads {
+                true => Ts::MAX,
+                false => self.guard(cx, txn, prepare_ts, prepare.settled),
             },
             durable: false,
             redo: Writes::new(),
@@ -243,7 +243,7 @@ impl<C: Control> Machine<C> {
         copy: bool,
     ) -> Result<(Vote, Position), AbortReason> {
         self.may_write(cx, txn)?;
-        let mut vote = self.judged_vote(cx, txn, !prepare.only_reads)?;
+        let mut vote = self.judged_vote(cx, txn, &prepare)?;
         let lead = self.parts.get(&txn).and_then(|part| part.lead);
         let remote = self.is_remote(lead.unwrap_or(txn.shard));
         let coordinates = prepare.is_early() && txn.shard == self.shard;

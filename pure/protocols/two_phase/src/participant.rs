@@ -45,9 +45,15 @@ impl<C: Control> Machine<C> {
             self.say(cx, from, txn, message.attempt, Body::Working(reference));
             return;
         }
-        let options = stateless_options(message.attempt, request.in_doubt_timeout_us);
+        let options = TxnOptions {
+            priority_ts: request.priority_ts,
+            attempt: message.attempt,
+            in_doubt_timeout_us: request.in_doubt_timeout_us,
+            ..TxnOptions::default()
+        };
         let mut job = Box::new(Job::new(txn, options, request.planned, origin));
         job.stateless = true;
+        job.alone = request.alone;
         job.op = Some(request.op);
         self.start(cx, job);
     }
@@ -227,11 +233,16 @@ impl<C: Control> Machine<C> {
                     job.alone = false;
                 }
             }
-            if C::JUDGES {
-                // One that waits for a promise may not be allowed to any more.
-                self.wake_snapshots();
+        }
+        for id in &self.promise_waits {
+            if let Some(job) = self.jobs.get_mut(*id)
+                && job.txn == txn
+            {
+                job.alone = false;
             }
         }
+        // One that waits for a promise may not be allowed to any more.
+        self.wake_snapshots();
         self.locks.expose(txn);
     }
 
@@ -368,15 +379,5 @@ impl<C: Control> Machine<C> {
         }
         let message = self.message(cx, txn, attempt, Body::Reply(Box::new(reply)));
         self.post(cx, to, message, wait);
-    }
-}
-
-/// Options of a snapshot read: how long it waits for promises. It takes no locks.
-fn stateless_options(attempt: u32, in_doubt_timeout_us: u64) -> TxnOptions {
-    TxnOptions {
-        priority_ts: Ts::MAX,
-        attempt,
-        in_doubt_timeout_us,
-        ..TxnOptions::default()
     }
 }

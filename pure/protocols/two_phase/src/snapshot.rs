@@ -9,7 +9,7 @@ use base::{Planted, ShardId, Ts, is_planted};
 use core::ops::Bound;
 use store::Store;
 use txn::bulk::Wanted;
-use txn::{Columns, Contact, OpError, ScanOp, Snapshot};
+use txn::{AbortReason, Columns, Contact, OpError, ScanOp, Snapshot};
 
 /// Number of shards whose clocks are kept for the readers of one transaction. At a forgotten shard
 /// a reader counts as new again, which costs a restart at worst.
@@ -75,7 +75,9 @@ pub(crate) struct Arrival {
 impl<C: Control> Hands<'_, C> {
     /// Merges the snapshot into the clock, refuses what is not kept any more, and waits for the
     /// promises of what is `wanted` that may be kept at or below it, or that were there when the
-    /// reader came. Returns the timestamp up to which no version may be missed.
+    /// reader came. Fails if such a promise is older, its transaction may be waiting for a lock,
+    /// and the reader's may hold one (rule C20). Returns the timestamp up to which no version may
+    /// be missed.
     pub(crate) fn settle(
         &self,
         cx: &mut Cx<'_>,
@@ -88,15 +90,25 @@ impl<C: Control> Hands<'_, C> {
             return Ok(bound);
         }
         let bound = arrive(cx, job, snapshot);
-        let mut waits = false;
+        let (mut waits, mut refused) = (false, None);
         if !is_planted(Planted::SnapshotSkipsPromise) {
             let last = snapshot.at.max(bound);
-            for promise in self.promises.values() {
+            let own = job.options.priority(job.txn);
+            for (holder, promise) in self.promises {
                 if promise.prepare_ts <= last && wanted.meets(&promise.redo) {
                     waits = true;
                     job.arrival.overtaken |= promise.prepare_ts <= bound;
+                    // It may be waiting for a lock that the reader holds.
+                    if !(job.alone || promise.settled || own > promise.priority) {
+                        refused = Some(*holder);
+                    }
                 }
             }
+        }
+        if let Some(holder) = refused {
+            let key = wanted.example();
+            let reason = AbortReason::Die { key, holder };
+            return Err(Stop::Fail(OpError::Aborted(reason)));
         }
         waits |= self.holds_up(snapshot.at.max(bound), wanted);
         if waits {

@@ -13,6 +13,7 @@
 //! began lies there, and if the transaction writes: it can commit only if it has read the newest
 //! versions, so older ones are of no use to it (rule A1).
 
+use crate::control::Guard;
 use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
@@ -24,7 +25,6 @@ use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use local::Written;
 use store::Write;
 use txn::bulk::Wanted;
-use txn::lock::Priority;
 use txn::{AbortReason, Bulks, Columns, LockMode, Op, OpError, Read, ScanOp, Snapshot};
 
 /// How far ahead of the clock the bound of commits is that promises make together. All nodes keep
@@ -148,20 +148,17 @@ impl<C: Control> Machine<C> {
     }
 
     /// From here on others wait with changes of what `txn` has read here, until it has ended.
-    /// Returns the largest timestamp at which it may commit: the next life of this node, which will
-    /// know of no guard, draws its timestamps above.
-    pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts) -> Ts {
+    /// Returns the largest timestamp at which it may commit, as it votes at `at`: the next life of
+    /// this node, which will know of no guard and no lock of a reader, draws its timestamps above.
+    pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts, settled: bool) -> Ts {
         let part = &self.parts[&txn];
-        let forgets = C::JUDGES && part.written.is_empty();
-        if !self.control.has_read(txn) {
-            // Locks keep what it has read.
-            return match forgets {
-                true => self.clock_limit(cx).max(at),
-                false => Ts::MAX,
-            };
+        if self.control.has_read(txn) {
+            let by = part.options.priority(txn);
+            self.control.guard(Guard { by, settled });
+        } else if !(C::JUDGES && part.written.is_empty() && self.locks.holds_any(txn)) {
+            return Ts::MAX;
         }
-        self.control.guard(part.options.priority(txn));
-        // The vote, at `at`, leaves when the clock's bound is durably above it.
+        // The vote leaves when the clock's bound is durably above it.
         self.clock_limit(cx).max(at)
     }
 }
@@ -172,24 +169,24 @@ fn each_guard_over<C: Control>(
     bulks: &Bulks,
     txn: TxnId,
     written: &Written,
-    f: &mut dyn FnMut(Priority, Option<&Key>),
+    f: &mut dyn FnMut(Guard, Option<&Key>),
 ) {
     if !control.has_guards() {
         return;
     }
     if written.is_large(bulks) {
-        control.each_voter(txn, &mut |by| f(by, None));
+        control.each_voter(txn, &mut |guard| f(guard, None));
         return;
     }
     for (key, write) in written.writes().iter() {
         let columns = columns_written(write);
-        control.each_guard(txn, key, columns, &mut |by| f(by, Some(key)));
+        control.each_guard(txn, key, columns, &mut |guard| f(guard, Some(key)));
     }
 }
 
 impl<C: Control> Hands<'_, C> {
     /// Calls `f` with those who have promised formulas on the row that do not commute with this.
-    fn each_clash(&self, key: &Key, write: &Write, f: &mut dyn FnMut(Priority)) {
+    fn each_clash(&self, key: &Key, write: &Write, f: &mut dyn FnMut(Guard)) {
         if is_planted(Planted::FormulaTimestampsPerShard)
             || is_planted(Planted::FormulaFoldsAsTheyCome)
         {
@@ -200,13 +197,17 @@ impl<C: Control> Hands<'_, C> {
             let promise = &self.promises[&txn];
             let other = promise.write(key).and_then(Write::formula);
             if other.is_some_and(|other| !other.commutes_with(own)) {
-                f(promise.priority);
+                f(Guard {
+                    by: promise.priority,
+                    settled: promise.settled,
+                });
             }
         });
     }
 
     /// Waits for the transactions that have promised on the ground of what this one has written
-    /// since, or formulas whose order beside its own can be seen. Fails if one of them is older.
+    /// since, or formulas whose order beside its own can be seen. Fails if one of them is older, or
+    /// may still wait for a lock or promise, so that it could wait for this one.
     pub(crate) fn await_guards(&mut self, job: &mut Job) -> Result<(), Stop> {
         job.guarded_by.clear();
         let Some(part) = self.part.as_deref() else {
@@ -216,8 +217,8 @@ impl<C: Control> Hands<'_, C> {
         // Of a large write set, any row stands for all.
         let some = part.written.writes().iter().next().map(|(key, _)| key);
         let (guarded_by, mut refused) = (&mut job.guarded_by, None);
-        let mut meet = |by: Priority, key: Option<&Key>| match key.or(some) {
-            Some(key) if by < own => guarded_by.push((by.txn, key.clone())),
+        let mut meet = |Guard { by, settled }: Guard, key: Option<&Key>| match key.or(some) {
+            Some(key) if settled && by < own => guarded_by.push((by.txn, key.clone())),
             Some(key) => refused = Some((by.txn, Some(key.clone()))),
             None => refused = Some((by.txn, None)),
         };
@@ -225,7 +226,7 @@ impl<C: Control> Hands<'_, C> {
         each_guard_over(control, bulks, job.txn, &part.written, &mut meet);
         if !self.order.is_empty() && !part.written.is_large(bulks) {
             for (key, write) in part.written.writes().formulas() {
-                self.each_clash(key, write, &mut |by| meet(by, Some(key)));
+                self.each_clash(key, write, &mut |guard| meet(guard, Some(key)));
             }
         }
         match refused {

@@ -30,6 +30,11 @@ impl LockTable {
         began
     }
 
+    /// Whether the transaction holds a lock.
+    pub fn holds_any(&self, txn: TxnId) -> bool {
+        self.owners.get(&txn).is_some()
+    }
+
     /// Whether another transaction may wait for a lock that this one holds here: a request waits
     /// for exactly a row that it holds, or some request waits for a range or the shard while it
     /// holds anything.

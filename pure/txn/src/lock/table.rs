@@ -611,12 +611,23 @@ impl LockTable {
         if no_rows && self.ranges.is_empty() && self.shard.is_empty() {
             return self.waiters.is_empty();
         }
-        let mut free = true;
-        self.each_holder(item, claim, txn, &mut |_| free = false);
-        if free {
-            self.each_waiter(item, claim, txn, &mut |_, _| free = false);
+        self.in_the_way(txn, item, claim).is_none()
+    }
+
+    /// A transaction that holds a lock in the way of a request, or waits for one.
+    pub fn in_the_way(
+        &self,
+        txn: TxnId,
+        item: &Item<'_>,
+        claim: impl Into<Claim>,
+    ) -> Option<TxnId> {
+        let (claim, mut found) = (claim.into(), None);
+        self.each_holder(item, claim, txn, &mut |holder| found = Some(holder.txn.txn));
+        if found.is_none() {
+            let mut note = |_, waiter: &Waiter| found = Some(waiter.txn.txn);
+            self.each_waiter(item, claim, txn, &mut note);
         }
-        free
+        found
     }
 
     /// Calls `f` with every other open transaction that has incremented this row.

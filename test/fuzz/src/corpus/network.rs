@@ -228,6 +228,8 @@ fn of_coordinators() -> Vec<Body> {
             read: 2,
             planned: 8,
             in_doubt_timeout_us: 2_000_000,
+            priority_ts: Ts(5),
+            alone: true,
             op: Op::Clock(Snapshot::exactly(Ts(7))),
         })),
     ]
