@@ -27,7 +27,7 @@ const SHARES: [Share; 3] = [
     },
     Share {
         protocol: "leap",
-        seeds: 3_500,
+        seeds: 840,
         seconds: 75,
         at_least: 40,
     },
