@@ -7,6 +7,7 @@ mod expectations;
 mod ground;
 mod hot;
 mod pgbench;
+mod policies;
 mod records;
 mod scale;
 mod terminals;
@@ -22,7 +23,7 @@ pub(super) const HELP: &str = "Examples:
   trellis paper rubato                   everything; three quarters of an hour on two idle cores
   trellis paper rubato --quick           the same with 4 nodes and short runs
   trellis paper rubato --model-only      only what runs in virtual time
-  trellis paper rubato --figure 7        one (hot, table2, 5-10, real, pgbench)
+  trellis paper rubato --figure 7        one (hot, policies, table2, 5-10, real, pgbench)
 
 The comparison with Cassandra, HBase and MySQL Cluster (in 9 and 10) is left out. Of figure 5 the
 memory sizes are: a node here holds all rows in memory, so its use is shown instead.";
@@ -42,8 +43,9 @@ pub(super) const PAPER: Paper = Paper {
     model: ground::describe,
 };
 
-const EXPERIMENTS: [Experiment; 10] = [
+const EXPERIMENTS: [Experiment; 11] = [
     model_figure("hot", "hot and cold counter", hot::hot),
+    model_figure("policies", "policies of reads", policies::policies),
     model_figure("table2", "TPC-C by nodes", scale::table_2),
     model_figure("5", "terminals of one node", terminals::figure_5),
     model_figure("6", "terminals by nodes", terminals::figure_6),
