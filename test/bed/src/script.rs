@@ -31,6 +31,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// full N | room N        the disk of a node
 /// memory full|room N     its memory
 /// patience MILLIS        how long transactions that begin from here wait for those in doubt
+/// timeout MILLIS         how long they wait for locks, promises and guards
 /// early on|off           whether transactions that begin from here are answered early
 /// reads lock|note        whether transactions that begin from here lock what they read
 /// ahead N MICROS         the clock of a node goes ahead
@@ -206,6 +207,7 @@ impl<P: Subject> Script<P> {
             ["patience", millis] => {
                 world.in_doubt_timeout_us = number::<u64>(millis) * 1_000;
             }
+            ["timeout", millis] => world.lock_timeout_us = number::<u64>(millis) * 1_000,
             ["early", word] => world.early_answer = word == "on",
             ["reads", word] => world.locks_reads = word == "lock",
             ["ahead", at, micros] => {

@@ -97,6 +97,8 @@ pub struct World<P: Subject> {
     pub serial: bool,
     /// How long transactions wait for those in doubt; 0: without limit. Microseconds.
     pub in_doubt_timeout_us: u64,
+    /// See [`txn::TxnOptions::lock_timeout_us`].
+    pub lock_timeout_us: u64,
     /// Whether commits are answered before the decision is durable.
     pub early_answer: bool,
     /// Whether transactions that begin lock what they read under every protocol.
@@ -149,6 +151,7 @@ impl<P: Subject> World<P> {
             ahead: BTreeMap::new(),
             serial: false,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+            lock_timeout_us: 0,
             early_answer: true,
             locks_reads: false,
             fault: None,
@@ -344,12 +347,14 @@ impl<P: Subject> World<P> {
             counter: 2 * self.counter + u64::from(P::ODD_IDS),
         };
         let (serial, in_doubt_timeout_us) = (self.serial, self.in_doubt_timeout_us);
+        let lock_timeout_us = self.lock_timeout_us;
         let (early_answer, locks_reads) = (self.early_answer, self.locks_reads);
         self.call(shard, |protocol, cx| {
             let ts = first.unwrap_or_else(|| cx.clock.tick(cx.now));
             let options = TxnOptions {
                 serial,
                 in_doubt_timeout_us,
+                lock_timeout_us,
                 early_answer,
                 locks_reads,
                 ..options(ts)

@@ -1,4 +1,9 @@
-//! Transactions in doubt: their locks here cannot be given up, and the shard that knows their
+//! Waits that have lasted too long: for promises and guards, and for transactions in doubt.
+//!
+//! The lock table ends waits for locks. A wait for a promise or guard, which counts as one for a
+//! lock, ends here after [`txn::TxnOptions::lock_timeout_us`].
+//!
+//! In doubt is a transaction whose locks here cannot be given up, while the shard that knows its
 //! outcome cannot be reached (rule C15).
 //!
 //! A participant that has voted, and a coordinator that has entrusted a commit, must keep locks
@@ -7,6 +12,7 @@
 //! [`AbortReason::InDoubt`], which names the transaction in doubt and how long its coordinator has
 //! been away.
 
+use crate::job::Job;
 use crate::part::{Promise, Stage, coordinator_node};
 use crate::{Control, Cx, Machine};
 use alloc::boxed::Box;
@@ -14,7 +20,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
 use txn::{AbortReason, Doubt, DoubtfulWait, OpError};
 
-/// Microseconds between two checks of the requests that wait for a transaction in doubt.
+/// Microseconds between two looks at the requests that wait for a transaction in doubt.
 const LOOK_US: u64 = 200_000;
 
 impl<C: Control> Machine<C> {
@@ -86,42 +92,43 @@ impl<C: Control> Machine<C> {
             let Some(waiting) = self.jobs.get(*job) else {
                 continue;
             };
-            let mut guards = waiting.guarded_by.iter();
-            let doubtful = guards.find_map(|(holder, key)| {
-                // Those behind it have waited as long, one after the other.
-                let (_, _, since) = self.doubt_of(*holder)?;
-                Some(Wait {
-                    job: *job,
-                    holder: *holder,
-                    key: key.clone(),
-                    since,
-                })
-            });
-            if let Some(wait) = doubtful {
-                waits.push(wait);
-                continue;
-            }
-            let Some((index, since)) = waiting.awaits_promise() else {
+            let mut blockers = self.blockers(waiting);
+            let Some((holder, key)) = blockers.find(|(holder, _)| self.doubt_of(*holder).is_some())
+            else {
                 continue;
             };
-            let mut promises = self.promises.iter();
-            let found = promises.find_map(|(txn, promise)| {
-                let (key, _) = promise.redo.iter().find(|(key, _)| key.index == index)?;
-                self.doubt_of(*txn).map(|_| (*txn, key.clone()))
-            });
-            waits.extend(found.map(|(holder, key)| Wait {
+            // Those behind a guard have waited as long, one after the other.
+            let guard = waiting.guarded_by.iter().any(|(by, _)| *by == holder);
+            let down = self.doubt_of(holder).map(|(_, _, since)| since);
+            let since = if guard { down } else { waiting.promise_since };
+            waits.extend(since.map(|since| Wait {
                 job: *job,
                 holder,
-                key,
+                key: key.clone(),
                 since,
             }));
         }
         waits
     }
 
-    /// Ends the waits for transactions in doubt that have lasted too long.
-    pub(crate) fn end_doubtful_waits(&mut self, cx: &mut Cx<'_>) {
-        if self.doubt_look.is_none_or(|at| at > cx.now) {
+    /// Transactions for whose outcome the job may be waiting, with a row of each: who guards what
+    /// it has written, or else who has promised to write in the index that it reads.
+    fn blockers<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = (TxnId, &'a Key)> {
+        let guards = job.guarded_by.iter().map(|(by, key)| (*by, key));
+        let index = job.awaits_promise().filter(|_| job.guarded_by.is_empty());
+        let promises = index.into_iter().flat_map(move |index| {
+            self.promises.iter().filter_map(move |(txn, promise)| {
+                let mut rows = promise.redo.iter();
+                let (key, _) = rows.find(|(key, _)| key.index == index)?;
+                Some((*txn, key))
+            })
+        });
+        guards.chain(promises)
+    }
+
+    /// Ends the waits that have lasted too long.
+    pub(crate) fn end_long_waits(&mut self, cx: &mut Cx<'_>) {
+        if self.wait_look.is_none_or(|at| at > cx.now) {
             return;
         }
         for wait in self.waits_for_doubts() {
@@ -141,19 +148,54 @@ impl<C: Control> Machine<C> {
                 node,
                 age_us: cx.now.since(since),
             }));
-            self.promise_waits.retain(|job| *job != wait.job);
-            self.fail_job(cx, wait.job, OpError::Aborted(reason));
+            self.end_wait(cx, wait.job, reason);
         }
-        self.doubt_look = None;
+        for (job, reason) in self.late_waits(cx.now) {
+            self.end_wait(cx, job, reason);
+        }
+        self.wait_look = None;
         self.plan_doubt_look(cx.now);
+        let waits = self.promise_waits.iter();
+        let jobs = waits.filter_map(|job| self.jobs.get(*job));
+        let next = jobs.filter_map(Job::promise_deadline).min();
+        self.look_at_waits(next);
+    }
+
+    /// Waits for promises and guards that have lasted longer than the lock timeout.
+    fn late_waits(&self, now: Time) -> Vec<(u64, AbortReason)> {
+        let mut late = Vec::new();
+        for number in &self.promise_waits {
+            let Some(job) = self.jobs.get(*number) else {
+                continue;
+            };
+            if job.promise_deadline().is_none_or(|at| at > now) {
+                continue;
+            }
+            // No blocker: a commit is being installed, which takes a few turns.
+            let blocker = self.blockers(job).next();
+            late.extend(blocker.map(|(holder, key)| {
+                let key = key.clone();
+                (*number, AbortReason::LockTimeout { key, holder })
+            }));
+        }
+        late
+    }
+
+    fn end_wait(&mut self, cx: &mut Cx<'_>, job: u64, reason: AbortReason) {
+        self.promise_waits.retain(|waiting| *waiting != job);
+        self.fail_job(cx, job, OpError::Aborted(reason));
     }
 
     /// Arms the check of waits, if a node cannot be reached and a request waits.
     pub(crate) fn plan_doubt_look(&mut self, now: Time) {
-        let waits = !self.peers.all_up() && !self.jobs.is_empty();
-        if waits && self.doubt_look.is_none() {
-            self.doubt_look = Some(now.after(LOOK_US));
+        if !self.peers.all_up() && !self.jobs.is_empty() {
+            self.look_at_waits(Some(now.after(LOOK_US)));
         }
+    }
+
+    /// The waits are looked at by then.
+    pub(crate) fn look_at_waits(&mut self, at: Option<Time>) {
+        self.wait_look = [self.wait_look, at].into_iter().flatten().min();
     }
 }
 

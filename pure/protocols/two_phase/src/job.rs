@@ -94,10 +94,17 @@ impl Job {
         }
     }
 
-    /// Index that the job reads, and since when it has waited for promises there.
-    pub(crate) fn awaits_promise(&self) -> Option<(IndexId, Time)> {
-        let index = self.op.as_ref()?.index()?;
-        Some((index, self.promise_since?))
+    /// Index that the job reads, if it waits for promises there.
+    pub(crate) fn awaits_promise(&self) -> Option<IndexId> {
+        self.promise_since?;
+        self.op.as_ref()?.index()
+    }
+
+    /// When its wait for promises or guards has lasted too long.
+    pub(crate) fn promise_deadline(&self) -> Option<Time> {
+        let timeout_us = self.options.lock_timeout_us;
+        let since = self.promise_since.filter(|_| timeout_us > 0)?;
+        Some(since.after(timeout_us))
     }
 
     /// Whether the job is to end in a vote.
@@ -211,6 +218,7 @@ impl<C: Control> Machine<C> {
             Stop::Wait(Wait::Promise) => {
                 cx.counters.snapshot_waits += 1;
                 job.promise_since.get_or_insert(cx.now);
+                self.look_at_waits(job.promise_deadline());
                 self.promise_waits.push(job.id);
             }
             Stop::Budget => self.jobs.park(job.id),

@@ -165,8 +165,8 @@ pub struct Machine<C: Control> {
     /// Visits that are over here, for each coordinator and life, with the last answers.
     visits_in: BTreeMap<(ShardId, u32), Seen<u64, Option<Reply>>>,
     peers: Peers,
-    /// When waits for transactions in doubt are checked next.
-    doubt_look: Option<Time>,
+    /// When waits for promises, guards and transactions in doubt are looked at next.
+    wait_look: Option<Time>,
     timers: Alarms<Timer>,
     /// Reused for encoding records.
     scratch: Vec<u8>,
