@@ -12,7 +12,8 @@ const FORMS: [(&str, &str); 27] = [
     ),
     (
         "BEGIN",
-        "BEGIN [ISOLATION LEVEL SERIALIZABLE | REPEATABLE READ | READ COMMITTED] [READ ONLY]",
+        "BEGIN [ISOLATION LEVEL SERIALIZABLE | REPEATABLE READ | READ COMMITTED] \
+         [READ ONLY] [DEFERRABLE]",
     ),
     (
         "COMMENT",
@@ -69,7 +70,7 @@ const FORMS: [(&str, &str); 27] = [
     ("SET", "SET [LOCAL] setting = value | DEFAULT"),
     (
         "SET TRANSACTION",
-        "SET TRANSACTION ISOLATION LEVEL ... | READ ONLY | READ WRITE",
+        "SET TRANSACTION ISOLATION LEVEL ... | READ ONLY | READ WRITE | DEFERRABLE",
     ),
     (
         "SHOW",
@@ -83,7 +84,7 @@ const FORMS: [(&str, &str); 27] = [
     ("VALUES", "VALUES (value, ...), ..."),
     (
         "START TRANSACTION",
-        "START TRANSACTION [ISOLATION LEVEL ...] [READ ONLY]",
+        "START TRANSACTION [ISOLATION LEVEL ...] [READ ONLY] [DEFERRABLE]",
     ),
 ];
 

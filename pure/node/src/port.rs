@@ -53,6 +53,9 @@ pub(crate) struct TxnShared {
     pub(crate) txn_time: Time,
     /// Snapshot of the whole transaction: of a read-only one of several statements.
     pub(crate) snapshot: Cell<Option<Held>>,
+    /// Whether its first statement asks all shards for their clocks, so that no shard refuses the
+    /// snapshot later.
+    pub(crate) asks_clocks: bool,
     /// Operations that the protocol has not answered yet.
     pub(crate) pending: Cell<u32>,
     /// Answers that have arrived and were not fetched yet: a handful at most.
@@ -248,6 +251,8 @@ impl StatementPort {
     pub(crate) fn asks_for_clocks(&self) -> bool {
         if self.lockless {
             self.statement_snapshot();
+        } else if !self.txn.asks_clocks {
+            return false;
         }
         self.held().is_some_and(|held| !held.exact)
     }

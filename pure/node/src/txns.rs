@@ -6,7 +6,7 @@ mod give_way;
 mod one_moment;
 pub(crate) mod place;
 
-use crate::core::Core;
+use crate::core::{Core, clocks_suffice};
 use crate::execute::{Start, execute_raised, start_checked, start_later};
 use crate::port::{Events, Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
@@ -263,11 +263,9 @@ impl Txns {
         let first = core.clock.tick(now);
         let priority_ts = begin.priority_ts.unwrap_or(first);
         let whole = whole && begin.read_only && begin.isolation != Isolation::ReadCommitted;
-        let alone = core.catalog.placement.shards().len() == 1;
-        let snapshot = whole.then_some(Held {
-            exact: alone,
-            ..Held::begin(first)
-        });
+        let exact = core.catalog.placement.shards().len() == 1;
+        let held = Held::begin(first);
+        let snapshot = whole.then_some(Held { exact, ..held });
         if let Some(held) = snapshot {
             core.hold_snapshot(database.id, held.at);
         }
@@ -295,6 +293,7 @@ impl Txns {
             read_only: begin.read_only,
             txn_time: begin.txn_time,
             snapshot: Cell::new(snapshot),
+            asks_clocks: begin.asks_clocks || clocks_suffice(protocol),
             pending: Cell::new(0),
             answers: RefCell::default(),
             wait: Cell::new(Position(0)),
@@ -372,6 +371,7 @@ impl Txns {
         let begin = BeginRequest {
             isolation: Isolation::Serializable,
             read_only: false,
+            asks_clocks: false,
             priority_ts: place.priority_ts,
             attempt: place.attempt,
             txn_time,
@@ -553,9 +553,15 @@ impl Txns {
                     OpError::Aborted(reason) => reason.clone(),
                     OpError::Sql(_) | OpError::Raise(_) => AbortReason::Requested,
                 };
-                let wait = self.abort(handle);
-                let outcome = Some(Outcome::Aborted(reason));
-                self.done(handle, statement, Err(failure), outcome, wait);
+                let ended = self.abort(handle);
+                let (result, outcome) = match ended.outcome {
+                    // Its commit rode on an operation that was cut off.
+                    Some(Outcome::Unknown | Outcome::Committed { .. }) => {
+                        (Ok(Tag::Word("")), Outcome::Unknown)
+                    }
+                    Some(Outcome::Aborted(_)) | None => (Err(failure), Outcome::Aborted(reason)),
+                };
+                self.done(handle, statement, result, Some(outcome), ended.wait);
                 self.forget(handle);
             }
             (result, None) => self.done(handle, statement, result, None, Position(0)),
@@ -667,7 +673,7 @@ impl Txns {
     }
 
     /// Rolls a transaction back. Returns the position before which nobody may be told.
-    fn abort(&mut self, handle: TxnHandle) -> Position {
+    fn abort(&mut self, handle: TxnHandle) -> OpReply {
         let txn = open(&mut self.by_handle, handle);
         for statement in txn.statements.values_mut() {
             statement.future = None;

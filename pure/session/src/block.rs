@@ -37,6 +37,9 @@ impl Block {
 pub(super) struct Modes {
     pub(super) isolation: Isolation,
     pub(super) read_only: bool,
+    /// DEFERRABLE, or asked for as REPEATABLE READ: a READ ONLY transaction does not fail because
+    /// of what its snapshot misses.
+    pub(super) deferrable: bool,
 }
 
 impl Default for Modes {
@@ -44,7 +47,50 @@ impl Default for Modes {
         Modes {
             isolation: Isolation::Serializable,
             read_only: false,
+            deferrable: false,
         }
+    }
+}
+
+/// Whether READ ONLY transactions of the session ask all shards for their clocks first, although
+/// they are not deferrable: after one has failed because of what its snapshot missed. Each failure
+/// has twice as many of those behind it ask, each one that has not asked and not failed half as
+/// many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ClockAsking {
+    /// Number of transactions that still ask.
+    left: u8,
+    /// Number that asked after the last failure, halved by what has gone well since.
+    last: u8,
+    /// The last transaction did not ask.
+    trusted: bool,
+}
+
+/// Most transactions that ask after one failure.
+const ASKING_MAX: u8 = 64;
+
+impl ClockAsking {
+    /// Whether a transaction that begins now, in its `attempt`, asks.
+    pub(super) fn begins_by_asking(&mut self, modes: Modes, attempt: u32) -> bool {
+        if !modes.read_only || modes.isolation == Isolation::ReadCommitted {
+            return false;
+        }
+        if modes.deferrable || attempt > 1 {
+            return true;
+        }
+        if core::mem::take(&mut self.trusted) {
+            self.last /= 2;
+        }
+        self.trusted = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        !self.trusted
+    }
+
+    /// A transaction has failed because of what its snapshot missed.
+    pub(super) fn missed(&mut self) {
+        self.trusted = false;
+        self.last = (2 * self.last).clamp(1, ASKING_MAX);
+        self.left = self.last;
     }
 }
 
@@ -71,6 +117,8 @@ impl Session {
         Modes {
             isolation: given(knobs.default_isolation),
             read_only: knobs.default_read_only,
+            deferrable: knobs.default_deferrable
+                || knobs.default_isolation == Isolation::RepeatableRead,
         }
     }
 
@@ -127,6 +175,11 @@ impl Session {
 
     pub(super) fn set_modes(&mut self, modes: TxnModes) -> Result<(), SqlError> {
         let started = self.txn.is_some();
+        if !started && (modes.deferrable.is_some() || modes.isolation.is_some()) {
+            let repeatable = modes.isolation == Some(Isolation::RepeatableRead);
+            let default = self.settings.knobs.default_deferrable;
+            self.modes.deferrable = repeatable || modes.deferrable.unwrap_or(default);
+        }
         if let Some(isolation) = modes.isolation.map(given)
             && isolation != self.modes.isolation
         {

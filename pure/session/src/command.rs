@@ -107,6 +107,7 @@ impl Session {
         let Modes {
             isolation,
             read_only,
+            deferrable: _,
         } = self.modes;
         if isolation != Isolation::Serializable {
             settings.push(text("transaction_isolation", isolation_name(isolation)));
@@ -235,6 +236,10 @@ impl Session {
                 Some(on_off(read_only)),
                 false,
             )?;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            let name = "default_transaction_deferrable";
+            self.set(name, Some(on_off(deferrable)), false)?;
         }
         Ok("SET")
     }

@@ -170,7 +170,10 @@ pub fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
             format!("Versions of {place} that the snapshot needs are no longer kept.")
         }),
         AbortReason::SnapshotMisses(key) => {
-            let error = conflict("could not serialize access due to clock skew");
+            let error = conflict("could not serialize access due to concurrent update").hint(
+                "Run the whole transaction again. DEFERRABLE or REPEATABLE READ, a READ ONLY \
+                 transaction does not fail this way.",
+            );
             match key {
                 Some(key) => of_row(error, key, &|place| missed(&format!(" on {place}"))),
                 None => error.detail(missed("")),

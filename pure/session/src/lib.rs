@@ -59,7 +59,7 @@ pub use status::Description;
 
 use ahead::{Ahead, Awaited};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
-use block::{Block, Modes};
+use block::{Block, ClockAsking, Modes};
 use catalog::{Catalog, Database};
 use ddl::DdlWait;
 use inbox::Inbox;
@@ -163,6 +163,7 @@ pub struct Session {
     facts: Arc<SessionFacts>,
     /// Modes of which `facts` tell; `None`: a setting has changed since.
     facts_modes: Option<Modes>,
+    clocks: ClockAsking,
     prepared: BTreeMap<String, Rc<Prepared>>,
     unnamed: Option<Rc<Prepared>>,
     portals: BTreeMap<String, Portal>,
@@ -239,6 +240,7 @@ impl Session {
             settings: Settings::default(),
             facts: Arc::default(),
             facts_modes: None,
+            clocks: ClockAsking::default(),
             prepared: BTreeMap::new(),
             unnamed: None,
             portals: BTreeMap::new(),

@@ -106,6 +106,9 @@ pub struct BeginRequest {
     pub isolation: Isolation,
     /// Whether writes are refused; with SERIALIZABLE, the transaction then reads a snapshot.
     pub read_only: bool,
+    /// Whether a snapshot of several statements asks all shards for their clocks first, so that no
+    /// shard refuses it.
+    pub asks_clocks: bool,
     /// Timestamp of the first attempt; `None`: this is the first.
     pub priority_ts: Option<Ts>,
     /// Number of the attempt, from 1.

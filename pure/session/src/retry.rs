@@ -64,6 +64,9 @@ impl Session {
             self.restart_after(cx, pause);
             return;
         }
+        if let (AbortReason::SnapshotMisses(_), true) = (&reason, self.modes.read_only) {
+            self.clocks.missed();
+        }
         let txn = self.txn.take().expect("just seen");
         if let (AbortReason::Die { .. }, Some(ts)) = (&reason, txn.priority_ts) {
             // The client's own repetition keeps the priority of this transaction.

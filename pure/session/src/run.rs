@@ -344,6 +344,7 @@ impl Session {
         let begin = first.then(|| BeginRequest {
             isolation: self.modes.isolation,
             read_only: self.modes.read_only,
+            asks_clocks: self.clocks.begins_by_asking(self.modes, txn.attempt),
             priority_ts: txn.priority_ts,
             attempt: txn.attempt,
             txn_time: self.block_time.unwrap_or(cx.now),

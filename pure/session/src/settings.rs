@@ -62,6 +62,8 @@ pub(super) struct Knobs {
     pub(super) locks_reads: bool,
     pub(super) default_isolation: Isolation,
     pub(super) default_read_only: bool,
+    /// Whether SERIALIZABLE READ ONLY transactions are DEFERRABLE if they do not say.
+    pub(super) default_deferrable: bool,
     /// Least severity of messages to the client, as [`rank`] counts.
     least: u8,
 }
@@ -98,6 +100,7 @@ impl Knobs {
             locks_reads: word("read_policy") == "pessimistic",
             default_isolation: isolation(word("default_transaction_isolation")),
             default_read_only: word("default_transaction_read_only") == "on",
+            default_deferrable: word("default_transaction_deferrable") == "on",
             least: match word("client_min_messages") {
                 "error" => rank(Severity::Error),
                 "warning" => rank(Severity::Warning),
@@ -424,6 +427,9 @@ mod tests {
         }),
         ("default_transaction_read_only", "on", |s| {
             s.knobs.default_read_only
+        }),
+        ("default_transaction_deferrable", "on", |s| {
+            s.knobs.default_deferrable
         }),
         ("early_answer", "off", |s| !s.knobs.early_answer),
         ("read_policy", "pessimistic", |s| s.knobs.locks_reads),

@@ -194,9 +194,12 @@ impl SimCx {
     /// # Errors
     /// The node is down, or refuses.
     pub async fn connect(&self, node: u16) -> Result<SimConn, SimError> {
-        // Of the protocols that leave it open, both policies of reads meet.
+        // Of the protocols that leave it open, both policies of reads meet, and both kinds of READ
+        // ONLY transactions.
         let pessimistic = [("read_policy", "pessimistic")];
+        let deferrable = [("default_transaction_deferrable", "on")];
         match self.shared.next_conn.get() % 4 {
+            1 => self.connect_with(node, &deferrable).await,
             3 => self.connect_with(node, &pessimistic).await,
             _ => self.connect_with(node, &[]).await,
         }

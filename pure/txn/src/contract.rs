@@ -580,9 +580,11 @@ pub trait Protocol: fmt::Display {
     /// before which no answer may leave (a session with `synchronous_commit = off` ignores it).
     fn commit(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, id: OpId) -> Submitted;
 
-    /// Rolls back: outstanding operations are completed with an error. Returns the position before
-    /// which nobody may be told: until then a crash may still commit what was promised (rule C18).
-    fn abort(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId) -> Position;
+    /// Rolls back: outstanding operations are completed with an error. The reply has an `outcome`:
+    /// unknown, if another shard has the commit in its hands, or the one that the transaction has
+    /// already. `wait` is the position before which nobody may be told: until then a crash may
+    /// still commit what was promised (rule C18).
+    fn abort(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId) -> OpReply;
 
     /// Cost of a transaction so far; `None`: it is not known here (any more). Readable until
     /// [`Protocol::forget`].

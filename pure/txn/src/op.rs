@@ -288,6 +288,13 @@ impl OpReply {
         }
     }
 
+    /// The answer to a rollback; `outcome`: of the transaction, if it is known any more.
+    #[must_use]
+    pub fn rolled_back(outcome: Option<Outcome>, wait: Position) -> OpReply {
+        let outcome = outcome.unwrap_or(Outcome::Aborted(AbortReason::Requested));
+        OpReply::ended(outcome, wait)
+    }
+
     /// The answer to a commit.
     #[must_use]
     pub fn ended(outcome: Outcome, wait: Position) -> OpReply {

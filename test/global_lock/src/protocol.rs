@@ -7,7 +7,7 @@ use journal::{CheckpointTables, Ownership};
 use std::fmt;
 use store::Store;
 use txn::contract::ProtocolMessage;
-use txn::{Doubt, Op, OpId, Protocol, Submission, Submitted, TxnCost, TxnOptions};
+use txn::{Doubt, Op, OpId, OpReply, Protocol, Submission, Submitted, TxnCost, TxnOptions};
 
 impl Protocol for GlobalLock {
     type Message = Message;
@@ -54,9 +54,13 @@ impl Protocol for GlobalLock {
         self.ask(cx, txn, id, work)
     }
 
-    fn abort(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Position {
+    fn abort(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
         self.roll_back(cx, txn);
-        Position(0)
+        let ended = self
+            .asking
+            .get(&txn)
+            .and_then(|asking| asking.ended.clone());
+        OpReply::rolled_back(ended, Position(0))
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {

@@ -217,8 +217,13 @@ fn reads_tell_what_they_touched(link: &mut Link) {
     };
     for (begin, of_one) in [
         ("BEGIN", "shards=1 nodes=1"),
-        // It asks every shard for its clock first.
-        ("BEGIN READ ONLY", "shards=6 nodes=3"),
+        ("BEGIN READ ONLY", "shards=1 nodes=1"),
+        // These ask every shard for its clock first.
+        ("BEGIN READ ONLY, DEFERRABLE", "shards=6 nodes=3"),
+        (
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            "shards=6 nodes=3",
+        ),
         ("BEGIN ISOLATION LEVEL READ COMMITTED", "shards=1 nodes=1"),
     ] {
         let all = touched(link, begin, "SELECT count(*) FROM t");

@@ -451,7 +451,7 @@ impl Core {
     }
 
     /// See [`Protocol::abort`].
-    pub(crate) fn abort(&mut self, kind: ProtocolKind, txn: TxnId) -> Position {
+    pub(crate) fn abort(&mut self, kind: ProtocolKind, txn: TxnId) -> OpReply {
         route!(self, kind, |machine, cx| machine.abort(cx, txn))
     }
 

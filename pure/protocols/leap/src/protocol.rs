@@ -9,8 +9,8 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
 use store::Store;
 use txn::{
-    AbortReason, Doubt, MovingRows, Op, OpId, PendingRow, Piles, Protocol, ProtocolMessage,
-    Submission, Submitted, TxnCost, TxnOptions,
+    AbortReason, Doubt, MovingRows, Op, OpId, OpReply, PendingRow, Piles, Protocol,
+    ProtocolMessage, Submission, Submitted, TxnCost, TxnOptions,
 };
 
 impl Protocol for Leap {
@@ -51,10 +51,11 @@ impl Protocol for Leap {
         submitted
     }
 
-    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> Position {
+    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> OpReply {
         self.abort_txn(cx, txn, AbortReason::Requested);
         self.end_step(cx);
-        Position(0)
+        let state = self.coord.txns.get(&txn);
+        OpReply::rolled_back(state.and_then(|state| state.outcome.clone()), Position(0))
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {

@@ -209,7 +209,13 @@ impl<C: Control> Hands<'_, C> {
             None => Ok(snapshot.at),
             // A promise to write the row from now on lies above its newest version.
             Some(newer) if snapshot.sole => Ok(newer),
-            Some(_) => Err(raise(cx, bound)),
+            Some(_) => {
+                let missed = |at: Ts, bound: Ts| cx.store.newer(key, at, bound).is_some();
+                match self.misses(job, snapshot.at, bound, &missed) {
+                    true => Err(raise(cx, bound)),
+                    false => Ok(snapshot.at),
+                }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::CheckpointTables;
 use store::Store;
 use txn::{
-    AbortReason, Doubt, Life, Op, OpId, PendingRow, Protocol, ProtocolMessage, Submission,
+    AbortReason, Doubt, Life, Op, OpId, OpReply, PendingRow, Protocol, ProtocolMessage, Submission,
     Submitted, TxnCost, TxnOptions,
 };
 
@@ -69,10 +69,14 @@ impl<C: Control> Protocol for Machine<C> {
         submitted
     }
 
-    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> Position {
+    fn abort(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> OpReply {
         self.abort_txn(cx, txn, AbortReason::Requested);
         self.pump(cx);
-        self.refusal_wait(txn)
+        let outcome = self
+            .coords
+            .get(&txn)
+            .and_then(|coord| coord.outcome.clone());
+        OpReply::rolled_back(outcome, self.refusal_wait(txn))
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
@@ -107,7 +111,7 @@ impl<C: Control> Protocol for Machine<C> {
     fn on_tick(&mut self, cx: &mut Cx<'_>) {
         self.run_timers(cx);
         self.locks.expire(cx.now);
-        self.end_doubtful_waits(cx);
+        self.end_long_waits(cx);
         self.do_slice(cx);
         self.jobs.on_tick();
         self.pump(cx);
@@ -133,7 +137,7 @@ impl<C: Control> Protocol for Machine<C> {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| at);
-        let all = [timer, self.locks.deadline(), self.doubt_look];
+        let all = [timer, self.locks.deadline(), self.wait_look];
         all.into_iter().flatten().min()
     }
 

@@ -199,7 +199,8 @@ impl<C: Control> Hands<'_, C> {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
                 let wanted = Wanted::Rows(op.index, slot, &op.range);
                 let bound = self.settle(cx, job, snapshot, wanted)?;
-                if scan_misses(cx.store, op, snapshot.at, bound) {
+                let missed = |at: Ts, bound: Ts| scan_misses(cx.store, op, at, bound);
+                if self.misses(job, snapshot.at, bound, &missed) {
                     return Err(raise(cx, bound));
                 }
             }

@@ -54,7 +54,23 @@ impl Kept {
         let found = kept.find(|(_, prepare_ts)| **prepare_ts <= bound);
         found.map_or(bound, |(commit_ts, _)| *commit_ts)
     }
+
+    /// Whether `missed` says so of a commit above `from` and not above `last` whose promise was not
+    /// above `bound`. Of too many such commits it does.
+    fn any(&self, bound: Ts, from: Ts, last: Ts, missed: &dyn Fn(Ts) -> bool) -> bool {
+        if last <= from {
+            return false;
+        }
+        let above = (Bound::Excluded(from), Bound::Included(last));
+        let commits = self.promised.range(above);
+        let mut promised = commits.filter(|(_, prepare_ts)| **prepare_ts <= bound);
+        let mut looks = promised.by_ref().take(LOOKS_MAX);
+        looks.any(|(commit_ts, _)| missed(*commit_ts)) || promised.next().is_some()
+    }
 }
+
+/// Number of commits for each of which a read that may miss something looks for a version of it.
+const LOOKS_MAX: usize = 8;
 
 /// How far a read has come into its snapshot.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,6 +140,29 @@ impl<C: Control> Hands<'_, C> {
         }
         job.arrival.settled = Some(settled);
         Ok(settled)
+    }
+
+    /// Whether a read at `at` misses what may have been answered before its reader came. `settled`:
+    /// see [`Hands::settle`]; `missed` tells whether what is read has a version above the first and
+    /// not above the second timestamp. Of what lies above the reader's bound only those commits
+    /// count that were promised up to it: the others began later.
+    pub(crate) fn misses(
+        &self,
+        job: &Job,
+        at: Ts,
+        settled: Ts,
+        missed: &dyn Fn(Ts, Ts) -> bool,
+    ) -> bool {
+        if settled <= at || !missed(at, settled) {
+            return false;
+        }
+        let bound = job
+            .arrival
+            .bound
+            .map_or(settled, |bound| bound.min(settled));
+        let of_commit = |commit_ts: Ts| missed(Ts(commit_ts.0 - 1), commit_ts);
+        let from = bound.max(at);
+        bound > at && missed(at, bound) || self.kept.any(bound, from, settled, &of_commit)
     }
 
     /// Whether something that has committed at or below `last` is not installed yet.

@@ -62,6 +62,9 @@ pub(crate) fn to_txn(shard: ShardId, handle: TxnHandle, message: &ToTxn) -> Stri
                 if begin.read_only {
                     text.push_str(" read only");
                 }
+                if begin.read_only && begin.asks_clocks {
+                    text.push_str(" asks clocks");
+                }
                 if begin.attempt > 1 {
                     let ts = begin
                         .priority_ts

@@ -162,7 +162,11 @@ fn modes(words: &mut Words<'_>) -> Result<TxnModes, SqlError> {
             modes.read_only = Some(true);
         } else if words.take(&["READ", "WRITE"]) {
             modes.read_only = Some(false);
-        } else if !words.take(&["NOT", "DEFERRABLE"]) && !words.take(&["DEFERRABLE"]) {
+        } else if words.take(&["NOT", "DEFERRABLE"]) {
+            modes.deferrable = Some(false);
+        } else if words.take(&["DEFERRABLE"]) {
+            modes.deferrable = Some(true);
+        } else {
             return Err(words.unexpected());
         }
     }

@@ -12,6 +12,8 @@ pub struct TxnModes {
     pub isolation: Option<Isolation>,
     /// READ ONLY or READ WRITE.
     pub read_only: Option<bool>,
+    /// DEFERRABLE or NOT DEFERRABLE.
+    pub deferrable: Option<bool>,
 }
 
 /// Statements that concern the session itself.

@@ -8,7 +8,9 @@ use journal::CheckpointTables;
 use store::Store;
 use two_phase::Settings;
 use two_phase::message::{Body, Finish, Finished};
-use txn::{Cx, Doubt, OpId, PendingRow, Protocol, Submission, Submitted, TxnCost, TxnOptions};
+use txn::{
+    Cx, Doubt, OpId, OpReply, PendingRow, Protocol, Submission, Submitted, TxnCost, TxnOptions,
+};
 
 /// The protocol as a type of this crate, so that it can be the subject of the bed.
 pub(crate) struct Tested(Formula);
@@ -45,7 +47,7 @@ impl Protocol for Tested {
     fn commit(&mut self, cx: &mut Cx<'_, Message>, txn: TxnId, id: OpId) -> Submitted {
         self.0.commit(cx, txn, id)
     }
-    fn abort(&mut self, cx: &mut Cx<'_, Message>, txn: TxnId) -> Position {
+    fn abort(&mut self, cx: &mut Cx<'_, Message>, txn: TxnId) -> OpReply {
         self.0.abort(cx, txn)
     }
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {

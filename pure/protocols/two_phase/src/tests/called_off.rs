@@ -64,7 +64,9 @@ fn nobody_is_told_of_an_abort_before_it_is_true() {
     }
     world.commit(txn);
     world.flush_all();
-    let told = world.call(shard(1), |protocol, cx| protocol.abort(cx, txn));
+    let told = world
+        .call(shard(1), |protocol, cx| protocol.abort(cx, txn))
+        .wait;
     let durable = world.nodes[&NodeId(1)].disk.borrow().durable;
     assert!(told > durable, "{told:?} is durable already");
     world.settle();

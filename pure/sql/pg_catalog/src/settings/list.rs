@@ -132,8 +132,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "There are no tablespaces.";
     "default_text_search_config" User fixed, Text, "pg_catalog.simple",
         "There is no text search.";
-    "default_transaction_deferrable" User fixed, Bool, "off",
-        "Transactions are not deferrable: READ ONLY ones never fail.";
+    "default_transaction_deferrable" User, Bool, "off",
+        "Makes READ ONLY transactions ask all shards first, so that none fails (40001).";
     "default_transaction_isolation" User, Enum(ISOLATION_LEVELS), "serializable",
         "Sets the isolation level of each new transaction.";
     "default_transaction_read_only" User reported, Bool, "off",
