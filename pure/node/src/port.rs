@@ -534,6 +534,9 @@ impl exec::Port for StatementPort {
             ("transaction_isolation", _) => {
                 Some("SET TRANSACTION ISOLATION LEVEL must be called before any query")
             }
+            ("transaction_deferrable", _) => {
+                Some("SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
+            }
             ("transaction_read_only", "off") => {
                 Some("transaction read-write mode must be set before any query")
             }

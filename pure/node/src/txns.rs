@@ -48,6 +48,8 @@ struct Statement {
     /// `None`: the future has ended, and only its commit is outstanding.
     future: Option<Running>,
     deadline: Option<Time>,
+    /// It was cancelled or timed out while another shard had its commit, whose answer is awaited.
+    stopped: Option<Box<SqlError>>,
 }
 
 /// The autocommit statement whose end a commit is, with its tag; `None`: the client said COMMIT.
@@ -238,6 +240,7 @@ impl Txns {
             again: Some((plan, params)),
             future,
             deadline: request.deadline,
+            stopped: None,
         };
         txn.statements.insert(request.statement, entry);
         self.count_statement(handle);
@@ -401,6 +404,7 @@ impl Txns {
             again: None,
             future,
             deadline: None,
+            stopped: None,
         };
         txn.statements.insert(FIRST_STATEMENT, entry);
         self.ready.push_back((handle, FIRST_STATEMENT));
@@ -536,6 +540,10 @@ impl Txns {
         let running = txn.statement(statement);
         running.future = None;
         let autocommit = running.port.autocommit;
+        let result = match (result, running.stopped.take()) {
+            (Err(OpError::Aborted(_)), Some(error)) => Err(OpError::Sql(*error)),
+            (result, _) => result,
+        };
         let rode = txn.shared.outcome.borrow_mut().take();
         let result = match &rode {
             // The statement was cut off with an unknown outcome.
@@ -706,9 +714,23 @@ impl Txns {
         let running = txn.statements.iter().filter(|(_, s)| s.future.is_some());
         let running: Vec<StatementNo> = running.map(|(number, _)| *number).collect();
         for statement in running {
-            if self.statement(handle, statement).is_some() {
-                self.end_statement(handle, statement, Err(OpError::Sql(error.clone())));
-            }
+            self.stop_statement(handle, statement, error.clone());
+        }
+    }
+
+    /// Ends a running statement with an error. If its commit is in the hands of another shard, that
+    /// one is told to give up, and the statement ends as it answers.
+    fn stop_statement(&mut self, handle: TxnHandle, statement: StatementNo, error: SqlError) {
+        if self.statement(handle, statement).is_none() {
+            return;
+        }
+        let txn = open(&mut self.by_handle, handle);
+        let shared = &txn.shared;
+        let called_off = self.core.borrow_mut().call_off(shared.protocol, shared.id);
+        if called_off {
+            txn.statement(statement).stopped = Some(Box::new(error));
+        } else {
+            self.end_statement(handle, statement, Err(OpError::Sql(error)));
         }
     }
 
@@ -738,11 +760,9 @@ impl Txns {
                 return;
             }
             self.deadlines.pop_first();
-            if self.statement(handle, statement).is_some() {
-                let text = "canceling statement due to statement timeout";
-                let error = SqlError::new(SqlState::QUERY_CANCELED, text);
-                self.end_statement(handle, statement, Err(OpError::Sql(error)));
-            }
+            let text = "canceling statement due to statement timeout";
+            let error = SqlError::new(SqlState::QUERY_CANCELED, text);
+            self.stop_statement(handle, statement, error);
         }
     }
 }

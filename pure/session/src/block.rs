@@ -37,8 +37,8 @@ impl Block {
 pub(super) struct Modes {
     pub(super) isolation: Isolation,
     pub(super) read_only: bool,
-    /// DEFERRABLE, or asked for as REPEATABLE READ: a READ ONLY transaction does not fail because
-    /// of what its snapshot misses.
+    /// Asked for as REPEATABLE READ, and given SERIALIZABLE.
+    pub(super) repeatable: bool,
     pub(super) deferrable: bool,
 }
 
@@ -47,15 +47,16 @@ impl Default for Modes {
         Modes {
             isolation: Isolation::Serializable,
             read_only: false,
+            repeatable: false,
             deferrable: false,
         }
     }
 }
 
 /// Whether READ ONLY transactions of the session ask all shards for their clocks first, although
-/// they are not deferrable: after one has failed because of what its snapshot missed. Each failure
-/// has twice as many of those behind it ask, each one that has not asked and not failed half as
-/// many.
+/// they are neither DEFERRABLE nor REPEATABLE READ: after one has failed because of what its
+/// snapshot missed. Each failure has twice as many of those behind it ask, each one that has not
+/// asked and not failed half as many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClockAsking {
     /// Number of transactions that still ask.
@@ -75,7 +76,7 @@ impl ClockAsking {
         if !modes.read_only || modes.isolation == Isolation::ReadCommitted {
             return false;
         }
-        if modes.deferrable || attempt > 1 {
+        if modes.repeatable || modes.deferrable || attempt > 1 {
             return true;
         }
         if core::mem::take(&mut self.trusted) {
@@ -117,8 +118,8 @@ impl Session {
         Modes {
             isolation: given(knobs.default_isolation),
             read_only: knobs.default_read_only,
-            deferrable: knobs.default_deferrable
-                || knobs.default_isolation == Isolation::RepeatableRead,
+            repeatable: knobs.default_isolation == Isolation::RepeatableRead,
+            deferrable: knobs.default_deferrable,
         }
     }
 
@@ -175,19 +176,21 @@ impl Session {
 
     pub(super) fn set_modes(&mut self, modes: TxnModes) -> Result<(), SqlError> {
         let started = self.txn.is_some();
-        if !started && (modes.deferrable.is_some() || modes.isolation.is_some()) {
-            let repeatable = modes.isolation == Some(Isolation::RepeatableRead);
-            let default = self.settings.knobs.default_deferrable;
-            self.modes.deferrable = repeatable || modes.deferrable.unwrap_or(default);
-        }
-        if let Some(isolation) = modes.isolation.map(given)
-            && isolation != self.modes.isolation
-        {
-            if started {
+        if let Some(asked) = modes.isolation {
+            let isolation = given(asked);
+            if started && isolation != self.modes.isolation {
                 let text = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
                 return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
             }
             self.modes.isolation = isolation;
+            self.modes.repeatable = asked == Isolation::RepeatableRead;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            if started {
+                let text = "SET TRANSACTION [NOT] DEFERRABLE must be called before any query";
+                return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
+            }
+            self.modes.deferrable = deferrable;
         }
         if let Some(read_only) = modes.read_only {
             if started && self.modes.read_only && !read_only {

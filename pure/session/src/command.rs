@@ -78,6 +78,7 @@ impl Session {
         Some(match &*lower {
             "transaction_isolation" => isolation_name(modes.isolation).to_owned(),
             "transaction_read_only" => on_off(modes.read_only).to_owned(),
+            "transaction_deferrable" => on_off(modes.deferrable).to_owned(),
             "session_authorization" | "role" if !self.user.is_empty() && lower != "role" => {
                 self.user.to_string()
             }
@@ -107,13 +108,17 @@ impl Session {
         let Modes {
             isolation,
             read_only,
-            deferrable: _,
+            repeatable: _,
+            deferrable,
         } = self.modes;
         if isolation != Isolation::Serializable {
             settings.push(text("transaction_isolation", isolation_name(isolation)));
         }
         if read_only {
             settings.push(text("transaction_read_only", "on"));
+        }
+        if deferrable {
+            settings.push(text("transaction_deferrable", "on"));
         }
         // Values that come from the connection instead of the list.
         let known = [
@@ -163,7 +168,9 @@ impl Session {
         let lower = known::lookup(name)
             .map_or(name, |setting| setting.name)
             .to_ascii_lowercase();
-        if let "transaction_isolation" | "transaction_read_only" = &*lower {
+        if let "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" =
+            &*lower
+        {
             self.set_mode(&lower, value)?;
             return Ok("SET");
         }
@@ -186,7 +193,7 @@ impl Session {
         for SettingChange { name, value, local } in changes {
             match &*name {
                 // These have changed already.
-                "transaction_isolation" => {}
+                "transaction_isolation" | "transaction_deferrable" => {}
                 "transaction_read_only" if in_txn => self.modes.read_only = value == "on",
                 "transaction_read_only" => {}
                 // A setting of the user's own stays, without a value.
@@ -211,6 +218,8 @@ impl Session {
         if name == "transaction_isolation" {
             let asked = checked.as_deref().map(super::settings::isolation);
             modes.isolation = Some(asked.unwrap_or(defaults.isolation));
+        } else if name == "transaction_deferrable" {
+            modes.deferrable = Some(checked.map_or(defaults.deferrable, |value| value == "on"));
         } else {
             modes.read_only = Some(checked.map_or(defaults.read_only, |value| value == "on"));
         }

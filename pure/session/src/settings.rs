@@ -468,6 +468,7 @@ mod tests {
     const ELSEWHERE: &[(&str, &str)] = &[
         ("transaction_isolation", OF_TXN),
         ("transaction_read_only", OF_TXN),
+        ("transaction_deferrable", OF_TXN),
         ("statement_memory", OF_MEMORY),
     ];
 

@@ -580,6 +580,14 @@ pub trait Protocol: fmt::Display {
     /// before which no answer may leave (a session with `synchronous_commit = off` ignores it).
     fn commit(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, id: OpId) -> Submitted;
 
+    /// The operation on which the commit rides is cancelled. Returns whether another shard has the
+    /// commit in its hands: it is told to give up, and the operation is answered with the outcome,
+    /// in time like any other. False: [`Protocol::abort`] knows the outcome.
+    fn call_off(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId) -> bool {
+        let _ = (cx, txn);
+        false
+    }
+
     /// Rolls back: outstanding operations are completed with an error. The reply has an `outcome`:
     /// unknown, if another shard has the commit in its hands, or the one that the transaction has
     /// already. `wait` is the position before which nobody may be told: until then a crash may

@@ -23,7 +23,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// add|plus|plus2|spend|max|set|times|insert|put|del T SHARD KEY [VALUE] [last]
 ///                        plus: a formula of an int8, plus2: of an int2; spend: subtracts if there
 ///                        is as much; max, set, times: formulas of an int8
-/// commit T | abort T | forget T | cost T
+/// commit T | abort T | calloff T | forget T | cost T
 /// deliver [COUNT]        messages that may leave, in order; each line names sender and receiver
 /// settle                 flushes every node and delivers, until no message is under way
 /// drop TEXT | twice TEXT | late TEXT
@@ -170,6 +170,15 @@ impl<P: Subject> Script<P> {
                 self.world.commit(self.txn(txn));
             }
             ["abort", txn] => self.world.abort(self.txn(txn)),
+            ["calloff", txn] => {
+                let txn = self.txn(txn);
+                let called = self
+                    .world
+                    .call(txn.shard, |protocol, cx| protocol.call_off(cx, txn));
+                if !called {
+                    let _ = writeln!(out, "no shard has its commit");
+                }
+            }
             ["forget", txn] => self.world.forget(self.txn(txn)),
             ["cost", txn] => {
                 let txn = self.txn(txn);

@@ -45,6 +45,37 @@ fn every_node_sees_what_another_wrote() {
     assert_eq!(number(&mut links[0], "SELECT count(*) FROM t"), 30);
 }
 
+/// The commit of a single statement is in the hands of the node that has its row. One that waits
+/// there for a lock and times out has not committed, and says so.
+#[test]
+fn a_statement_that_times_out_at_another_node_is_cancelled() {
+    let cluster = Cluster::start("cancelled", 3, 1);
+    for protocol in ["two_phase", "formula", "leap"] {
+        let create = format!("CREATE DATABASE {protocol} WITH (protocol = '{protocol}')");
+        cluster.link(0, "postgres").command(&create).unwrap();
+        let mut links: Vec<_> = (0..3).map(|at| cluster.link(at, protocol)).collect();
+        for sql in [
+            "CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)",
+            "INSERT INTO t SELECT id, 0 FROM generate_series(1, 12) id",
+        ] {
+            links[0].command(sql).unwrap();
+        }
+        links[1].command("BEGIN").unwrap();
+        rows(&mut links[1], "SELECT * FROM t FOR UPDATE");
+        links[0].command("SET statement_timeout = 50").unwrap();
+        for id in 1..=12 {
+            let update = format!("UPDATE t SET n = n + 1 WHERE id = {id} RETURNING n");
+            assert_eq!(
+                sqlstate(&mut links[0], &update),
+                "57014",
+                "{protocol}: {id}"
+            );
+        }
+        links[1].command("ROLLBACK").unwrap();
+        assert_eq!(number(&mut links[2], "SELECT sum(n) FROM t"), 0);
+    }
+}
+
 #[test]
 fn a_transaction_over_nodes_happens_as_a_whole_or_not_at_all() {
     let cluster = Cluster::start("atomic", 3, 1);

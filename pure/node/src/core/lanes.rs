@@ -450,6 +450,11 @@ impl Core {
         route!(self, kind, |machine, cx| machine.commit(cx, txn, id))
     }
 
+    /// See [`Protocol::call_off`].
+    pub(crate) fn call_off(&mut self, kind: ProtocolKind, txn: TxnId) -> bool {
+        route!(self, kind, |machine, cx| machine.call_off(cx, txn))
+    }
+
     /// See [`Protocol::abort`].
     pub(crate) fn abort(&mut self, kind: ProtocolKind, txn: TxnId) -> OpReply {
         route!(self, kind, |machine, cx| machine.abort(cx, txn))

@@ -9,8 +9,7 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Time};
 use core::fmt;
 use store::Store;
-use txn::increment::Folding::AsTheyCome;
-use txn::increment::claim_of;
+use txn::increment::{Folding::AsTheyCome, claim_of};
 use txn::lock::Item;
 use txn::{HotRow, Moves, MovingRows, Outcome, Tracked};
 

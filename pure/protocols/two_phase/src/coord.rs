@@ -128,6 +128,8 @@ pub(crate) struct Coord {
     /// in a way that counts without a decision.
     pub(crate) refused: bool,
     pub(crate) phase: Phase,
+    /// The lead is told to give the commit up: its answer says whether it has.
+    pub(crate) called_off: bool,
     /// A commit that rode on an operation has failed: only commit or abort may follow.
     pub(crate) closed: bool,
     /// The transaction holds locks, or asks for some.

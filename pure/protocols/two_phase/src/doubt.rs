@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
 use txn::{AbortReason, Doubt, DoubtfulWait, OpError};
 
-/// Microseconds between two looks at the requests that wait for a transaction in doubt.
+/// Microseconds between two looks at requests that wait for a transaction in doubt, or are late.
 const LOOK_US: u64 = 200_000;
 
 impl<C: Control> Machine<C> {
@@ -158,7 +158,11 @@ impl<C: Control> Machine<C> {
         let waits = self.promise_waits.iter();
         let jobs = waits.filter_map(|job| self.jobs.get(*job));
         let next = jobs.filter_map(Job::promise_deadline).min();
-        self.look_at_waits(next);
+        // One that is late and waits on is looked at again after a while.
+        self.look_at_waits(next.map(|at| match at > cx.now {
+            true => at,
+            false => cx.now.after(LOOK_US),
+        }));
     }
 
     /// Waits for promises and guards that have lasted longer than the lock timeout.

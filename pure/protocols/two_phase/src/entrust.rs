@@ -155,6 +155,23 @@ impl<C: Control> Machine<C> {
         Ok(())
     }
 
+    /// The operation on which the commit rides is cancelled. If a lead has both in its hands, it is
+    /// told to give up, until it answers. Returns whether that is so.
+    pub(crate) fn call_off_ride(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> bool {
+        let Some(coord) = self.coords.get_mut(&txn) else {
+            return false;
+        };
+        let Some((lead, Purpose::OpCommit)) = coord.lead() else {
+            return false;
+        };
+        if !coord.called_off {
+            coord.called_off = true;
+            let attempt = coord.options.attempt;
+            self.say(cx, lead, txn, attempt, Body::CallOff);
+        }
+        true
+    }
+
     /// A commit in one phase will not be answered. Its lead gives up what it still can; until the
     /// lead says so, what the transaction read here stays locked.
     pub(crate) fn end_unknown(&mut self, cx: &mut Cx<'_>, txn: TxnId) {

@@ -222,6 +222,25 @@ impl<C: Control> Machine<C> {
         }
     }
 
+    /// The coordinator calls off a commit that may be in this shard's hands, before or after its
+    /// operation is done. Committed: the answer is under way.
+    pub(crate) fn on_call_off(&mut self, cx: &mut Cx<'_>, from: ShardId, txn: TxnId) {
+        let Some(part) = self.parts.get(&txn).filter(|_| from == txn.shard) else {
+            return;
+        };
+        if part.gathering.is_some() {
+            self.call_off(cx, txn, AbortReason::Requested);
+            return;
+        }
+        let leads = |id: &&u64| {
+            let job = self.jobs.get(**id);
+            job.is_some_and(|job| matches!(job.finish, Finish::Commit(_)))
+        };
+        if let Some(job) = part.jobs.iter().find(leads).copied() {
+            self.fail_job(cx, job, OpError::Aborted(AbortReason::Requested));
+        }
+    }
+
     /// The lead cannot commit: it rolls back, with all shares, and tells the coordinator.
     fn call_off(&mut self, cx: &mut Cx<'_>, txn: TxnId, reason: AbortReason) {
         let part = self.parts.of(txn);

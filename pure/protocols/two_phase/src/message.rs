@@ -42,6 +42,9 @@ pub enum Body {
     Working(Reference),
     /// Coordinator: this request is not the only one of its transaction any more.
     Expose,
+    /// Coordinator: the operation on which the commit rides has been cancelled. Whoever leads the
+    /// commit gives it up if it still can, and answers the request.
+    CallOff,
     /// Coordinator: the outcome. Acknowledged if the participant had promised durably.
     Decide(Decide),
     /// Participant: the commit is durable here, or the part that was called off has ended here.
@@ -64,21 +67,13 @@ pub enum Body {
 impl Body {
     /// Of a request of an operation: its number, and whether its transaction holds no lock.
     pub(crate) fn alone_mut(&mut self) -> Option<(Reference, &mut bool)> {
-        match self {
-            Body::Read(read) => Some((Reference::Read(read.read), &mut read.alone)),
-            Body::Request(request) => Some((Reference::Seq(request.seq), &mut request.alone)),
-            Body::Reply(_)
-            | Body::Working(_)
-            | Body::Expose
-            | Body::Decide(_)
-            | Body::Ack
-            | Body::Inquire
-            | Body::Running
-            | Body::Poll
-            | Body::Polled(_)
-            | Body::Gather(_)
-            | Body::Gathered(_) => None,
+        if let Body::Read(read) = self {
+            return Some((Reference::Read(read.read), &mut read.alone));
         }
+        if let Body::Request(request) = self {
+            return Some((Reference::Seq(request.seq), &mut request.alone));
+        }
+        None
     }
 }
 

@@ -33,7 +33,9 @@ impl<C: Control> Protocol for Machine<C> {
             Body::Ack => Kind::Ack,
             Body::Gather(_) | Body::Gathered(_) => Kind::Gather,
             Body::Poll | Body::Polled(_) => Kind::Poll,
-            Body::Working(_) | Body::Expose | Body::Inquire | Body::Running => Kind::Other,
+            Body::Working(_) | Body::Expose | Body::CallOff | Body::Inquire | Body::Running => {
+                Kind::Other
+            }
         })
     }
 
@@ -77,6 +79,12 @@ impl<C: Control> Protocol for Machine<C> {
             .get(&txn)
             .and_then(|coord| coord.outcome.clone());
         OpReply::rolled_back(outcome, self.refusal_wait(txn))
+    }
+
+    fn call_off(&mut self, cx: &mut Cx<'_>, txn: TxnId) -> bool {
+        let called = self.call_off_ride(cx, txn);
+        self.pump(cx);
+        called
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
@@ -231,6 +239,7 @@ impl ProtocolMessage for Message {
             Body::Reply(_)
             | Body::Working(_)
             | Body::Expose
+            | Body::CallOff
             | Body::Decide(_)
             | Body::Ack
             | Body::Inquire

@@ -36,6 +36,7 @@ impl<C: Control> Machine<C> {
             Body::Reply(reply) => self.on_reply(cx, from, &message, *reply),
             Body::Working(reference) => self.on_working(cx, from, txn, reference),
             Body::Expose => self.expose(txn),
+            Body::CallOff => self.on_call_off(cx, from, txn),
             Body::Decide(decide) => self.on_decide(cx, from, &message, decide),
             Body::Ack => self.on_ack(cx, from, txn),
             Body::Inquire => self.on_inquire(cx, from, txn, attempt),
@@ -203,6 +204,12 @@ impl<C: Control> Machine<C> {
             Purpose::Op => {}
             Purpose::OpCommit => {
                 coord.phase = Phase::Running;
+                if coord.called_off {
+                    self.abort_txn(cx, txn, AbortReason::Requested);
+                    cx.out
+                        .complete(txn, id, OpReply::failed(AbortReason::Requested));
+                    return;
+                }
             }
             Purpose::OpPrepare => {
                 coord.phase = Phase::Running;

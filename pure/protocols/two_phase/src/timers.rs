@@ -62,7 +62,7 @@ impl<C: Control> Machine<C> {
         let Some(coord) = self.coords.get_mut(&txn) else {
             return;
         };
-        let wait = coord.wait;
+        let (wait, called_off) = (coord.wait, coord.called_off);
         let (mut again, mut silent) = (Vec::new(), None);
         for request in &mut coord.outstanding {
             let Some(message) = &request.message else {
@@ -92,7 +92,11 @@ impl<C: Control> Machine<C> {
                     .map_or(0, |visits| visits.floor());
                 request.visit_floor = floor;
             }
+            let attempt = message.attempt;
             self.post(cx, shard, message, wait);
+            if called_off {
+                self.say(cx, shard, txn, attempt, Body::CallOff);
+            }
         }
         self.arm_coord(txn);
     }

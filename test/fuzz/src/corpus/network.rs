@@ -213,6 +213,7 @@ fn of_coordinators() -> Vec<Body> {
         reply(Err(failed)),
         Body::Working(Reference::Read(1)),
         Body::Expose,
+        Body::CallOff,
         Body::Decide(Decide {
             visit: 1,
             commit_ts: Some(Ts(99)),

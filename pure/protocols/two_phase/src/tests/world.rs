@@ -62,6 +62,7 @@ fn describe(message: &Message) -> String {
         }
         Body::Working(to) => format!("Working {to:?}"),
         Body::Expose => "Expose".to_string(),
+        Body::CallOff => "CallOff".to_string(),
         Body::Decide(decide) if decide.commit_ts.is_some() => "Decide commit".to_string(),
         Body::Decide(decide) if decide.wants_ack => "Decide abort, ended?".to_string(),
         Body::Decide(_) => "Decide abort".to_string(),

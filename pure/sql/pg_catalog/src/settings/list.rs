@@ -256,8 +256,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "There are no temporary tables.";
     "TimeZone" User reported, TimeZone, "UTC",
         "Sets the time zone for displaying and interpreting timestamps.";
-    "transaction_deferrable" User fixed, Bool, "off",
-        "Transactions are not deferrable: READ ONLY ones never fail.";
+    "transaction_deferrable" User, Bool, "off",
+        "Shows whether a READ ONLY transaction asks all shards first, so that it does not fail.";
     "transaction_isolation" User, Enum(ISOLATION_LEVELS), "serializable",
         "Shows the isolation level of the transaction.";
     "transaction_read_only" User, Bool, "off",
