@@ -7,7 +7,6 @@ use crate::written::Written;
 use alloc::vec::Vec;
 use base::{Key, Position, RowBatch, SqlError, Ts, TxnId};
 use store::{Formula, Store, Write};
-use txn::increment::guarded;
 use txn::{Cx, Installed, Modified, OpError, OpResult, RowProgram};
 
 /// The rows of this shard, for one transaction.
@@ -118,14 +117,18 @@ impl Access<'_> {
         let seen = self.see(cx.store, key, Ts::MAX, &mut folded);
         let version = seen.version;
         let mut modified = seen.row.map(|row| program.modify(row, &mut returning));
-        if let Some(Ok(Modified::Put(row))) = &modified
-            && guarded(program).is_some()
+        if let Some(Ok(Modified::Formula(formula))) = &modified
+            && formula.is_guarded()
             && base::is_planted(base::Planted::GuardBehindChange)
         {
-            modified = Some(program.modify(row, &mut RowBatch::new(program.width())));
+            let mut changed = Vec::new();
+            let row = seen.row.expect("a row was changed");
+            formula.fold(row, &mut changed).map_err(OpError::Sql)?;
+            modified = Some(program.modify(&changed, &mut RowBatch::new(program.width())));
         }
         // What the guards of a formula have found holds whichever version it comes upon.
-        let holds = matches!(modified, Some(Ok(Modified::Put(_)))) && guarded(program).is_some();
+        let holds = matches!(&modified, Some(Ok(Modified::Formula(formula)))
+            if formula.is_guarded() && formula.commutes());
         if !holds {
             self.note_read(cx, key, version);
         }
@@ -138,10 +141,8 @@ impl Access<'_> {
         };
         let write = match modified.map_err(OpError::Sql)? {
             Modified::Skipped => None,
-            Modified::Put(row) => Some(match program.formula() {
-                Some(formula) => Write::Formula(formula.clone()),
-                None => Write::Put(row),
-            }),
+            Modified::Put(row) => Some(Write::Put(row)),
+            Modified::Formula(formula) => Some(Write::Formula(formula)),
             Modified::Delete => Some(Write::Delete),
         };
         let written = write.is_some();

@@ -252,6 +252,36 @@ impl Formula {
         }
     }
 
+    /// Whether all guards hold on the row. A guard looks at the column as the changes before it
+    /// have left it. On NULL, and where a change fails, a guard does not hold.
+    #[must_use]
+    pub fn holds(&self, row: &[u8]) -> bool {
+        self.guards_hold(RowRef::new(row)).unwrap_or(false)
+    }
+
+    /// [`Formula::holds`]; `None`: a change fails.
+    fn guards_hold(&self, row: RowRef<'_>) -> Option<bool> {
+        for (at, guard) in self.0.iter().enumerate() {
+            let least = match &guard.op {
+                FormulaOp::AtLeast(_) => true,
+                FormulaOp::AtMost(_) => false,
+                _ => continue,
+            };
+            let mut value = row.col(usize::from(guard.column), guard.ty).ok()?;
+            for change in &self.0[..at] {
+                if change.column == guard.column {
+                    value = change.apply(&value).ok()?;
+                }
+            }
+            let order = value.compare(guard.op.operand());
+            let holds = if least { order.is_ge() } else { order.is_le() };
+            if value.is_null() || !holds {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
     /// Whether any number of transactions may have formulas like this one pending on a row: each
     /// column has changes of one class, and that commutes. A guard may stand beside additions.
     #[inline]

@@ -83,24 +83,47 @@ pub fn claim_to_read(mode: LockMode, program: &dyn RowProgram) -> Claim {
 
 /// The claim of `Op::Modify`. A program that adds reads the columns that it adds to, so no other
 /// transaction has increments of them pending and its formula needs no escrow. For a guarded
-/// formula see [`claim_to_add`].
+/// formula see [`claim_to_change`].
 #[must_use]
 pub fn claim_to_modify(program: &dyn RowProgram) -> Claim {
-    match program.formula() {
-        Some(formula) if formula.commutes() && !formula.is_guarded() => {
+    match program.formulas() {
+        [formula] if formula.commutes() && !formula.is_guarded() => {
             let columns = columns_of(formula);
             Claim::adds(columns).join(Claim::reads(program.reads().union(columns)))
         }
-        Some(_) | None => LockMode::Exclusive.into(),
+        _ => LockMode::Exclusive.into(),
     }
 }
 
-/// The formula of a program that may share its row although it has conditions: the escrow answers
-/// them ([`claim_to_add`]).
+/// The formulas of a program that may share its row although they have conditions: the escrow
+/// answers them ([`claim_to_change`]). Empty: the program may not.
 #[must_use]
-pub fn guarded(program: &dyn RowProgram) -> Option<&Formula> {
-    let formula = program.formula()?;
-    (formula.is_guarded() && formula.commutes()).then_some(formula)
+pub fn guarded(program: &dyn RowProgram) -> &[Formula] {
+    let formulas = program.formulas();
+    let shares = |formula: &Formula| formula.is_guarded() && formula.commutes();
+    match formulas.iter().all(shares) {
+        true => formulas,
+        false => &[],
+    }
+}
+
+/// The claim of a change by the one of `formulas` whose guards hold, as [`claim_to_add`]: that of
+/// the first whose guards hold whoever commits, exclusive if there is none.
+#[must_use]
+pub fn claim_to_change(
+    formulas: &[Formula],
+    own: Option<&Write>,
+    escrow: Option<Escrow>,
+    newest: Option<&[u8]>,
+    folding: Folding,
+) -> Claim {
+    if let [formula] = formulas {
+        return claim_to_add(formula, own, escrow, newest, folding);
+    }
+    let claim = |formula| claim_to_add(formula, own, escrow.clone(), newest, folding);
+    let mut claims = formulas.iter().map(claim);
+    let shares = claims.find(|claim| claim.mode() != LockMode::Exclusive);
+    shares.unwrap_or(LockMode::Exclusive.into())
 }
 
 /// The claim of a formula on a row with newest version `newest`. `own`: the transaction's write to

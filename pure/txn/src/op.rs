@@ -72,22 +72,22 @@ impl Op {
         }
     }
 
-    /// The formula by which the operation changes one row; `None`: it does something else, or its
-    /// program is not decoded yet.
-    pub fn formula(&self) -> Option<&Formula> {
+    /// The formulas of which one changes the row of the operation; empty: it does something else,
+    /// or its program is not decoded yet.
+    pub fn formulas(&self) -> &[Formula] {
         match self {
-            Op::Formula { formula, .. } => Some(formula),
+            Op::Formula { formula, .. } => core::slice::from_ref(formula),
             Op::Modify {
                 program: Program::Live(program),
                 ..
-            } => program.formula(),
+            } => program.formulas(),
             Op::Modify { .. }
             | Op::Get { .. }
             | Op::Insert { .. }
             | Op::InsertMany(_)
             | Op::Write { .. }
             | Op::Scan(_)
-            | Op::Clock(_) => None,
+            | Op::Clock(_) => &[],
         }
     }
 

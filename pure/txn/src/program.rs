@@ -39,11 +39,12 @@ pub trait RowProgram: Send + Sync {
         Columns::ALL
     }
 
-    /// For `Op::Modify`: the formula that [`RowProgram::modify`] applies to every row that it
-    /// changes, if it does nothing else. The program changes a row if and only if the guards of the
-    /// formula hold there, and a guarded one returns nothing. `None`: it may change anything.
-    fn formula(&self) -> Option<&Formula> {
-        None
+    /// For `Op::Modify`: the formulas that [`RowProgram::modify`] applies. It changes a row by the
+    /// one whose guards hold there, and returns [`Modified::Formula`]; of several, the guards of
+    /// one at most hold. Where none holds it may do anything. A guarded one returns no columns.
+    /// Empty: it may do anything with every row.
+    fn formulas(&self) -> &[Formula] {
+        &[]
     }
 
     /// Filters and projects one encoded row: appends to `out` and returns true if the row passes.
@@ -65,12 +66,14 @@ pub trait RowProgram: Send + Sync {
 }
 
 /// What [`RowProgram::modify`] decided for a row.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Modified {
     /// The row does not pass the filter: nothing is written.
     Skipped,
     /// The row becomes this.
     Put(Vec<u8>),
+    /// The row is changed by this one of [`RowProgram::formulas`], which folds onto it.
+    Formula(Formula),
     /// The row goes.
     Delete,
 }

@@ -62,10 +62,8 @@ pub fn decode(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
         3 => Test::Remove,
         4 => Test::Sum,
         5 => Test::Exists,
-        6 => return Ok(Arc::new(Adding::new(operand))),
         7 => Test::First(operand),
-        8 => return Ok(Arc::new(Spending::new(operand))),
-        _ => return Err(CodecError::Malformed("program")),
+        _ => return Ok(Arc::new(ByFormula::decode(*tag, operand)?)),
     }))
 }
 
@@ -130,91 +128,115 @@ impl RowProgram for Test {
     }
 }
 
-/// Adds like [`Test::Add`], and says that this is all it does.
-struct Adding(i64, Formula);
+/// What a program that changes a row by a formula does.
+#[derive(Clone, Copy)]
+enum Changing {
+    /// Adds like [`Test::Add`], and says that this is all it does.
+    Add,
+    /// Subtracts from a value that is at least as large.
+    Spend,
+    /// Subtracts from a value; adds 91 if less than 10 would be left (the stock of TPC-C).
+    Stock,
+}
 
-impl Adding {
-    fn new(delta: i64) -> Adding {
-        let change = ColumnFormula::new(0, Type::Int8, FormulaOp::Add(Datum::Int(delta)));
-        Adding(delta, Formula(vec![change.expect("integers add exactly")]))
+/// A program that changes a row by the one of its formulas whose guards hold.
+struct ByFormula {
+    what: Changing,
+    operand: i64,
+    formulas: Vec<Formula>,
+}
+
+impl ByFormula {
+    fn new(what: Changing, operand: i64) -> ByFormula {
+        let int = Datum::Int;
+        let (plus, minus) = (FormulaOp::Add(int(operand)), FormulaOp::Add(int(-operand)));
+        let cases = match what {
+            Changing::Add => vec![vec![plus]],
+            Changing::Spend => vec![vec![FormulaOp::AtLeast(int(operand)), minus]],
+            Changing::Stock => {
+                let refilled = FormulaOp::Add(int(91 - operand));
+                vec![
+                    vec![FormulaOp::AtLeast(int(operand + 10)), minus],
+                    vec![FormulaOp::AtMost(int(operand + 9)), refilled],
+                ]
+            }
+        };
+        let formula = |changes: Vec<FormulaOp>| {
+            let changes = changes.into_iter().map(|op| {
+                let change = ColumnFormula::new(0, Type::Int8, op);
+                change.expect("integers add exactly")
+            });
+            Formula(changes.collect())
+        };
+        ByFormula {
+            what,
+            operand,
+            formulas: cases.into_iter().map(formula).collect(),
+        }
+    }
+
+    fn decode(tag: u8, operand: i64) -> Result<ByFormula, CodecError> {
+        let all = [Changing::Add, Changing::Spend, Changing::Stock];
+        let found = all.into_iter().find(|what| what.tag() == tag);
+        let what = found.ok_or(CodecError::Malformed("program"))?;
+        Ok(ByFormula::new(what, operand))
+    }
+}
+
+impl Changing {
+    fn tag(self) -> u8 {
+        match self {
+            Changing::Add => 6,
+            Changing::Spend => 8,
+            Changing::Stock => 9,
+        }
     }
 }
 
 /// Adds like [`Test::Add`], as a program that can also be a formula.
 pub fn adding(delta: i64) -> Program {
-    Program::Live(Arc::new(Adding::new(delta)))
+    Program::Live(Arc::new(ByFormula::new(Changing::Add, delta)))
 }
 
-impl RowProgram for Adding {
+/// Subtracts from a value if it is at least as large.
+pub fn spending(amount: i64) -> Program {
+    Program::Live(Arc::new(ByFormula::new(Changing::Spend, amount)))
+}
+
+/// Subtracts from a value, and adds 91 if less than 10 would be left.
+pub fn stocking(amount: i64) -> Program {
+    Program::Live(Arc::new(ByFormula::new(Changing::Stock, amount)))
+}
+
+impl RowProgram for ByFormula {
     fn encode(&self, out: &mut Vec<u8>) {
-        out.push(6);
-        out.extend_from_slice(&self.0.to_le_bytes());
+        out.push(self.what.tag());
+        out.extend_from_slice(&self.operand.to_le_bytes());
     }
     fn width(&self) -> usize {
-        1
+        match self.what {
+            Changing::Add => 1,
+            Changing::Spend | Changing::Stock => 0,
+        }
     }
     fn reads(&self) -> Columns {
         Columns::one(0)
     }
-    fn formula(&self) -> Option<&Formula> {
-        Some(&self.1)
+    fn formulas(&self) -> &[Formula] {
+        &self.formulas
     }
     fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
         Test::Read.point(row, out)
     }
     fn modify(&self, row: &[u8], out: &mut RowBatch) -> Result<Modified, SqlError> {
-        Test::Add(self.0).modify(row, out)
-    }
-    fn task(&self) -> Option<Box<dyn RowTask>> {
-        None
-    }
-}
-
-/// Subtracts from a value that is at least as large, as a formula with a guard.
-struct Spending(i64, Formula);
-
-impl Spending {
-    fn new(amount: i64) -> Spending {
-        let changes = [
-            FormulaOp::AtLeast(Datum::Int(amount)),
-            FormulaOp::Add(Datum::Int(-amount)),
-        ];
-        let changes = changes.map(|op| {
-            let change = ColumnFormula::new(0, Type::Int8, op);
-            change.expect("integers add exactly")
-        });
-        Spending(amount, Formula(changes.into()))
-    }
-}
-
-/// Subtracts from a value if it is at least as large.
-pub fn spending(amount: i64) -> Program {
-    Program::Live(Arc::new(Spending::new(amount)))
-}
-
-impl RowProgram for Spending {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.push(8);
-        out.extend_from_slice(&self.0.to_le_bytes());
-    }
-    fn width(&self) -> usize {
-        0
-    }
-    fn reads(&self) -> Columns {
-        Columns::one(0)
-    }
-    fn formula(&self) -> Option<&Formula> {
-        Some(&self.1)
-    }
-    fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
-        Test::Read.point(row, out)
-    }
-    fn modify(&self, row: &[u8], _: &mut RowBatch) -> Result<Modified, SqlError> {
-        let value = value(row);
-        match value >= self.0 {
-            true => Ok(Modified::Put(self::row(value - self.0))),
-            false => Ok(Modified::Skipped),
+        if let Changing::Add = self.what {
+            out.push([Datum::Int(value(row) + self.operand)]);
         }
+        let formula = self.formulas.iter().find(|formula| formula.holds(row));
+        Ok(match formula {
+            Some(formula) => Modified::Formula(formula.clone()),
+            None => Modified::Skipped,
+        })
     }
     fn task(&self) -> Option<Box<dyn RowTask>> {
         None

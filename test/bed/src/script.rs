@@ -20,7 +20,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 /// get|xget|snap|recent T SHARD KEY [last]
 ///                        recent: in a snapshot that misses nothing, drawn with the first and
 ///                        raised as it is told
-/// add|plus|plus2|spend|max|set|times|insert|put|del T SHARD KEY [VALUE] [last]
+/// add|plus|plus2|spend|stock|max|set|times|insert|put|del T SHARD KEY [VALUE] [last]
 ///                        plus: a formula of an int8, plus2: of an int2; spend: subtracts if there
 ///                        is as much; max, set, times: formulas of an int8
 /// commit T | abort T | calloff T | forget T | cost T
@@ -269,6 +269,10 @@ impl<P: Subject> Script<P> {
             "spend" => Op::Modify {
                 key,
                 program: programs::spending(value),
+            },
+            "stock" => Op::Modify {
+                key,
+                program: programs::stocking(value),
             },
             "max" => programs::formula(key, Type::Int8, FormulaOp::Max(Datum::Int(value))),
             "times" => programs::formula(key, Type::Int8, FormulaOp::Multiply(Datum::Int(value))),

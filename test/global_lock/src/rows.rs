@@ -118,6 +118,11 @@ impl WriteSet {
             match modified.map_err(OpError::Sql)? {
                 Modified::Skipped => written = false,
                 Modified::Put(row) => self.add(key, Write::Put(row))?,
+                Modified::Formula(formula) => {
+                    let mut folded = Vec::new();
+                    formula.fold(row, &mut folded).map_err(OpError::Sql)?;
+                    self.add(key, Write::Put(folded))?;
+                }
                 Modified::Delete => self.add(key, Write::Delete)?,
             }
         }

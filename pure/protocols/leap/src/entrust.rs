@@ -147,7 +147,7 @@ impl Leap {
             return None;
         }
         // A formula changes a row without the transaction having to know it.
-        if op.formula().is_none() && !self.goes_to_row(cx, op, key) {
+        if op.formulas().is_empty() && !self.goes_to_row(cx, op, key) {
             return None;
         }
         self.place_of(key)

@@ -19,18 +19,18 @@ use alloc::boxed::Box;
 use base::{Key, Ts, TxnId};
 use store::{Formula, Write};
 use txn::escrow::Escrow;
-use txn::increment::{Folding, claim_of, claim_to_add};
+use txn::increment::{Folding, claim_of, claim_to_change};
 use txn::lock::{Claim, Item};
 use txn::{LockMode, OpError, OpId, OpResult, Submitted};
 
 impl Leap {
-    /// The lock that a formula needs now.
+    /// The lock that a change by one of the formulas needs now.
     pub(crate) fn formula_claim(
         &self,
         cx: &Cx<'_>,
         txn: TxnId,
         key: &Key,
-        formula: &Formula,
+        formulas: &[Formula],
     ) -> Claim {
         let held = self.pendings.formulas.of(txn, key);
         let held = held.map(|formula| Write::Formula(formula.clone()));
@@ -43,7 +43,7 @@ impl Leap {
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         let escrow = self.escrow(txn, key);
-        claim_to_add(formula, own, escrow, newest, Folding::AsTheyCome)
+        claim_to_change(formulas, own, escrow, newest, Folding::AsTheyCome)
     }
 
     /// The sum of what other transactions have pending on the row. `None`: nothing is pending.

@@ -54,8 +54,8 @@ impl Leap {
             Op::Modify { key, program } => {
                 let live = program.live(cx.decode).map_err(SqlError::from)?;
                 let claim = match guarded(&*live) {
-                    Some(formula) => self.formula_claim(cx, job.txn, key, formula),
-                    None => claim_to_modify(&*live),
+                    [] => claim_to_modify(&*live),
+                    formulas => self.formula_claim(cx, job.txn, key, formulas),
                 };
                 self.take(cx, job, key, claim)?;
                 Ok(self.access(job).modify(cx, key, &*live)?)
@@ -71,7 +71,7 @@ impl Leap {
             }
             Op::InsertMany(rows) => self.insert_many(cx, job, rows),
             Op::Formula { key, formula } => {
-                let claim = self.formula_claim(cx, job.txn, key, formula);
+                let claim = self.formula_claim(cx, job.txn, key, core::slice::from_ref(formula));
                 self.take(cx, job, key, claim)?;
                 Ok(self.access(job).formula(cx, key, formula)?)
             }

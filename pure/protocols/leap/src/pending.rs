@@ -148,7 +148,7 @@ impl Leap {
             Standing::Elsewhere => return Err(Stop::Wait(Wait::Elsewhere)),
             Standing::Doubtful => return Err(Stop::Wait(Wait::Gate)),
         }
-        let claim = self.formula_claim(cx, job.txn, key, formula);
+        let claim = self.formula_claim(cx, job.txn, key, core::slice::from_ref(formula));
         let claim = self.placed_claim(key, claim);
         if claim.mode() == LockMode::Exclusive {
             return Ok(OpResult::Exists);

@@ -300,10 +300,17 @@ impl<C: Control> Machine<C> {
         let votes = coord.take_votes();
         let own = self.promises.get(&txn);
         let early = own.and_then(|own| made_by_promises(own, &votes, coord.before));
-        let largest = votes.iter().map(|(.., vote)| vote.prepare_ts).max();
+        let times = votes.iter().map(|(.., vote)| vote.prepare_ts);
         // Every lock is held: the timestamp lies above all that the transaction depends on.
-        let largest = largest.unwrap_or_default();
+        let largest = times.clone().max().unwrap_or_default();
+        let only_read = |vote: &Vote| {
+            vote.top == Ts::MAX && !vote.durable && vote.redo.is_empty() && vote.chunks == 0
+        };
         let mut commit_ts = early.unwrap_or_else(|| match C::JUDGES {
+            // Nothing guards what was read: from the first vote on it may have changed.
+            true if own.is_none() && votes.iter().all(|(.., vote)| only_read(vote)) => {
+                times.min().unwrap_or_default()
+            }
             // What was read is guarded as far as the tops of the votes go.
             true => largest,
             false => cx.clock.tick(cx.now).max(largest),

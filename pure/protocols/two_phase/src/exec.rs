@@ -8,6 +8,7 @@ use crate::snapshot::{Kept, arrive, raise};
 use crate::{Control, Cx, Machine, Settings};
 use alloc::collections::BTreeMap;
 use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
+use core::slice;
 use local::{Access, Asker};
 use txn::Installed;
 use txn::bulk::Wanted;
@@ -45,7 +46,10 @@ impl<C: Control> Machine<C> {
             }
             Some(Op::Modify { key, program }) => {
                 let program = program.live(cx.decode).map_err(SqlError::from)?;
-                guarded(&*program).and_then(|_| self.escrow(job.txn, key))
+                match guarded(&*program).is_empty() {
+                    true => None,
+                    false => self.escrow(job.txn, key),
+                }
             }
             _ => None,
         };
@@ -163,11 +167,11 @@ impl<C: Control> Hands<'_, C> {
             Op::Modify { key, program } => {
                 let program = program.live(cx.decode).map_err(SqlError::from)?;
                 let claim = match guarded(&*program) {
-                    Some(formula) => self.formula_claim(cx, key, formula),
-                    None => claim_to_modify(&*program),
+                    [] => claim_to_modify(&*program),
+                    formulas => self.formula_claim(cx, key, formulas),
                 };
                 asker.ask(self.locks, Item::of(key), claim)?;
-                if claim.mode() != LockMode::Increment || guarded(&*program).is_none() {
+                if claim.mode() != LockMode::Increment || guarded(&*program).is_empty() {
                     self.await_folds(cx, job, Wanted::Row(key))?;
                 }
                 Ok(self.access(job).modify(cx, key, &*program)?)
@@ -177,7 +181,7 @@ impl<C: Control> Hands<'_, C> {
             }
             Op::InsertMany(rows) => self.insert_many(cx, job, asker, rows),
             Op::Formula { key, formula } => {
-                let claim = self.formula_claim(cx, key, formula);
+                let claim = self.formula_claim(cx, key, slice::from_ref(formula));
                 asker.ask(self.locks, Item::of(key), claim)?;
                 Ok(self.access(job).formula(cx, key, formula)?)
             }

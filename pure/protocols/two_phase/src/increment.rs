@@ -22,13 +22,13 @@ use base::{Key, Planted, Position, Ts, TxnId, is_planted};
 use local::Asker;
 use store::{Formula, Write};
 use txn::escrow::Escrow;
-use txn::increment::{Folding, claim_of, claim_to_add, columns_of};
+use txn::increment::{Folding, claim_of, claim_to_change, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Submitted};
 
 /// Whether the operation leaves an increment, unless the lock that it gets is exclusive.
 pub(crate) fn op_adds(op: &Op) -> bool {
-    op.formula().is_some_and(Formula::commutes)
+    op.formulas().iter().any(Formula::commutes)
 }
 
 /// The weakest lock under which the write may be promised.
@@ -43,12 +43,12 @@ fn promised_claim_of(write: &Write, folding: Folding) -> Claim {
 }
 
 impl<C: Control> Hands<'_, C> {
-    /// See [`claim_to_add`].
-    pub(crate) fn formula_claim(&mut self, cx: &Cx<'_>, key: &Key, formula: &Formula) -> Claim {
+    /// See [`claim_to_change`].
+    pub(crate) fn formula_claim(&mut self, cx: &Cx<'_>, key: &Key, formulas: &[Formula]) -> Claim {
         let own = self.part.as_deref().and_then(|part| part.written.get(key));
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
-        claim_to_add(formula, own, self.escrow.take(), newest, C::FOLDING)
+        claim_to_change(formulas, own, self.escrow.take(), newest, C::FOLDING)
     }
 
     /// Takes the locks that a commit or vote needs: from here on, increments exclude other commits

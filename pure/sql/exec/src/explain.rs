@@ -562,9 +562,9 @@ fn formulas_of(op: &PointOp) -> Option<&Formulas> {
 fn is_guarded(program: &ProgramPlan) -> bool {
     match program.body() {
         Body::Modify(modify) => {
-            let changes = modify.changes.as_ref();
-            let shares = changes.is_some_and(|all| all.iter().all(|one| one.kind.commutes()));
-            shares && modify.returning.is_empty()
+            let mut changes = modify.cases.iter().flatten();
+            let shares = changes.all(|one| one.kind.commutes());
+            shares && !modify.cases.is_empty() && modify.returning.is_empty()
         }
         Body::Rows { .. } | Body::Top { .. } | Body::First { .. } | Body::Aggregate { .. } => false,
     }

@@ -353,7 +353,7 @@ fn removal_program(writer: &Writer) -> Program {
         checks: Vec::new(),
         shape: writer.shape.clone(),
         returning: Vec::new(),
-        changes: None,
+        cases: Vec::new(),
     };
     ProgramPlan::new(Body::Modify(Box::new(body))).bind(&[])
 }

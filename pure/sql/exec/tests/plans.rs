@@ -240,6 +240,22 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
              5)::numeric(9,2)  (adds)",
         ),
         (
+            "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN bal - 5 ELSE bal + 86 END WHERE id = \
+             1",
+            "Guarded Formula Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN (bal - 5) ELSE \
+             (bal + 86) END::numeric(9,2)  (cases)",
+        ),
+        (
+            "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN bal - 5 ELSE bal END WHERE id = 1",
+            "Guarded Formula Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN (bal - 5) \
+             ELSE bal::numeric END::numeric(9,2)  (cases)",
+        ),
+        (
+            "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN 5 ELSE bal END WHERE id = 1",
+            "Point Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN 5 ELSE bal::numeric \
+             END::numeric(9,2)  (ordered)",
+        ),
+        (
             "UPDATE acct SET rate = random(), note = note || now() WHERE id = 1",
             "Update on acct|No Formula: rate = Session(Random)()::real  (the value depends on \
              more than the row)|Formula: note = (note || $1::text)  (appends)",

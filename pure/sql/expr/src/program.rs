@@ -97,9 +97,11 @@ pub struct ModifyBody {
     pub shape: TableShape,
     /// Over the new row (the old one of a deletion).
     pub returning: Vec<Expr>,
-    /// The assignments as changes that commute, with the guards that stand for `filter` and
-    /// `checks`, if they are and if the program does nothing else.
-    pub changes: Option<Vec<FormulaChange>>,
+    /// The assignments as changes that commute, with the guards that stand for `filter`, `checks`
+    /// and the conditions of CASE: one list for each case. Of the guards of several lists, those of
+    /// one at most hold on a row. Where none hold, the other fields say what is done. Empty: the
+    /// program is no formula.
+    pub cases: Vec<Vec<FormulaChange>>,
 }
 
 /// What errors about a row need to know of its table.
@@ -253,7 +255,7 @@ impl Body {
                     visit(value);
                 }
                 modify.checks.iter_mut().for_each(|(_, check)| visit(check));
-                for change in modify.changes.iter_mut().flatten() {
+                for change in modify.cases.iter_mut().flatten() {
                     visit(&mut change.operand);
                 }
                 modify.returning.iter_mut().for_each(visit);
@@ -334,19 +336,21 @@ struct Bound {
     /// travel.
     #[serde(skip)]
     quick: Option<Arc<Body>>,
-    /// What [`Body::Modify`] does to a row where its guards hold, if that is all it does. It
-    /// travels with the rest, so that nothing is evaluated before a shard runs the program.
-    formula: Option<Formula>,
+    /// What [`Body::Modify`] does to a row: the one of these whose guards hold. They travel with
+    /// the rest, so that nothing is evaluated before a shard runs the program.
+    formulas: Box<[Formula]>,
 }
 
 impl Bound {
     fn new(body: Arc<Body>, params: Box<[Datum]>, facts: Facts) -> Bound {
-        let formula = match &*body {
-            Body::Modify(modify) => modify.changes.as_deref().and_then(|changes| {
+        let formulas = match &*body {
+            Body::Modify(modify) => {
                 let env = Env::of_program(&params);
                 // The ordinary way raises the error of an operand.
-                formula(changes, &env).ok().flatten()
-            }),
+                let cases = modify.cases.iter();
+                let formulas = cases.map(|case| formula(case, &env).ok().flatten());
+                formulas.collect::<Option<Box<[Formula]>>>()
+            }
             Body::Rows { .. } | Body::Aggregate { .. } | Body::Top { .. } | Body::First { .. } => {
                 None
             }
@@ -356,7 +360,7 @@ impl Bound {
             params,
             facts,
             quick: None,
-            formula,
+            formulas: formulas.unwrap_or_default(),
         }
     }
 
@@ -427,7 +431,7 @@ impl RowProgram for Bound {
             Some(body) => {
                 out.extend_from_slice(body);
                 codec::encode(&self.params, out);
-                codec::encode(&self.formula, out);
+                codec::encode(&self.formulas, out);
             }
         }
     }
@@ -465,13 +469,13 @@ impl RowProgram for Bound {
                     ..self.facts.clone()
                 },
                 quick: Some(Arc::new(body)),
-                formula: self.formula.clone(),
+                formulas: self.formulas.clone(),
             }) as Arc<dyn RowProgram>
         })
     }
 
-    fn formula(&self) -> Option<&Formula> {
-        self.formula.as_ref()
+    fn formulas(&self) -> &[Formula] {
+        &self.formulas
     }
 
     fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
@@ -503,7 +507,8 @@ impl RowProgram for Bound {
             return Ok(Modified::Delete);
         };
         let mut new = Vec::with_capacity(row.len() + 16);
-        if let Some(formula) = &self.formula {
+        let formula = self.formulas.iter().find(|formula| formula.holds(row));
+        if let Some(formula) = formula {
             formula.fold(row, &mut new)?;
         } else if let [(column, value)] = assignments.as_slice() {
             let value = eval(value, &EncodedRow(old), &env)?;
@@ -532,7 +537,10 @@ impl RowProgram for Bound {
         if !body.returning.is_empty() {
             project(&body.returning, &EncodedRow(row), &env, out)?;
         }
-        Ok(Modified::Put(new))
+        Ok(match formula {
+            Some(formula) => Modified::Formula(formula.clone()),
+            None => Modified::Put(new),
+        })
     }
 
     fn task(&self) -> Option<Box<dyn RowTask>> {

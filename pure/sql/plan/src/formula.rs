@@ -6,6 +6,7 @@
 //! x                       constant   any type
 //! c || x                  appends    text, varchar, bytea
 //! c * x                   scales     integers and numeric
+//! CASE WHEN c >= x ..     cases      adds in each case
 //! f(columns of the row)   ordered    computed where the row is, by its program
 //! ```
 //!
@@ -44,6 +45,8 @@ pub enum Class {
     Appends,
     /// Multiplies its column.
     Scales,
+    /// Adds to its column; how much, conditions on columns that are added to tell.
+    Cases,
     /// Computed from the columns of the row.
     Ordered,
 }
@@ -83,6 +86,7 @@ impl fmt::Display for Class {
             Class::Constant => "constant",
             Class::Appends => "appends",
             Class::Scales => "scales",
+            Class::Cases => "cases",
             Class::Ordered => "ordered",
         })
     }
@@ -116,22 +120,30 @@ pub struct Formulas {
     pub obstacle: Option<Obstacle>,
 }
 
-/// Judges the assignments, and makes their changes and the guards behind them; `None`: not all are
-/// changes. `row_value` tells whether a value is over the row alone.
+/// What a statement does to its row in one case: guards that tell the case, changes, and guards
+/// that stand for CHECK constraints.
+pub(crate) type Case = Vec<FormulaChange>;
+
+/// Most cases of a statement.
+const CASES_MAX: usize = 8;
+
+/// Judges the assignments, and makes the cases of what they do; `None`: not all are changes.
+/// `row_value` tells whether a value is over the row alone.
 pub(crate) fn judge(
     writer: &Writer,
     list: &[(u16, Expr)],
     row_value: &dyn Fn(&Expr) -> bool,
-) -> (Vec<Judged>, Option<Vec<FormulaChange>>) {
-    let mut all = Some(Vec::with_capacity(list.len()));
+) -> (Vec<Judged>, Option<Vec<Case>>) {
+    let added = added_columns(writer, list);
+    let mut all = Some(vec![Vec::with_capacity(list.len())]);
     let mut guards = Vec::new();
     let judged = list.iter().map(|(column, value)| {
-        let judged = judge_one(writer, *column, value, row_value, &mut guards);
-        let verdict = judged.map(|(class, change)| {
-            match (change, &mut all) {
-                (Some(change), Some(all)) => all.push(change),
-                _ => all = None,
-            }
+        let judged = judge_one(writer, *column, value, row_value, &added, &mut guards);
+        let verdict = judged.map(|(class, cases)| {
+            all = all.take().zip(cases).and_then(|(all, cases)| {
+                let fits = all.len() * cases.len() <= CASES_MAX;
+                fits.then(|| each_with_each(&all, &cases))
+            });
             class
         });
         if verdict.is_err() {
@@ -144,10 +156,33 @@ pub(crate) fn judge(
         }
     });
     let judged = judged.collect();
-    if let Some(all) = &mut all {
-        all.append(&mut guards);
+    for case in all.iter_mut().flatten() {
+        // Conditions are on the row as it was.
+        case.sort_by_key(|change| !change.kind.is_guard());
+        case.extend(guards.iter().cloned());
     }
     (judged, all)
+}
+
+/// Each of `all` with each of `cases` behind it.
+fn each_with_each(all: &[Case], cases: &[Case]) -> Vec<Case> {
+    let behind = |before: &Case| {
+        let before = before.clone();
+        let both = move |case: &Case| before.iter().chain(case).cloned().collect();
+        cases.iter().map(both)
+    };
+    all.iter().flat_map(behind).collect()
+}
+
+/// The columns that the assignments only add to, with their types: those that a CASE may ask for.
+fn added_columns(writer: &Writer, list: &[(u16, Expr)]) -> Vec<(u16, Type)> {
+    let table = &writer.table;
+    let adds = |(column, value): &&(u16, Expr)| match uncast(value) {
+        Expr::Case { .. } => true,
+        _ => matches!(change_of(table, *column, value), (Class::Adds, _)),
+    };
+    let typed = |(column, _): &(u16, Expr)| (*column, table.columns[usize::from(*column)].ty);
+    list.iter().filter(adds).map(typed).collect()
 }
 
 /// Judges the assignments of ON CONFLICT DO UPDATE, which are over the existing row and then the
@@ -171,17 +206,19 @@ pub(crate) fn judge_conflict(
         (*column, value)
     };
     let inner: Vec<(u16, Expr)> = list.iter().map(outer).collect();
-    let (mut judged, changes) = judge(writer, &inner, &over_row);
+    let (mut judged, cases) = judge(writer, &inner, &over_row);
     for (judged, (_, value)) in judged.iter_mut().zip(list) {
         judged.value.clone_from(value);
     }
-    let obstacle = match &changes {
+    let obstacle = match cases.as_deref() {
         None => None,
         Some(_) if writer.table.replicated => Some(Obstacle::Replicated),
-        Some(changes) if changes.len() > list.len() => Some(Obstacle::Checked),
+        Some([_, _, ..]) => Some(Obstacle::Condition),
+        Some(cases) if is_guarded(cases) => Some(Obstacle::Checked),
         Some(_) => reads,
     };
-    let changes = changes.filter(|_| obstacle.is_none());
+    let cases = cases.filter(|_| obstacle.is_none());
+    let changes = cases.and_then(|mut cases| cases.pop());
     (Formulas { judged, obstacle }, changes)
 }
 
@@ -198,18 +235,32 @@ pub fn over_proposed(changes: &[FormulaChange], row: &[Datum]) -> Vec<FormulaCha
     changes
 }
 
+/// Whether any of the changes is a guard.
+pub(crate) fn is_guarded(cases: &[Case]) -> bool {
+    cases.iter().flatten().any(|change| change.kind.is_guard())
+}
+
+/// The class of an assignment, and what it does in each case unless it is ordered. `added`: the
+/// columns that a CASE may ask for.
 fn judge_one(
     writer: &Writer,
     column: u16,
     value: &Expr,
     row_value: &dyn Fn(&Expr) -> bool,
+    added: &[(u16, Type)],
     guards: &mut Vec<FormulaChange>,
-) -> Result<(Class, Option<FormulaChange>), Obstacle> {
+) -> Result<(Class, Option<Vec<Case>>), Obstacle> {
     if let Some(obstacle) = watched(writer, column) {
         return Err(obstacle);
     }
     let table = &writer.table;
-    let (class, change) = change_of(table, column, value);
+    let (class, cases) = match cases_of(table, column, value, added) {
+        Some(cases) => (Class::Cases, Some(cases)),
+        None => {
+            let (class, change) = change_of(table, column, value);
+            (class, change.map(|change| vec![vec![change]]))
+        }
+    };
     if !row_value(value) {
         return Err(Obstacle::Value);
     }
@@ -223,13 +274,72 @@ fn judge_one(
         }
         // An ordered formula is computed by a program, which looks at the checks as well.
         let answered = class == Class::Ordered
-            || class == Class::Adds
+            || matches!(class, Class::Adds | Class::Cases)
                 && guards_of(check, &|wanted| (wanted == column).then_some(ty), guards);
         if !answered {
             return Err(Obstacle::Check(name.clone()));
         }
     }
-    Ok((class, change))
+    Ok((class, cases))
+}
+
+/// The cases of a CASE whose conditions are single comparisons of added columns, and that adds to
+/// its column in each; `None`: the value is something else.
+fn cases_of(table: &Table, column: u16, value: &Expr, added: &[(u16, Type)]) -> Option<Vec<Case>> {
+    let Expr::Case {
+        arms, otherwise, ..
+    } = uncast(value)
+    else {
+        return None;
+    };
+    let type_of = |wanted: u16| {
+        let mut all = added.iter();
+        all.find_map(|(column, ty)| (*column == wanted).then_some(*ty))
+    };
+    let mut cases = Vec::with_capacity(arms.len() + 1);
+    // That no condition so far is true.
+    let mut before: Case = Vec::new();
+    for (condition, value) in arms {
+        let mut guards = Vec::new();
+        if !guards_of(condition, &type_of, &mut guards) || guards.len() != 1 {
+            return None;
+        }
+        let change = added_by(table, column, value)?;
+        let case = before.iter().chain(&guards).cloned().chain([change]);
+        cases.push(case.collect());
+        let mut guard = guards.pop()?;
+        guard.kind = guard.kind.opposite()?;
+        before.push(guard);
+    }
+    before.push(added_by(table, column, otherwise)?);
+    cases.push(before);
+    Some(cases)
+}
+
+/// What a value adds to its column: nothing if it is the column.
+fn added_by(table: &Table, column: u16, value: &Expr) -> Option<FormulaChange> {
+    let ty = table.columns[usize::from(column)].ty;
+    let own = Own {
+        column: u32::from(column),
+        ty,
+    };
+    if own.is(uncast(value)) {
+        let zero = match ty {
+            Type::Int2 | Type::Int4 | Type::Int8 => Datum::Int(0),
+            Type::Numeric(_) => Datum::Decimal(0.into()),
+            _ => return None,
+        };
+        return Some(FormulaChange {
+            column,
+            ty,
+            kind: ChangeKind::Add,
+            operand: Expr::Const(zero, ty),
+        });
+    }
+    match change_of(table, column, value) {
+        (Class::Adds, change) => change,
+        _ => None,
+    }
 }
 
 /// Why a change of the column concerns more than its row.
@@ -277,6 +387,18 @@ fn change_of(table: &Table, column: u16, value: &Expr) -> (Class, Option<Formula
     }
 }
 
+/// The value before the cast to the type of its column.
+fn uncast(value: &Expr) -> &Expr {
+    match value {
+        Expr::Cast {
+            arg,
+            explicit: false,
+            ..
+        } => arg,
+        other => other,
+    }
+}
+
 /// The column that an assignment changes.
 struct Own {
     column: u32,
@@ -297,15 +419,7 @@ impl Own {
 
     /// The function of the column and one value that `value` is.
     fn function(&self, value: &Expr) -> Option<(Class, ChangeKind, Expr)> {
-        let inner = match value {
-            Expr::Cast {
-                arg,
-                explicit: false,
-                ..
-            } => arg.as_ref(),
-            other => other,
-        };
-        let Expr::Call(func, args, ty) = inner else {
+        let Expr::Call(func, args, ty) = uncast(value) else {
             return None;
         };
         let number = |ty: Type| ty.is_integer() || matches!(ty, Type::Numeric(_));
@@ -330,7 +444,7 @@ impl Own {
                 _ => false,
             },
             Class::Appends => matches!(self.ty, Type::Text | Type::Varchar(_) | Type::Bytea),
-            Class::Constant | Class::Ordered => false,
+            Class::Constant | Class::Cases | Class::Ordered => false,
         };
         let [left, right] = args.as_slice() else {
             return None;
@@ -342,7 +456,7 @@ impl Own {
         } else if class == Class::Appends {
             // `(c || x) || y` appends `x || y`.
             let (_, _, first) = self.function(left).filter(|(inner, ..)| *inner == class)?;
-            Expr::Call(func.clone(), alloc::vec![first, right.clone()], *ty)
+            Expr::Call(func.clone(), vec![first, right.clone()], *ty)
         } else {
             return None;
         };

@@ -25,6 +25,13 @@ pub enum Act {
         /// The result must be one: if not, the statement fails.
         ty: Type,
     },
+    /// Takes from a value; adds 91 if less than 10 would be left. A formula in two cases.
+    Stock {
+        /// Which row.
+        key: Key,
+        /// How much.
+        amount: i64,
+    },
     /// Reads one row.
     Get {
         /// Which row.
@@ -146,6 +153,10 @@ impl Act {
                 program: program(Test::Add(*delta)),
             },
             Act::Formula { key, op, ty } => programs::formula(key.clone(), *ty, op.clone()),
+            Act::Stock { key, amount } => Op::Modify {
+                key: key.clone(),
+                program: programs::stocking(*amount),
+            },
             Act::Get { key, read } => Op::Get {
                 key: key.clone(),
                 read: *read,
@@ -178,6 +189,7 @@ impl Act {
     pub(super) fn changes_sums(&self) -> bool {
         let (Act::Add { key, .. }
         | Act::Formula { key, .. }
+        | Act::Stock { key, .. }
         | Act::Insert { key, .. }
         | Act::Put { key }
         | Act::Remove { key }) = self
@@ -190,7 +202,11 @@ impl Act {
     /// Whether it wrote, if this is what it was told.
     fn wrote(&self, told: Option<Told>) -> bool {
         match self {
-            Act::Add { .. } | Act::Formula { .. } | Act::Put { .. } | Act::Rows { .. } => true,
+            Act::Add { .. }
+            | Act::Formula { .. }
+            | Act::Stock { .. }
+            | Act::Put { .. }
+            | Act::Rows { .. } => true,
             Act::Insert { .. } | Act::Remove { .. } => told == Some(Told::Done),
             Act::Get { .. } | Act::Sum { .. } => false,
         }

@@ -96,6 +96,10 @@ impl<P: Subject> Run<P, Flags> {
     }
 
     fn bump(&mut self, key: Key) -> Step {
+        if self.prng.below(4) == 0 {
+            let amount = self.prng.between(1, 9);
+            return self.at_home(key, |key| Act::Stock { key, amount });
+        }
         let (delta, ty) = (self.prng.between(-9, 9), Type::Int8);
         let op = some_change(delta, 0);
         self.at_home(key, |key| Act::Formula { key, op, ty })
@@ -148,6 +152,7 @@ fn apart(steps: &[Step]) -> bool {
         match &step.act {
             Act::Add { key, .. }
             | Act::Formula { key, .. }
+            | Act::Stock { key, .. }
             | Act::Get { key, .. }
             | Act::Insert { key, .. }
             | Act::Put { key }

@@ -94,6 +94,12 @@ impl FakePort {
                         rows.insert(keyed(&key), new);
                         true
                     }
+                    Modified::Formula(formula) => {
+                        let mut new = Vec::new();
+                        formula.fold(&row, &mut new)?;
+                        rows.insert(keyed(&key), new);
+                        true
+                    }
                     Modified::Delete => {
                         rows.remove(&keyed(&key));
                         true

@@ -57,6 +57,30 @@ impl ChangeKind {
         )
     }
 
+    /// Whether it is a condition on its column.
+    pub fn is_guard(self) -> bool {
+        use ChangeKind::{Above, AtLeast, AtMost, Below};
+        matches!(self, AtLeast | Above | AtMost | Below)
+    }
+
+    /// The guard that holds where this one does not, NULL aside; `None`: it is no guard.
+    pub fn opposite(self) -> Option<ChangeKind> {
+        Some(match self {
+            ChangeKind::AtLeast => ChangeKind::Below,
+            ChangeKind::Below => ChangeKind::AtLeast,
+            ChangeKind::Above => ChangeKind::AtMost,
+            ChangeKind::AtMost => ChangeKind::Above,
+            ChangeKind::Add
+            | ChangeKind::Subtract
+            | ChangeKind::Least
+            | ChangeKind::Greatest
+            | ChangeKind::Set
+            | ChangeKind::SetNotNull
+            | ChangeKind::Append
+            | ChangeKind::Multiply => return None,
+        })
+    }
+
     /// The operation with a value; `None`: there is none that does the same.
     fn op(self, ty: Type, value: &Datum) -> Option<FormulaOp> {
         if value.is_null() && self != ChangeKind::Set {

@@ -1,7 +1,7 @@
 //! Statements that are one operation on one row given by its full primary key.
 
 use super::query::pushable;
-use crate::formula::{Formulas, Judged, Obstacle, guards_of, judge, watched};
+use crate::formula::{Case, Formulas, Judged, Obstacle, guards_of, is_guarded, judge, watched};
 use crate::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
 use catalog::Table;
 use expr::program::{Body, ChangeKind, FormulaChange, ModifyBody, ProgramPlan};
@@ -102,10 +102,10 @@ pub(super) fn write(
             })
         });
     };
-    let (judged, changes) = judge(writer, list, &over_row);
+    let (judged, cases) = judge(writer, list, &over_row);
     match one_row(step, writer, list, returning, &over_row) {
         Ok((key, filter)) => {
-            let op = update(writer, list, returning, filter, judged, changes);
+            let op = update(writer, list, returning, filter, judged, cases);
             match key {
                 Some(key) => Ok(PointPlan::new(table, key, op)),
                 None => Err(Box::new(General {
@@ -157,39 +157,45 @@ fn one_row(
     }
 }
 
-/// What an UPDATE does with its row. `changes`: of all assignments, and guards for the checks.
+/// What an UPDATE does with its row. `cases`: of all assignments, with guards for the checks.
 fn update(
     writer: &Writer,
     list: &[(u16, Expr)],
     returning: Option<&[Expr]>,
     filter: Option<Expr>,
     judged: Vec<Judged>,
-    changes: Option<Vec<FormulaChange>>,
+    cases: Option<Vec<Case>>,
 ) -> PointOp {
     let guards = filter
         .as_ref()
-        .map(|filter| filter_guards(filter, changes.as_deref()));
+        .map(|filter| filter_guards(filter, cases.as_deref()));
     let obstacle = match (&guards, returning) {
         (_, Some(_)) => Some(Obstacle::Returning),
         (Some(None), None) => Some(Obstacle::Condition),
         (None | Some(Some(_)), None) => None,
     };
-    let count = changes.as_ref().map_or(0, Vec::len);
-    let is_guarded = guards.is_some() || count > list.len();
-    let commute = |changes: &Vec<FormulaChange>| changes.iter().all(|one| one.kind.commutes());
-    let kept = match &obstacle {
-        // It reads what it adds to, and is kept as a formula if that is all it does.
-        Some(Obstacle::Returning) if count == list.len() => changes.clone().filter(commute),
-        Some(_) => None,
-        None if is_guarded => changes.clone().map(|changes| {
-            let before = guards.flatten().unwrap_or_default();
-            before.into_iter().chain(changes).collect()
-        }),
-        None => None,
-    };
     let formulas = Formulas {
         judged,
-        obstacle: obstacle.clone().filter(|_| changes.is_some()),
+        obstacle: obstacle.clone().filter(|_| cases.is_some()),
+    };
+    let cases = cases.unwrap_or_default();
+    let is_guarded = guards.is_some() || is_guarded(&cases);
+    let kept = match &obstacle {
+        // It reads what it adds to, and is kept as a formula if that is all it does.
+        Some(Obstacle::Returning) if !is_guarded => {
+            let mut changes = cases.iter().flatten();
+            match changes.all(|one| one.kind.commutes()) {
+                true => cases.clone(),
+                false => Vec::new(),
+            }
+        }
+        Some(_) => Vec::new(),
+        None if is_guarded => {
+            let before = guards.flatten().unwrap_or_default();
+            let whole = |case: &Case| before.iter().chain(case).cloned().collect();
+            cases.iter().map(whole).collect()
+        }
+        None => Vec::new(),
     };
     let program = ProgramPlan::new(Body::Modify(Box::new(ModifyBody {
         filter,
@@ -197,9 +203,10 @@ fn update(
         checks: writer.checks.clone(),
         shape: writer.shape.clone(),
         returning: returning.unwrap_or(&[]).to_vec(),
-        changes: kept,
+        cases: kept,
     })));
-    match (changes, obstacle) {
+    let mut cases = cases;
+    match (cases.pop(), obstacle) {
         (Some(changes), None) if !is_guarded => PointOp::Formula {
             changes,
             otherwise: program,
@@ -235,7 +242,7 @@ fn delete(
         checks: Vec::new(),
         shape: writer.shape.clone(),
         returning: returning.unwrap_or(&[]).to_vec(),
-        changes: None,
+        cases: Vec::new(),
     })));
     let op = PointOp::Modify {
         program,
@@ -246,8 +253,9 @@ fn delete(
 }
 
 /// The condition as guards in front of changes that only add; `None`: it is more than that.
-fn filter_guards(filter: &Expr, changes: Option<&[FormulaChange]>) -> Option<Vec<FormulaChange>> {
-    let changes = changes?;
+fn filter_guards(filter: &Expr, cases: Option<&[Case]>) -> Option<Vec<FormulaChange>> {
+    // All cases change the same columns in the same way.
+    let changes = cases?.first()?;
     let mut guards = Vec::new();
     let added = |column| {
         let mut of_it = changes.iter().filter(|change| change.column == column);
