@@ -12,6 +12,7 @@ mod bank;
 mod bulk;
 mod commands;
 mod connections;
+mod copies;
 mod crash;
 mod disk_full;
 mod dump;

@@ -186,6 +186,9 @@ impl Lines<'_> {
             Action::Write(plan) => {
                 let table = &plan.writers[0].table;
                 let (verb, suffix) = match (&plan.each, &plan.assignments) {
+                    (Some(each), _) if table.replicated => {
+                        (point_title(each), "  (one operation for each copy)")
+                    }
                     (Some(each), _) => (point_title(each), "  (one operation for each key)"),
                     (None, Some(_)) => ("Update on", ""),
                     (None, None) => ("Delete on", ""),

@@ -116,7 +116,8 @@ fn operation(cx: &Cx<'_>, op: &PointOp, key: Key, params: &[Datum]) -> Result<Op
     })
 }
 
-/// Does the same with each row of a list of keys; returns the number of rows that were changed.
+/// Does the same with each row of a list of keys, in all copies if the table is replicated; returns
+/// the number of rows that were changed.
 pub(super) async fn run_each(
     cx: &Cx<'_>,
     each: &PointOp,
@@ -126,28 +127,40 @@ pub(super) async fn run_each(
     let StepOp::Scan(scan) = &rows.op else {
         unreachable!("keys are those of a scan");
     };
+    let (shards, here) = (cx.port.shards(), cx.port.here());
     let mut started = VecDeque::new();
     let mut count = 0;
     for key in super::scan::point_keys(cx, scan, slots)? {
-        if started.len() == WINDOW {
-            count += u64::from(written(started.pop_front()).await?);
-            cx.breathe(1).await;
-        }
-        let to = cx.port.home(key.slot);
-        cx.note_op(rows.id, to);
+        let home = [cx.port.home(key.slot)];
+        let copies: &[ShardId] = if scan.table.replicated {
+            &shards
+        } else {
+            &home
+        };
         let op = operation(cx, each, key, slots)?;
-        started.push_back(OpFuture::start(cx.port, to, cx.planned, op, false));
+        for to in copies {
+            while started.len() >= WINDOW {
+                count += written(started.pop_front()).await?;
+                cx.breathe(1).await;
+            }
+            cx.note_op(rows.id, *to);
+            let future = OpFuture::start(cx.port, *to, cx.planned, op.clone(), false);
+            // Of several copies, that of the coordinator is counted.
+            let counts = !scan.table.replicated || *to == here;
+            started.push_back((counts, future));
+        }
     }
     while !started.is_empty() {
-        count += u64::from(written(started.pop_front()).await?);
+        count += written(started.pop_front()).await?;
     }
     Ok(count)
 }
 
-/// Whether an operation on a row has changed it.
-async fn written(started: Option<OpFuture<'_>>) -> Result<bool, OpError> {
-    match started.expect("the caller has looked").await? {
-        OpResult::Modified { written, .. } => Ok(written),
+/// How many rows an operation on a row has changed, if it counts.
+async fn written(started: Option<(bool, OpFuture<'_>)>) -> Result<u64, OpError> {
+    let (counts, future) = started.expect("the caller has looked");
+    match future.await? {
+        OpResult::Modified { written, .. } => Ok(u64::from(written && counts)),
         other => panic!("a change of a row was answered by {other:?}"),
     }
 }

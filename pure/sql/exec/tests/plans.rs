@@ -242,8 +242,8 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         (
             "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN bal - 5 ELSE bal + 86 END WHERE id = \
              1",
-            "Guarded Formula Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN (bal - 5) ELSE \
-             (bal + 86) END::numeric(9,2)  (cases)",
+            "Guarded Formula Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN (bal - 5) \
+             ELSE (bal + 86) END::numeric(9,2)  (cases)",
         ),
         (
             "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN bal - 5 ELSE bal END WHERE id = 1",
@@ -262,8 +262,16 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         ),
         (
             "UPDATE part SET n = greatest(n, 5) WHERE id = 1",
-            "Update on part|Formula: n = Greatest(n, 5)  (extreme)|Reads the row: the table is \
-             replicated",
+            "Formula Update on part  (one operation for each copy)|Formula: n = Greatest(n, 5)  \
+             (extreme)",
+        ),
+        (
+            "UPDATE part SET n = n / 2 WHERE id = 1",
+            "Point Update on part  (one operation for each copy)|Formula: n = (n / 2)  (ordered)",
+        ),
+        (
+            "UPDATE part SET n = n + 1 WHERE id = 1 RETURNING n",
+            "Update on part|Formula: n = (n + 1)  (adds)|Reads the row: the table is replicated",
         ),
     ] {
         let plan = explain(&cluster, text);

@@ -125,8 +125,8 @@ pub(super) fn write(
     }
 }
 
-/// The key (`None`: several, and no RETURNING) and the rest of the condition of an UPDATE of rows
-/// that concern no others.
+/// The key (`None`: several, or a row of which each shard has a copy, and no RETURNING) and the rest
+/// of the condition of an UPDATE of rows that concern no others.
 fn one_row(
     step: &Step,
     writer: &Writer,
@@ -140,7 +140,8 @@ fn one_row(
     if key.is_none() && !several {
         return Err(Obstacle::Rows);
     }
-    if writer.table.replicated {
+    let replicated = writer.table.replicated;
+    if replicated && returning.is_some() {
         return Err(Obstacle::Replicated);
     }
     let Body::Rows { filter, .. } = scan.program.unbound() else {
@@ -152,7 +153,7 @@ fn one_row(
     let mut others = returning.unwrap_or(&[]).iter();
     let over_row = writer.checks.iter().all(|(_, check)| over_row(check)) && others.all(over_row);
     match list.iter().all(alone) && over_row && !has_mixed {
-        true => Ok((key, filter)),
+        true => Ok((key.filter(|_| !replicated), filter)),
         false => Err(Obstacle::Value),
     }
 }
