@@ -56,6 +56,7 @@ impl World {
                 let index = usize::from(node) - 1;
                 let node = &mut self.nodes[index];
                 node.paused_until_ns = node.paused_until_ns.max(until);
+                self.push_at(until, Event::Resume { node: index });
                 self.notice_pause(index, for_us);
                 true
             }
@@ -212,7 +213,9 @@ impl World {
             hosted.mute_at_flush = None;
             hosted.power_at_checkpoint = None;
             hosted.paused_until_ns = hosted.paused_until_ns.min(self.now_ns);
-            if hosted.running.is_none() {
+            let is_down = hosted.running.is_none();
+            self.resume(node);
+            if is_down {
                 let after = self.prng.below(100_000_000);
                 self.push(after, Event::Start { node });
             }

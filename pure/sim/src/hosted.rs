@@ -2,7 +2,7 @@
 //! without them.
 
 use crate::disk::SimDisk;
-use crate::queue::Life;
+use crate::queue::{Event, Life};
 use base::steady::SteadyClock;
 use base::{NodeId, Position, Time, Ts};
 use node::{ConnId, Effects, Input, Message, Shard};
@@ -251,6 +251,8 @@ pub(crate) struct Hosted {
     /// Recovered, and not to serve clients before this virtual time.
     pub(crate) waiting: Option<(u64, Recovered<SimDisk>)>,
     pub(crate) paused_until_ns: u64,
+    /// What came during the pause, in order.
+    pub(crate) held: Vec<Event>,
     pub(crate) slow_disk: u64,
     /// The power goes during the next flush: for how many microseconds, and how many times longer
     /// than others that flush takes.

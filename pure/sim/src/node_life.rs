@@ -652,6 +652,11 @@ impl Hosted {
     pub(crate) fn is_paused(&self, now_ns: u64) -> bool {
         self.paused_until_ns > now_ns
     }
+
+    /// Whether what comes now has to wait: behind what came during the pause, too.
+    pub(crate) fn holds(&self, now_ns: u64) -> bool {
+        self.is_paused(now_ns) || !self.held.is_empty()
+    }
 }
 
 /// Whether a start that failed like this may succeed later.

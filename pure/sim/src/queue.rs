@@ -54,6 +54,8 @@ pub(crate) enum Event {
     Cancel { node: usize, pid: i32, secret: i32 },
     /// A task has slept enough.
     Wake(TaskId),
+    /// The pause of a node is over, unless it has become longer.
+    Resume { node: usize },
     /// A fault of the plan begins.
     Fault(usize),
     /// A cut ends. The number tells it from a later one.
@@ -110,6 +112,7 @@ impl Event {
         match self {
             Event::Node(_, _, event) => event.is_timer(),
             Event::LinkTry(_) | Event::Wake(_) | Event::Fault(_) | Event::Look => true,
+            Event::Resume { .. } => true,
             Event::CutEnd { .. } | Event::SlowEnd { .. } | Event::DiskEnd { .. } => true,
             _ => false,
         }
@@ -135,6 +138,7 @@ impl Event {
             Event::SlowEnd { .. } => 21,
             Event::DiskEnd { .. } => 22,
             Event::Look => 25,
+            Event::Resume { .. } => 26,
         }
     }
 }

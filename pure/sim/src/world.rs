@@ -80,6 +80,7 @@ impl World {
                 running: None,
                 waiting: None,
                 paused_until_ns: 0,
+                held: Vec::new(),
                 slow_disk: 1,
                 power_at_flush: None,
                 mute_at_flush: None,
@@ -252,10 +253,9 @@ impl World {
 
     fn happen(&mut self, event: Event) {
         if let Some(node) = event.node()
-            && self.nodes[node].paused_until_ns > self.now_ns
+            && self.nodes[node].holds(self.now_ns)
         {
-            let at = self.nodes[node].paused_until_ns;
-            return self.push_at(at, event);
+            return self.nodes[node].held.push(event);
         }
         self.trace.mix(self.now_ns);
         self.trace.mix(event.code());
@@ -279,6 +279,7 @@ impl World {
             Event::LinkTry(link) => self.on_link_try(link),
             Event::LinkUp(link, life) => self.on_link_up(link, life),
             Event::LinkDown(link) => self.on_link_down(link),
+            Event::Resume { node } => self.resume(node),
             Event::Fault(index) => self.on_fault(index),
             Event::CutEnd { from, to, number } => {
                 if self.network.mend(from, to, number) {
@@ -292,6 +293,17 @@ impl World {
                 self.nodes[node].slow_disk = 1;
             }
             _ => unreachable!("clients are served by the caller"),
+        }
+    }
+
+    /// What came while a node stood still happens now, in its order: within a node messages do not
+    /// overtake each other.
+    pub(crate) fn resume(&mut self, node: usize) {
+        if self.nodes[node].is_paused(self.now_ns) {
+            return;
+        }
+        for event in core::mem::take(&mut self.nodes[node].held) {
+            self.happen(event);
         }
     }
 
@@ -372,9 +384,9 @@ impl World {
         let Some((node, ..)) = self.server_of(conn) else {
             return;
         };
-        let until = self.nodes[node].paused_until_ns;
-        if until > self.now_ns {
-            return self.push_at(until, Event::ClientIn { conn, messages });
+        if self.nodes[node].holds(self.now_ns) {
+            let held = &mut self.nodes[node].held;
+            return held.push(Event::ClientIn { conn, messages });
         }
         for message in messages {
             self.trace.mix(weight(&message));
@@ -419,11 +431,10 @@ impl World {
 
     fn on_client_gone(&mut self, conn: u32) {
         let server = self.server_of(conn);
-        if let Some((node, ..)) = server {
-            let until = self.nodes[node].paused_until_ns;
-            if until > self.now_ns {
-                return self.push_at(until, Event::ClientGone { conn });
-            }
+        if let Some((node, ..)) = server
+            && self.nodes[node].holds(self.now_ns)
+        {
+            return self.nodes[node].held.push(Event::ClientGone { conn });
         }
         self.on_client_lost(conn);
         if let Some((node, shard, id)) = server {
