@@ -193,11 +193,11 @@ impl Rejoin {
     }
 
     /// Begins to tell a home what this shard has of its rows, under the number of a round. Returns
-    /// `false` if that is under way already.
+    /// `false` if that is under way already, or an answer to the home's own question is.
     pub(crate) fn begin_claims(&mut self, home: ShardId, expected: u32, round: u64) -> bool {
         let restarted = self.awaited.contains(&home);
         let under_way = self.claiming.get(&home);
-        if under_way.is_some_and(|c| (c.expected, c.restarted) == (expected, restarted)) {
+        if under_way.is_some_and(|c| c.restarted == restarted && c.expected >= expected) {
             return false;
         }
         let claiming = Claiming {

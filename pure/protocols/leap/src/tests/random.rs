@@ -32,7 +32,7 @@ fn random_transactions_are_serializable_under_faults() {
         "rows move"
     );
     assert!(
-        all < 100 || (moves.copied > all / 4 && moves.entrusted > all / 2 && moves.shipped > all),
+        all < 100 || moves.copied.min(moves.entrusted).min(moves.shipped) > all / 2,
         "{} copies, {} entrusted, {} shipped",
         moves.copied,
         moves.entrusted,

@@ -125,8 +125,8 @@ pub(super) fn write(
     }
 }
 
-/// The key (`None`: several, or a row of which each shard has a copy, and no RETURNING) and the rest
-/// of the condition of an UPDATE of rows that concern no others.
+/// The key and the rest of the condition of an UPDATE of rows that concern no others. No key: there
+/// are several, or a copy of the row on each shard, and no RETURNING.
 fn one_row(
     step: &Step,
     writer: &Writer,
