@@ -27,7 +27,7 @@ const SHARES: [Share; 3] = [
     },
     Share {
         protocol: "leap",
-        seeds: 840,
+        seeds: 2_300,
         seconds: 75,
         at_least: 40,
     },

@@ -3,6 +3,7 @@
 
 use crate::CostFile;
 use anyhow::{Context, Result, anyhow, ensure};
+use base::Planted;
 use clap::{Args, ValueEnum};
 use drive::report::chart::{Axes, Series, lines};
 use drive::report::{COLOURS, escape, page};
@@ -68,6 +69,9 @@ pub struct ScaleArgs {
     /// Virtual seconds before
     #[arg(long, default_value_t = 0.2)]
     warmup: f64,
+    /// Leave a rule out, to see what it costs: the name of a planted bug (--features planted)
+    #[arg(long, value_name = "BUG", value_parser = bug)]
+    plant: Option<Planted>,
     /// Everything random follows from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -152,6 +156,11 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+/// Reads the name of a planted bug.
+fn bug(text: &str) -> Result<Planted, String> {
+    Planted::find(text).ok_or_else(|| format!("no bug is called {text:?}"))
+}
+
 /// A point with its place on the curves.
 struct Measured {
     options: ScaleOptions,
@@ -176,6 +185,7 @@ pub fn run(args: &ScaleArgs) -> Result<()> {
         whole(args.seconds) && whole(args.warmup) && args.seconds > 0.0,
         "--seconds and --warmup are seconds of at most an hour"
     );
+    ensure!(base::plant(args.plant), "this build has no planted bugs");
     let file = costs(args)?;
     let mut out = std::io::stdout().lock();
     write!(out, "{}", honest(args, &file))?;
@@ -272,6 +282,9 @@ fn honest(args: &ScaleArgs, file: &CostFile) -> String {
     let settings: String = settings
         .map(|(name, value)| format!("; {name} = {value}"))
         .collect();
+    let planted = args
+        .plant
+        .map_or(String::new(), |bug| format!("; planted: {}", bug.name()));
     format!(
         "A model, not a measurement: the machine of the server in virtual time, with costs of \
          {}.\n\
@@ -282,7 +295,7 @@ fn honest(args: &ScaleArgs, file: &CostFile) -> String {
          not modelled: caches and memory, one core's effect on another, the system's scheduler, \
          checkpoints, cost per byte of\n  frames and of clients' messages\n\
          size: {size}; {} warehouses (parts) and {} clients per node, closed loop, {}; \
-         {} s after {} s{settings}\n\n",
+         {} s after {} s{settings}{planted}\n\n",
         file.machine,
         args.shards,
         table.frame_ns / 1e3,

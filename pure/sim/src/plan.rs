@@ -26,6 +26,9 @@ pub enum Kind {
     Client,
 }
 
+/// The workload of a model of speed (`scale`), which has no faults.
+pub(crate) const SCALE: &str = "scale";
+
 /// All kinds with their names and what they do.
 pub const KINDS: &[(Kind, &str, &str)] = &[
     (
@@ -300,14 +303,16 @@ impl Ask {
 
 impl Plan {
     /// Units of a slice of a large transaction. In three of seven runs transactions of several rows
-    /// are large ones: the clients write few rows.
+    /// are large ones: the clients write few rows. A model of speed has the server's slices.
     pub(crate) fn slice_units(&self) -> u64 {
         match self.seed % 7 {
+            _ if self.workload == SCALE => txn::bulk::SLICE_UNITS,
             2 | 5 => 1,
             3 => 2,
             _ => txn::bulk::SLICE_UNITS,
         }
     }
+
     /// Whether the clocks of all nodes are the same, always.
     pub fn clocks_agree(&self) -> bool {
         let moves = |fault: &Fault| fault.what.kind() == Kind::Clock;

@@ -17,7 +17,7 @@ pub use txn::Moves;
 pub use workload::spread::{Mix, Spread, Unit};
 
 use crate::executor::SimCx;
-use crate::plan::{Plan, ProtocolKind};
+use crate::plan::{Plan, ProtocolKind, SCALE};
 use crate::world::World;
 use base::Prng;
 use load::{Clients, Tally};
@@ -299,7 +299,7 @@ fn moves_of(moves: &Moves) -> u64 {
 fn plan(options: &ScaleOptions) -> Plan {
     Plan {
         seed: options.seed,
-        workload: "scale",
+        workload: SCALE,
         protocol: ProtocolKind::TwoPhase,
         nodes: options.nodes,
         shards: options.shards,

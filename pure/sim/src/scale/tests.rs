@@ -61,11 +61,17 @@ fn the_same_seed_gives_the_same_numbers() {
     let one = point(&options());
     assert!(one.commits() > 50, "{one:?}");
     assert_eq!(one, point(&options()));
-    let other = ScaleOptions {
-        seed: 8,
-        ..options()
-    };
-    assert_ne!(one.latencies_ns, point(&other).latencies_ns);
+    // The seeds of a run under faults also say how large its large transactions are.
+    for seed in 8..11 {
+        let other = ScaleOptions { seed, ..options() };
+        let other = point(&other);
+        assert_ne!(one.latencies_ns, other.latencies_ns);
+        let (least, most) = (one.commits() / 2, one.commits() * 2);
+        assert!(
+            (least..most).contains(&other.commits()),
+            "seed {seed}: {other:?}"
+        );
+    }
 }
 
 #[test]
