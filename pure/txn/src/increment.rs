@@ -8,7 +8,7 @@ use crate::columns::Columns;
 use crate::escrow::Escrow;
 use crate::lock::{Claim, LockMode};
 use crate::program::RowProgram;
-use base::Datum;
+use base::{Datum, Decimal};
 use store::{ColumnFormula, Formula, FormulaOp, Write};
 
 /// The order in which a protocol folds the formulas of a row.
@@ -63,9 +63,18 @@ pub(crate) fn lowers(change: &ColumnFormula) -> Option<bool> {
     }
 }
 
+fn is_zero(operand: &Datum) -> bool {
+    match operand {
+        Datum::Int(operand) => *operand == 0,
+        Datum::Decimal(operand) => *operand == Decimal::from(0),
+        _ => false,
+    }
+}
+
 /// Whether `later` lowers a column that `own` raises, or the other way round.
 fn turns(own: &Formula, later: &Formula) -> bool {
     let opposite = |a: Option<bool>, b: Option<bool>| a.is_some() && b.is_some() && a != b;
+    let lowers = |change| lowers(change).filter(|_| !is_zero(change.op.operand()));
     own.0.iter().any(|a| {
         let mut same = later.0.iter().filter(|b| a.column == b.column);
         same.any(|b| opposite(lowers(a), lowers(b)))

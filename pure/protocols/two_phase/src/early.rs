@@ -90,8 +90,11 @@ impl<C: Control> Machine<C> {
         rides_to_write: bool,
     ) -> Prepare {
         let mut prepare = Prepare::to_be_decided(writers);
-        prepare.only_reads =
-            C::JUDGES && prepare.participants.is_empty() && !self.has_any_writes(txn);
+        // What is locked stays as it is, so what was read must, too, until all have voted.
+        prepare.only_reads = C::JUDGES
+            && prepare.participants.is_empty()
+            && !self.coords[&txn].locks
+            && !self.has_any_writes(txn);
         let before = self.early_limit(cx);
         let writers = &prepare.participants;
         let coord = self.coords.of(txn);

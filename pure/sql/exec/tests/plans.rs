@@ -296,6 +296,34 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
     }
 }
 
+/// A statement has eight cases at most, and no time is lost with those of more.
+#[test]
+fn many_cases_are_a_program() {
+    let cluster = tpcc();
+    let table = "CREATE TABLE t (id int PRIMARY KEY, a int, b int, c int, note text)";
+    cluster.run(table).expect(table);
+    let arms = |count: usize, column: &str| {
+        let arm = |at: usize| format!("WHEN {column} >= {at} THEN {column} - {at} ");
+        let arms: String = (1..=count).rev().map(arm).collect();
+        format!("{column} = CASE {arms}ELSE {column} + 1 END")
+    };
+    let both = format!("{}, {}", arms(3, "a"), arms(1, "b"));
+    let three = format!("{both}, {}", arms(1, "c"));
+    let with_note = format!("{}, note = 'x'", arms(1, "a"));
+    for (set, title) in [
+        (arms(7, "a"), "Guarded Formula Update"),
+        (arms(8, "a"), "Point Update"),
+        (arms(20_000, "a"), "Point Update"),
+        (both, "Guarded Formula Update"),
+        (three, "Point Update"),
+        (with_note, "Point Update"),
+    ] {
+        let plan = explain(&cluster, &format!("UPDATE t SET {set} WHERE id = 1"));
+        let first = plan.lines().next().expect("a plan has lines");
+        assert!(first.trim().starts_with(title), "{first}");
+    }
+}
+
 /// Those of `stock` and `hot-pair`, whose transactions are to share their rows.
 #[test]
 fn the_changes_of_history_workloads_are_formulas() {

@@ -437,7 +437,10 @@ impl RowProgram for Bound {
     }
 
     fn bytes_at_most(&self) -> usize {
-        self.facts.bytes + self.params.iter().map(datum_bytes).sum::<usize>()
+        let changes = self.formulas.iter().flat_map(|formula| &formula.0);
+        let changes = changes.map(|change| NODE_BYTES + datum_bytes(change.op.operand()));
+        let params = self.params.iter().map(datum_bytes);
+        self.facts.bytes + params.chain(changes).sum::<usize>()
     }
 
     fn width(&self) -> usize {

@@ -292,6 +292,9 @@ fn cases_of(table: &Table, column: u16, value: &Expr, added: &[(u16, Type)]) -> 
     else {
         return None;
     };
+    if arms.len() >= CASES_MAX {
+        return None;
+    }
     let type_of = |wanted: u16| {
         let mut all = added.iter();
         all.find_map(|(column, ty)| (*column == wanted).then_some(*ty))

@@ -51,3 +51,33 @@ fn a_long_body_is_encoded_once_and_travels_as_any_other() {
         }
     }
 }
+
+/// The formulas of a program travel beside its parameters: a frame must hold them, too.
+#[test]
+fn formulas_count_in_the_bytes_of_a_program() {
+    let change = |kind| FormulaChange {
+        column: 0,
+        ty: Type::Text,
+        kind,
+        operand: Expr::Param(0, Type::Text),
+    };
+    let case = vec![change(ChangeKind::Set), change(ChangeKind::Append)];
+    let plan = ProgramPlan::new(Body::Modify(Box::new(ModifyBody {
+        filter: None,
+        assignments: Some(Vec::new()),
+        checks: Vec::new(),
+        shape: TableShape {
+            table: "t".into(),
+            columns: Vec::new(),
+            not_null: Vec::new(),
+        },
+        returning: Vec::new(),
+        cases: vec![case; 8],
+    })));
+    let Program::Live(program) = plan.bind(&[Datum::Text("x".repeat(10_000).into())]) else {
+        panic!("a program that was bound is live");
+    };
+    let mut sent = Vec::new();
+    program.encode(&mut sent);
+    assert!(sent.len() > 160_000 && sent.len() <= program.bytes_at_most());
+}

@@ -181,15 +181,12 @@ fn update(
     };
     let cases = cases.unwrap_or_default();
     let is_guarded = guards.is_some() || is_guarded(&cases);
+    let commutes = cases.iter().flatten().all(|one| one.kind.commutes());
     let kept = match &obstacle {
+        // What does not commute has its row to itself.
+        _ if !commutes => Vec::new(),
         // It reads what it adds to, and is kept as a formula if that is all it does.
-        Some(Obstacle::Returning) if !is_guarded => {
-            let mut changes = cases.iter().flatten();
-            match changes.all(|one| one.kind.commutes()) {
-                true => cases.clone(),
-                false => Vec::new(),
-            }
-        }
+        Some(Obstacle::Returning) if !is_guarded => cases.clone(),
         Some(_) => Vec::new(),
         None if is_guarded => {
             let before = guards.flatten().unwrap_or_default();
