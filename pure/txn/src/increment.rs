@@ -64,11 +64,8 @@ pub(crate) fn lowers(change: &ColumnFormula) -> Option<bool> {
 }
 
 fn is_zero(operand: &Datum) -> bool {
-    match operand {
-        Datum::Int(operand) => *operand == 0,
-        Datum::Decimal(operand) => *operand == Decimal::from(0),
-        _ => false,
-    }
+    matches!(operand, Datum::Int(0))
+        || matches!(operand, Datum::Decimal(operand) if *operand == Decimal::from(0))
 }
 
 /// Whether `later` lowers a column that `own` raises, or the other way round.
