@@ -1,6 +1,6 @@
 //! Installs what the tests with real clients and peers need, where it is missing: Debian's packages
-//! of PostgreSQL 15 (server, psql, pgbench), valgrind, a Java runtime and the JDBC driver, and
-//! psycopg in a Python environment of its own.
+//! of PostgreSQL 15 (server, psql, pgbench), MariaDB and Redis, valgrind, a Java runtime and the JDBC
+//! driver, and psycopg in a Python environment of its own.
 
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
@@ -25,6 +25,14 @@ pub(crate) fn all() -> Result<()> {
     }
     if !Path::new(JDBC_JAR).is_file() {
         packages.push("libpostgresql-jdbc-java");
+    }
+    for (program, package) in [
+        ("/usr/sbin/mariadbd", "mariadb-server"),
+        ("/usr/bin/redis-server", "redis-server"),
+    ] {
+        if !Path::new(program).is_file() {
+            packages.push(package);
+        }
     }
     apt(&packages)?;
     callgrind()?;

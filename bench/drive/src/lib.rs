@@ -19,12 +19,16 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`link`], [`answers`], [`url`] | a lean client with pipelined rounds and COPY |
-//! | [`raw`] | the same connection message by message, and cancel requests |
+//! | [`link`], [`answers`], [`url`] | a connection, whichever wire the server speaks |
+//! | [`postgres`] | the PostgreSQL wire: a lean client with pipelined rounds and COPY |
+//! | [`mysql`] | the protocol of MySQL and MariaDB |
+//! | [`redis`] | that of Redis |
+//! | [`raw`] | the PostgreSQL wire message by message, and cancel requests |
 //! | [`shape`] | what a workload is: prepare, generate, execute, verify, describe |
 //! | [`run`] | open and closed loop, retries, phases, histograms |
 //! | [`tpcc`] | TPC-C |
 //! | [`spread`] | loads with a set share of work on other nodes |
+//! | [`records`] | the records of these loads on Redis |
 //! | [`histories`] | records what clients see, and judges it |
 //! | [`server`] | which server, and its counters |
 //! | [`delay`] | a proxy that delays, for links of one machine |
@@ -48,8 +52,12 @@ pub mod histories;
 mod homes;
 pub mod link;
 mod login;
+pub mod mysql;
 pub mod outputs;
+pub mod postgres;
 pub mod raw;
+pub mod records;
+pub mod redis;
 pub mod report;
 pub mod run;
 pub mod server;

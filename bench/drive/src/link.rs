@@ -1,29 +1,21 @@
-//! A lean PostgreSQL client (protocol 3.0): prepared statements in pipelined rounds, simple queries
-//! with streamed rows, COPY in.
+//! A connection of the benchmark's client, over the wire that the server speaks.
 //!
-//! A *round* is a batch of Bind/Execute pairs that ends with one Sync: one write, one wait. The
-//! same client code drives every server, so a comparison compares servers.
-//!
-//! Parameters and results travel as text: both sides then do the same work, whatever their inner
-//! form of a number is. The client blocks; one thread per connection.
+//! The same client code drives every server, so a comparison compares servers. A call blocks until
+//! it is answered; one thread per connection.
 
 use crate::answers::{Answers, ServerError};
-use crate::login;
-use crate::url::{Endpoint, Target};
+use crate::mysql::MySql;
+use crate::postgres::Postgres;
+use crate::url::{Endpoint, Target, Wire};
 use std::fmt;
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use workload::tpcc::text::push_int;
 use workload::wire::{Connection, Round};
 
 pub use workload::wire::{ParamType, Prepared, Status};
-
-/// The largest message that is accepted from a server.
-const MESSAGE_BYTES_MAX: usize = 256 << 20;
-const READ_BYTES: usize = 64 << 10;
 
 /// Why a request has no answer.
 #[derive(Clone, Debug)]
@@ -62,18 +54,21 @@ impl From<std::io::Error> for LinkError {
 
 /// One connection.
 #[derive(Debug)]
-pub struct Link {
-    stream: TcpStream,
-    out: Vec<u8>,
-    input: Vec<u8>,
-    /// The unread part of `input`.
-    unread: (usize, usize),
-    status: Status,
-    prepared: u32,
-    /// Process and secret, as in BackendKeyData.
-    pub(crate) backend_key: Option<[u8; 8]>,
-    /// `server_version` as the server reported it at the start.
-    pub server_version: String,
+pub enum Link {
+    /// The PostgreSQL wire protocol.
+    Postgres(Postgres),
+    /// The protocol of MySQL and MariaDB.
+    MySql(MySql),
+}
+
+/// Calls the method of the wire.
+macro_rules! wire {
+    ($link:expr, $wire:ident => $call:expr) => {
+        match $link {
+            Link::Postgres($wire) => $call,
+            Link::MySql($wire) => $call,
+        }
+    };
 }
 
 impl Link {
@@ -84,46 +79,29 @@ impl Link {
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<Link, LinkError> {
-        let addresses = (endpoint.host.as_str(), endpoint.port).to_socket_addrs()?;
-        let mut last = LinkError::Io(ErrorKind::NotFound, format!("{endpoint} has no address"));
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
-                Ok(stream) => return Link::start(stream, target, timeout),
-                Err(error) => {
-                    last = LinkError::Io(error.kind(), format!("{endpoint}: {error}"));
-                }
-            }
-        }
-        Err(last)
+        Ok(match target.wire {
+            Wire::Postgres => Link::Postgres(Postgres::connect(endpoint, target, timeout)?),
+            Wire::MySql => Link::MySql(MySql::connect(endpoint, target, timeout)?),
+            Wire::Redis => return Err(LinkError::Protocol("Redis has no SQL")),
+        })
     }
 
-    fn start(
-        stream: TcpStream,
-        target: &Target,
-        timeout: Option<Duration>,
-    ) -> Result<Link, LinkError> {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(timeout.or(Some(Duration::from_secs(30))))?;
-        stream.set_write_timeout(timeout)?;
-        let mut link = Link {
-            stream,
-            out: Vec::with_capacity(8 << 10),
-            input: vec![0; READ_BYTES],
-            unread: (0, 0),
-            status: Status::Idle,
-            prepared: 0,
-            backend_key: None,
-            server_version: String::new(),
-        };
-        login::log_in(&mut link, target)?;
-        // The login itself never waits for ever, even where later waits may.
-        link.stream.set_read_timeout(timeout)?;
-        Ok(link)
+    /// The connection, if it speaks the PostgreSQL wire protocol: for its single messages.
+    pub fn postgres(&mut self) -> Option<&mut Postgres> {
+        match self {
+            Link::Postgres(postgres) => Some(postgres),
+            Link::MySql(_) => None,
+        }
+    }
+
+    /// The version that the server reported at the start.
+    pub fn server_version(&self) -> &str {
+        wire!(self, wire => &wire.server_version)
     }
 
     /// The transaction status after the last round.
     pub fn status(&self) -> Status {
-        self.status
+        wire!(self, wire => wire.status())
     }
 
     /// Prepares statements in one round.
@@ -131,72 +109,16 @@ impl Link {
         &mut self,
         statements: &[(&str, &[ParamType])],
     ) -> Result<Vec<Prepared>, LinkError> {
-        let mut prepared = Vec::with_capacity(statements.len());
-        for (sql, params) in statements {
-            let number = self.prepared;
-            self.prepared += 1;
-            let out = &mut self.out;
-            frame(out, b'P', |out| {
-                push_name(number, out);
-                push_text(sql, out);
-                out.extend_from_slice(&(params.len() as u16).to_be_bytes());
-                for param in *params {
-                    out.extend_from_slice(&(*param as u32).to_be_bytes());
-                }
-            });
-            prepared.push(Prepared {
-                number,
-                params: params.len() as u16,
-            });
-        }
-        let mut answers = Answers::new();
-        self.sync(&mut answers)?;
-        match answers.error {
-            Some(error) => Err(LinkError::Server(error)),
-            None => Ok(prepared),
-        }
-    }
-
-    /// Puts the statements of `round` into the buffer and leaves `round` empty.
-    fn push_round(&mut self, round: &mut Round) {
-        for bound in round.bound() {
-            frame(&mut self.out, b'B', |out| {
-                out.push(0);
-                push_name(bound.statement.number, out);
-                out.extend_from_slice(&0u16.to_be_bytes());
-                out.extend_from_slice(&bound.statement.params.to_be_bytes());
-                out.extend_from_slice(round.param_bytes(bound));
-                // All results as text.
-                out.extend_from_slice(&0u16.to_be_bytes());
-            });
-            frame(&mut self.out, b'E', |out| out.extend_from_slice(&[0; 5]));
-        }
-        round.clear();
-    }
-
-    /// Sends the round and waits for all of its answers. A statement's error is in `answers`.
-    fn sync(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
-        answers.clear();
-        frame(&mut self.out, b'S', |_| {});
-        self.flush()?;
-        self.read_answers(answers)
+        wire!(self, wire => wire.prepare(statements))
     }
 
     /// Runs statements as one simple query and keeps all rows.
     pub fn query(&mut self, sql: &str, answers: &mut Answers) -> Result<(), LinkError> {
-        self.simple_query(sql, answers)?;
+        ready(self.simple(sql, answers))?;
         match answers.error.take() {
             Some(error) => Err(LinkError::Server(error)),
             None => Ok(()),
         }
-    }
-
-    /// Runs statements as one simple query. A statement's error is in `answers`.
-    fn simple_query(&mut self, sql: &str, answers: &mut Answers) -> Result<(), LinkError> {
-        answers.clear();
-        frame(&mut self.out, b'Q', |out| push_text(sql, out));
-        self.flush()?;
-        self.read_answers(answers)
     }
 
     /// Runs statements as one simple query whose rows are not needed.
@@ -207,157 +129,19 @@ impl Link {
     /// Runs a simple query and hands over each row as it comes: memory of one row.
     ///
     /// Rows arrive as answers with one statement of one row.
-    pub fn query_each(
-        &mut self,
-        sql: &str,
-        mut each: impl FnMut(&Answers),
-    ) -> Result<(), LinkError> {
-        frame(&mut self.out, b'Q', |out| push_text(sql, out));
-        self.flush()?;
-        let mut row = Answers::new();
-        let mut error = None;
-        loop {
-            match self.receive()? {
-                (b'D', body) => {
-                    row.clear();
-                    row.push_row(self.bytes(body))
-                        .ok_or(LinkError::Protocol("DataRow"))?;
-                    row.finish_statement(b"");
-                    each(&row);
-                }
-                (b'E', body) => error = Some(login::server_error(self.bytes(body))),
-                (b'Z', body) => {
-                    self.note_status(body)?;
-                    return error.map_or(Ok(()), |error| Err(LinkError::Server(error)));
-                }
-                (b'G' | b'H' | b'W', _) => return Err(LinkError::Protocol("copy")),
-                _ => {}
-            }
-        }
+    pub fn query_each(&mut self, sql: &str, each: impl FnMut(&Answers)) -> Result<(), LinkError> {
+        wire!(self, wire => wire.query_each(sql, each))
     }
 
-    /// Runs `COPY ... FROM STDIN` with `rows` in text format; returns the number of rows.
+    /// Runs `COPY ... FROM STDIN` with `rows` in text format, or what does the same on this wire;
+    /// returns the number of rows.
     pub fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
-        frame(&mut self.out, b'Q', |out| push_text(sql, out));
-        self.flush()?;
-        match self.receive()? {
-            (b'G', _) => {}
-            (b'E', body) => {
-                let error = login::server_error(self.bytes(body));
-                self.read_answers(&mut Answers::new())?;
-                return Err(LinkError::Server(error));
-            }
-            _ => return Err(LinkError::Protocol("no CopyInResponse")),
-        }
-        for part in rows.chunks(READ_BYTES) {
-            frame(&mut self.out, b'd', |out| out.extend_from_slice(part));
-            self.flush()?;
-        }
-        frame(&mut self.out, b'c', |_| {});
-        self.flush()?;
-        let mut answers = Answers::new();
-        self.read_answers(&mut answers)?;
-        match answers.error.take() {
-            Some(error) => Err(LinkError::Server(error)),
-            None => Ok(answers.affected(0)),
-        }
+        wire!(self, wire => wire.copy_in(sql, rows))
     }
 
     /// Says goodbye. An error is of no interest: the connection ends either way.
-    pub fn close(mut self) {
-        frame(&mut self.out, b'X', |_| {});
-        let _ = self.flush();
-    }
-
-    fn read_answers(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
-        loop {
-            match self.receive()? {
-                (b'D', body) => {
-                    let row = &self.input[body.0..body.1];
-                    answers
-                        .push_row(row)
-                        .ok_or(LinkError::Protocol("DataRow"))?;
-                }
-                (b'C', body) => {
-                    let tag = &self.input[body.0..body.1];
-                    answers.finish_statement(tag.strip_suffix(&[0]).unwrap_or(tag));
-                }
-                (b'I', _) => answers.finish_statement(b""),
-                (b'E', body) => answers.error = Some(login::server_error(self.bytes(body))),
-                (b'Z', body) => return self.note_status(body),
-                (b'G' | b'H' | b'W', _) => return Err(LinkError::Protocol("copy")),
-                // Parse and bind complete, row description, notices, parameter status.
-                _ => {}
-            }
-        }
-    }
-
-    fn note_status(&mut self, body: (usize, usize)) -> Result<(), LinkError> {
-        self.status = match self.bytes(body) {
-            b"I" => Status::Idle,
-            b"T" => Status::Open,
-            b"E" => Status::Failed,
-            _ => return Err(LinkError::Protocol("ReadyForQuery")),
-        };
-        Ok(())
-    }
-
-    pub(crate) fn bytes(&self, body: (usize, usize)) -> &[u8] {
-        &self.input[body.0..body.1]
-    }
-
-    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
-        &mut self.out
-    }
-
-    pub(crate) fn flush(&mut self) -> Result<(), LinkError> {
-        let result = self.stream.write_all(&self.out);
-        self.out.clear();
-        result.map_err(LinkError::from)
-    }
-
-    /// The next message: its type and where its body lies in the input buffer. The place is valid
-    /// until the next call.
-    pub(crate) fn receive(&mut self) -> Result<(u8, (usize, usize)), LinkError> {
-        self.fill(5)?;
-        let at = self.unread.0;
-        let kind = self.input[at];
-        let length: [u8; 4] = self.input[at + 1..at + 5].try_into().expect("four bytes");
-        let length = u32::from_be_bytes(length) as usize;
-        if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
-            return Err(LinkError::Protocol("message length"));
-        }
-        self.fill(length + 1)?;
-        let start = self.unread.0 + 5;
-        let end = self.unread.0 + 1 + length;
-        self.unread.0 = end;
-        Ok((kind, (start, end)))
-    }
-
-    /// Reads until at least `wanted` bytes are unread.
-    fn fill(&mut self, wanted: usize) -> Result<(), LinkError> {
-        while self.unread.1 - self.unread.0 < wanted {
-            if self.unread.0 == self.unread.1 {
-                self.unread = (0, 0);
-            }
-            if self.unread.0 + wanted > self.input.len() {
-                self.input.copy_within(self.unread.0..self.unread.1, 0);
-                self.unread = (0, self.unread.1 - self.unread.0);
-                if wanted > self.input.len() {
-                    self.input.resize(wanted.next_power_of_two(), 0);
-                }
-            }
-            match self.stream.read(&mut self.input[self.unread.1..]) {
-                Ok(0) => {
-                    let text = String::from("the server closed the connection");
-                    return Err(LinkError::Io(ErrorKind::UnexpectedEof, text));
-                }
-                Ok(count) => self.unread.1 += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+    pub fn close(self) {
+        wire!(self, wire => wire.close())
     }
 }
 
@@ -373,12 +157,11 @@ impl Connection for Link {
     }
 
     async fn round(&mut self, round: &mut Round, answers: &mut Answers) -> Result<(), LinkError> {
-        self.push_round(round);
-        self.sync(answers)
+        wire!(self, wire => wire.round(round, answers))
     }
 
     async fn simple(&mut self, sql: &str, answers: &mut Answers) -> Result<(), LinkError> {
-        self.simple_query(sql, answers)
+        wire!(self, wire => wire.simple_query(sql, answers))
     }
 
     async fn each_row(&mut self, sql: &str, each: impl FnMut(&Answers)) -> Result<(), LinkError> {
@@ -386,7 +169,7 @@ impl Connection for Link {
     }
 
     fn status(&self) -> Status {
-        self.status
+        Link::status(self)
     }
 
     fn now_unix_us(&self) -> u64 {
@@ -396,6 +179,30 @@ impl Connection for Link {
     }
 }
 
+/// A stream to the first address of the endpoint that accepts. Waits at most half a minute in the
+/// login that follows, if `timeout` bounds no wait.
+pub(crate) fn reach(
+    endpoint: &Endpoint,
+    timeout: Option<Duration>,
+) -> Result<TcpStream, LinkError> {
+    let addresses = (endpoint.host.as_str(), endpoint.port).to_socket_addrs()?;
+    let mut last = LinkError::Io(ErrorKind::NotFound, format!("{endpoint} has no address"));
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(timeout.or(Some(Duration::from_secs(30))))?;
+                stream.set_write_timeout(timeout)?;
+                return Ok(stream);
+            }
+            Err(error) => {
+                last = LinkError::Io(error.kind(), format!("{endpoint}: {error}"));
+            }
+        }
+    }
+    Err(last)
+}
+
 /// The result of a future over a [`Link`], which is ready at once.
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     let mut context = Context::from_waker(Waker::noop());
@@ -403,25 +210,4 @@ pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
         Poll::Ready(result) => result,
         Poll::Pending => unreachable!("a link blocks instead of suspending"),
     }
-}
-
-/// Appends a message of type `kind`; the length is filled in after the body.
-pub(crate) fn frame(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
-    out.push(kind);
-    let start = out.len();
-    out.extend_from_slice(&[0; 4]);
-    body(out);
-    let length = (out.len() - start) as u32;
-    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
-}
-
-pub(crate) fn push_text(text: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(text.as_bytes());
-    out.push(0);
-}
-
-fn push_name(number: u32, out: &mut Vec<u8>) {
-    out.push(b's');
-    push_int(i64::from(number), out);
-    out.push(0);
 }

@@ -3,7 +3,8 @@
 //! Trust, cleartext, MD5 and SCRAM-SHA-256 (RFC 5802 and 7677, without channel binding).
 
 use crate::answers::ServerError;
-use crate::link::{Link, LinkError, frame, push_text};
+use crate::link::LinkError;
+use crate::postgres::{Postgres, frame, push_text};
 use crate::url::Target;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -11,7 +12,7 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 const PROTOCOL_3_0: u32 = 196_608;
 
 /// Logs in on a fresh connection; returns after the first ReadyForQuery.
-pub(crate) fn log_in(link: &mut Link, target: &Target) -> Result<(), LinkError> {
+pub(crate) fn log_in(link: &mut Postgres, target: &Target) -> Result<(), LinkError> {
     let out = link.out();
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&PROTOCOL_3_0.to_be_bytes());
@@ -70,7 +71,7 @@ pub(crate) fn server_error(body: &[u8]) -> ServerError {
     error
 }
 
-fn authenticate(link: &mut Link, target: &Target, request: &[u8]) -> Result<(), LinkError> {
+fn authenticate(link: &mut Postgres, target: &Target, request: &[u8]) -> Result<(), LinkError> {
     let (method, rest) = request
         .split_first_chunk::<4>()
         .ok_or(LinkError::Protocol("login"))?;
@@ -90,13 +91,13 @@ fn authenticate(link: &mut Link, target: &Target, request: &[u8]) -> Result<(), 
     }
 }
 
-fn send_password(link: &mut Link, password: &str) -> Result<(), LinkError> {
+fn send_password(link: &mut Postgres, password: &str) -> Result<(), LinkError> {
     frame(link.out(), b'p', |out| push_text(password, out));
     link.flush()
 }
 
 /// The exchange of SCRAM-SHA-256 from the client's first message to the server's proof.
-fn scram(link: &mut Link, password: &str) -> Result<(), LinkError> {
+fn scram(link: &mut Postgres, password: &str) -> Result<(), LinkError> {
     let mut exchange = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
     frame(link.out(), b'p', |out| {
         push_text(SCRAM_SHA_256, out);
@@ -117,7 +118,7 @@ fn scram(link: &mut Link, password: &str) -> Result<(), LinkError> {
     proven.map_err(|_| LinkError::Protocol("the server does not know the password"))
 }
 
-fn sasl_answer(link: &mut Link, method: u32) -> Result<Vec<u8>, LinkError> {
+fn sasl_answer(link: &mut Postgres, method: u32) -> Result<Vec<u8>, LinkError> {
     match link.receive()? {
         (b'R', body) => match link.bytes(body).split_first_chunk::<4>() {
             Some((kind, text)) if u32::from_be_bytes(*kind) == method => Ok(text.to_vec()),

@@ -1,6 +1,7 @@
 //! Messages one by one, for a client that shows everything that a server says.
 
-use crate::link::{Link, LinkError, frame};
+use crate::link::LinkError;
+use crate::postgres::{Postgres, frame};
 use crate::url::Endpoint;
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,7 +13,7 @@ pub struct CancelKey(pub(crate) [u8; 8]);
 /// Code of a cancel request, in the place of a protocol version.
 const CANCEL_REQUEST: u32 = 80_877_102;
 
-impl Link {
+impl Postgres {
     /// Sends one message of type `kind`.
     ///
     /// # Errors
@@ -25,7 +26,7 @@ impl Link {
     /// Waits for the next message: its type and its body.
     ///
     /// After a query the caller takes messages up to ReadyForQuery (`Z`) before it asks the next
-    /// thing. [`Link::status`] does not follow messages that are taken in this way.
+    /// thing. [`Postgres::status`] does not follow messages that are taken in this way.
     ///
     /// # Errors
     /// [`LinkError::Io`], [`LinkError::Protocol`]; the connection is of no more use.

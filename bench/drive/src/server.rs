@@ -52,10 +52,10 @@ impl Server {
         let mut answers = Answers::new();
         let version = match link.query("SELECT version()", &mut answers) {
             Ok(()) => answers.text(0, 0, 0).to_string(),
-            Err(LinkError::Server(_)) => link.server_version.clone(),
+            Err(LinkError::Server(_)) => link.server_version().to_string(),
             Err(error) => return Err(error),
         };
-        let is_trellis = version.contains("Trellis") || link.server_version.contains("Trellis");
+        let is_trellis = version.contains("Trellis") || link.server_version().contains("Trellis");
         let mut server = Server {
             version,
             is_trellis,

@@ -4,9 +4,12 @@
 //! for every workload.
 
 use crate::error::DriveError;
-use crate::link::{Link, LinkError};
+use crate::link::LinkError;
 use crate::run::tally::Acknowledged;
+use crate::server::Server;
+use crate::url::Endpoint;
 use crate::view::Progress;
+use std::time::Duration;
 use workload::finding::Finding;
 
 pub use workload::wire::{Done, Ending};
@@ -127,8 +130,11 @@ pub trait Workload: Sync {
         false
     }
 
-    /// Prepares the statements on a fresh connection.
-    fn open(&self, link: Link) -> Result<Self::Session, LinkError>;
+    /// The server that is measured.
+    fn server(&self) -> &Server;
+
+    /// Connects to a node and prepares the statements there. `timeout` bounds every later wait.
+    fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Self::Session, LinkError>;
 
     /// Runs one attempt of one transaction. On return no transaction is open on the session.
     fn execute(&self, session: &mut Self::Session, input: &Self::Input) -> Result<Done, Failure>;

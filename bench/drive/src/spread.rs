@@ -10,11 +10,11 @@ use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::Server;
 use crate::shape::{CheckReport, Description, Done, Failure, Workload};
 use crate::tpcc::{self, LoadOptions, check};
-use crate::url::Target;
+use crate::url::{Endpoint, Target};
 use crate::view::Progress;
 use crate::{answers::Answers, tpcc::gained};
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use workload::finding::Finding;
 use workload::spread::{Job, Plan, Source};
 use workload::tpcc::Scale;
@@ -42,8 +42,8 @@ pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), D
     }
     progress.stage("creating tables");
     let target = Target::parse(url)?;
-    let mut link = Link::connect(&target.endpoints[0], &target, None).during("connecting")?;
-    for statement in plan.tables() {
+    let (mut link, server) = Server::reach(&target, None)?;
+    for statement in plan.tables(server.is_trellis) {
         link.command(&statement).during("creating tables")?;
     }
     link.close();
@@ -167,7 +167,12 @@ impl Workload for SpreadRun {
         job.kind()
     }
 
-    fn open(&self, mut link: Link) -> Result<Session<Link>, LinkError> {
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session<Link>, LinkError> {
+        let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
         self.server.tune(&mut link)?;
         ready(Session::open(link, &self.plan.statements()))
     }

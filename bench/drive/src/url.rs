@@ -1,4 +1,5 @@
-//! `postgres://user:password@host:port,host:port/database`: where the database is.
+//! `postgres://user:password@host:port,host:port/database`: where the database is, and which wire
+//! it speaks. `mysql://` is for MySQL, MariaDB and what speaks their protocol.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use std::fmt;
 pub struct Endpoint {
     /// A name or an address.
     pub host: String,
-    /// 5432 where the URL names none.
+    /// That of the wire where the URL names none.
     pub port: u16,
 }
 
@@ -20,16 +21,48 @@ impl fmt::Display for Endpoint {
     }
 }
 
+/// How a server is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// `postgres://`; port 5432, user `postgres`, and the user's name as the database.
+    #[default]
+    Postgres,
+    /// `mysql://`; port 3306, user `root`, and no database.
+    MySql,
+    /// `redis://`; port 6379, no database, and no SQL: only workloads that say so.
+    Redis,
+}
+
+impl Wire {
+    fn port(self) -> u16 {
+        match self {
+            Wire::Postgres => 5432,
+            Wire::MySql => 3306,
+            Wire::Redis => 6379,
+        }
+    }
+
+    fn user(self) -> &'static str {
+        match self {
+            Wire::Postgres => "postgres",
+            Wire::MySql => "root",
+            Wire::Redis => "default",
+        }
+    }
+}
+
 /// A parsed URL. Several endpoints are nodes of one database; terminals are spread over them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// By the URL's scheme.
+    pub wire: Wire,
     /// One or more.
     pub endpoints: Vec<Endpoint>,
-    /// `postgres` where the URL names none.
+    /// That of the wire where the URL names none.
     pub user: String,
-    /// For cleartext, MD5 and SCRAM authentication.
+    /// For the authentication that the server asks for.
     pub password: Option<String>,
-    /// The user's name where the URL names none.
+    /// That of the wire where the URL names none; empty: no database.
     pub database: String,
     /// How the server's lists of sessions call this client.
     pub application_name: &'static str,
@@ -38,23 +71,26 @@ pub struct Target {
 /// What is wrong with a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlError {
-    /// It does not begin with `postgres://` or `postgresql://`.
+    /// It does not begin with the scheme of a wire.
     Scheme,
     /// A port is not a number in 1 to 65535.
     Port,
     /// A percent sign is not followed by two hexadecimal digits of UTF-8 text.
     Escape,
+    /// What is to be done is not for this wire.
+    Wire,
 }
 
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             UrlError::Scheme => {
-                "the URL does not begin with postgres://, as \
+                "the URL does not begin with postgres:// or mysql://, as \
                  postgres://trellis@127.0.0.1:5433/shop does"
             }
             UrlError::Port => "a port in the URL is not a number from 1 to 65535",
             UrlError::Escape => "a percent escape in the URL is not valid",
+            UrlError::Wire => "this needs a server that speaks the PostgreSQL wire: postgres://",
         })
     }
 }
@@ -64,10 +100,15 @@ impl std::error::Error for UrlError {}
 impl Target {
     /// Reads a URL. Parameters after `?` are ignored: every setting is an option of its own.
     pub fn parse(url: &str) -> Result<Target, UrlError> {
-        let rest = url
-            .strip_prefix("postgres://")
-            .or_else(|| url.strip_prefix("postgresql://"))
-            .ok_or(UrlError::Scheme)?;
+        let schemes = [
+            ("postgres://", Wire::Postgres),
+            ("postgresql://", Wire::Postgres),
+            ("mysql://", Wire::MySql),
+            ("redis://", Wire::Redis),
+        ];
+        let mut known = schemes.into_iter();
+        let known = known.find_map(|(scheme, wire)| Some((wire, url.strip_prefix(scheme)?)));
+        let (wire, rest) = known.ok_or(UrlError::Scheme)?;
         let rest = rest.split('?').next().unwrap_or("");
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (account, hosts) = match authority.rsplit_once('@') {
@@ -77,17 +118,18 @@ impl Target {
         let (user, password) = match account.map(|a| a.split_once(':').unwrap_or((a, ""))) {
             Some((user, "")) => (unescape(user)?, None),
             Some((user, password)) => (unescape(user)?, Some(unescape(password)?)),
-            None => (String::from("postgres"), None),
+            None => (String::from(wire.user()), None),
         };
         let endpoints = hosts
             .split(',')
-            .map(endpoint)
+            .map(|host| endpoint(host, wire))
             .collect::<Result<Vec<_>, _>>()?;
-        let database = match database {
-            "" => user.clone(),
-            name => unescape(name)?,
+        let database = match (database, wire) {
+            ("", Wire::Postgres) => user.clone(),
+            (name, _) => unescape(name)?,
         };
         Ok(Target {
+            wire,
             endpoints,
             user,
             password,
@@ -97,7 +139,20 @@ impl Target {
     }
 }
 
-fn endpoint(text: &str) -> Result<Endpoint, UrlError> {
+impl Target {
+    /// The same, if it speaks the PostgreSQL wire.
+    ///
+    /// # Errors
+    /// [`UrlError::Wire`].
+    pub fn of_postgres(self) -> Result<Target, UrlError> {
+        match self.wire {
+            Wire::Postgres => Ok(self),
+            Wire::MySql | Wire::Redis => Err(UrlError::Wire),
+        }
+    }
+}
+
+fn endpoint(text: &str, wire: Wire) -> Result<Endpoint, UrlError> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => match text.split_once(':') {
@@ -106,7 +161,7 @@ fn endpoint(text: &str) -> Result<Endpoint, UrlError> {
         },
     };
     let port = match port {
-        None => 5432,
+        None => wire.port(),
         Some(port) => port.parse().ok().filter(|&p| p > 0).ok_or(UrlError::Port)?,
     };
     let host = if host.is_empty() { "127.0.0.1" } else { host };
@@ -156,8 +211,22 @@ mod tests {
     }
 
     #[test]
+    fn the_scheme_names_the_wire() {
+        let target = Target::parse("mysql://127.0.0.1/shop").unwrap();
+        assert_eq!((target.wire, target.endpoints[0].port), (Wire::MySql, 3306));
+        assert_eq!(
+            (target.user.as_str(), target.database.as_str()),
+            ("root", "shop")
+        );
+        assert_eq!(Target::parse("mysql://a").unwrap().database, "");
+        let refused = Target::parse("mysql://a").unwrap().of_postgres();
+        assert_eq!(refused, Err(UrlError::Wire));
+        assert_eq!(Target::parse("postgres://a").unwrap().wire, Wire::Postgres);
+    }
+
+    #[test]
     fn bad_urls_say_what_is_wrong() {
-        assert_eq!(Target::parse("mysql://a/b"), Err(UrlError::Scheme));
+        assert_eq!(Target::parse("http://a/b"), Err(UrlError::Scheme));
         assert_eq!(Target::parse("postgres://a:0/b"), Err(UrlError::Port));
         assert_eq!(Target::parse("postgres://a:x/b"), Err(UrlError::Port));
         assert_eq!(Target::parse("postgres://a%4/b"), Err(UrlError::Escape));

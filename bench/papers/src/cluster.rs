@@ -25,7 +25,7 @@ use workload::tpcc::random::Constants;
 pub(super) const NODES: u16 = 3;
 const WAREHOUSES_PER_NODE: u32 = 2;
 /// Clients of all nodes together.
-const CLIENTS: u32 = 12;
+pub(super) const CLIENTS: u32 = 12;
 
 /// A cluster that runs, with the databases that were made on it.
 pub(super) struct Cluster {
@@ -69,11 +69,16 @@ impl Cluster {
 
     /// The same with so many shards per node, each a thread.
     pub(super) fn start_with(delay: Duration, shards: u16) -> Result<Cluster> {
+        Cluster::start_of(NODES, delay, shards)
+    }
+
+    /// The same of so many nodes.
+    pub(super) fn start_of(nodes: u16, delay: Duration, shards: u16) -> Result<Cluster> {
         let dir = std::env::temp_dir().join(format!("trellis-paper-{:016x}", random()));
         std::fs::create_dir_all(&dir)
             .with_context(|| format!("cannot create {}", dir.display()))?;
         let interrupt = Interrupt::watch(&dir, true)?;
-        let file = cluster_file(&free_addresses(NODES)?, Some(shards));
+        let file = cluster_file(&free_addresses(nodes)?, Some(shards));
         // The whole cluster in one file, for its operator.
         file.write(&dir.join(CLUSTER_FILE))?;
         let peers: Vec<SocketAddr> = file.nodes.iter().map(|node| node.peer).collect();

@@ -3,7 +3,8 @@
 use crate::interrupts::Interrupts;
 use crate::report::Report;
 use crate::table::{Column, Rows};
-use drive::link::{Link, LinkError};
+use drive::link::LinkError;
+use drive::postgres::Postgres;
 use drive::url::{Endpoint, Target};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub(crate) enum Block {
 /// A connection that is opened when it is needed, to the first endpoint that answers.
 pub(crate) struct Connection {
     pub(crate) target: Target,
-    link: Option<(Link, Endpoint)>,
+    link: Option<(Postgres, Endpoint)>,
     interrupts: Interrupts,
     timeout: Option<Duration>,
     block: Block,
@@ -92,7 +93,7 @@ impl Connection {
         }
         let mut result = Err(LinkError::Protocol("no address"));
         for endpoint in &self.target.endpoints {
-            match Link::connect(endpoint, &self.target, self.timeout) {
+            match Postgres::connect(endpoint, &self.target, self.timeout) {
                 Ok(link) => {
                     self.link = Some((link, endpoint.clone()));
                     return Ok(());
@@ -137,7 +138,7 @@ impl Connection {
 }
 
 fn converse(
-    link: &mut Link,
+    link: &mut Postgres,
     sql: &str,
     copy: &mut CopySource<'_>,
     hear: &mut dyn FnMut(Said),
@@ -191,7 +192,7 @@ fn converse(
 }
 
 /// Sends the data of COPY FROM STDIN; if it cannot be read the server is told to copy nothing.
-fn send_copy(link: &mut Link, copy: &mut CopySource<'_>) -> Result<(), LinkError> {
+fn send_copy(link: &mut Postgres, copy: &mut CopySource<'_>) -> Result<(), LinkError> {
     loop {
         match copy() {
             Ok(Some(bytes)) => link.send_message(b'd', &bytes)?,

@@ -35,7 +35,7 @@ impl DatabaseArgs {
             (None, Some(data)) => url(&dir::existing(data)?.nodes, "postgres"),
             (None, None) => DEFAULT_URL.to_string(),
         };
-        let mut target = Target::parse(&text)?;
+        let mut target = Target::parse(&text)?.of_postgres()?;
         target.application_name = program;
         if let Some(database) = &self.database {
             target.database.clone_from(database);

@@ -22,7 +22,8 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 ///                        raised as it is told
 /// add|plus|plus2|spend|stock|max|set|times|insert|put|del T SHARD KEY [VALUE] [last]
 ///                        plus: a formula of an int8, plus2: of an int2; spend: subtracts if there
-///                        is as much; max, set, times: formulas of an int8
+///                        is as much; stock: subtracts, and adds 91 if less than 10 were left; max,
+///                        set, times: formulas of an int8
 /// commit T | abort T | calloff T | forget T | cost T
 /// deliver [COUNT]        messages that may leave, in order; each line names sender and receiver
 /// settle                 flushes every node and delivers, until no message is under way

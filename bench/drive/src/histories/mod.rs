@@ -17,7 +17,7 @@ use crate::server::Server;
 use crate::shape::{
     CheckReport, CheckedCondition, Description, Done, Failure, Workload as RunWorkload,
 };
-use crate::url::Target;
+use crate::url::{Endpoint, Target};
 use crate::view::Progress;
 use check::{Demand, History, Judgement, Level, Verdict};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -91,7 +91,7 @@ pub fn run(
     options: &HistoryOptions,
     progress: &mut dyn Progress,
 ) -> Result<HistoryReport, DriveError> {
-    let target = Target::parse(&options.url)?;
+    let target = Target::parse(&options.url)?.of_postgres()?;
     let mut options = options.clone();
     options.shape.seed = options.runner.seed;
     // The judgement is what the run is for.
@@ -254,7 +254,12 @@ impl RunWorkload for Recorder {
         usize::from(!plan.writes())
     }
 
-    fn open(&self, mut link: Link) -> Result<Session, LinkError> {
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session, LinkError> {
+        let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
         self.server.tune(&mut link)?;
         if !self.server.is_trellis {
             // Strong conflicts deadlock, and a second for each leaves nothing to see. Only a

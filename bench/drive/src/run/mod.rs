@@ -316,8 +316,7 @@ pub fn run<W: Workload>(
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
     options.validate()?;
-    let (link, server) = Server::reach(target, Some(options.timeout))?;
-    link.close();
+    let server = workload.server().clone();
     let before = workload.ledger()?;
     let started_unix_s = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -478,15 +477,23 @@ impl<'a, W: Workload> Watch<'a, W> {
         let (warm, end) = (options.warmup, options.warmup + options.length);
         let mut second = 1;
         self.sleep_seconds(start, warm, &mut second, progress);
-        let counters_before = read_counters(self.stage.target);
+        let counters_before = self.counters();
         let cpu_before = CpuReading::now();
         self.sleep_seconds(start, end, &mut second, progress);
         if let (Some(before), Some(after)) = (cpu_before, CpuReading::now()) {
             self.seen.client_cpu = Some(after.share_since(&before, cpu::cores()));
         }
         self.seen.overloaded = self.stage.fell_behind();
-        let counters_after = read_counters(self.stage.target);
+        let counters_after = self.counters();
         self.seen.counters = difference(&counters_before, &counters_after);
+    }
+
+    /// The server's counters, if it has any.
+    fn counters(&self) -> Counters {
+        match self.stage.workload.server().is_trellis {
+            true => read_counters(self.stage.target),
+            false => Counters::new(),
+        }
     }
 
     /// Sleeps until `until` after `start` and takes note of every full second on the way.

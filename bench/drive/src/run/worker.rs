@@ -2,7 +2,7 @@
 
 use super::tally::{Outcome, Share, Times};
 use super::{DRAIN, RunnerOptions};
-use crate::link::{Link, LinkError};
+use crate::link::LinkError;
 use crate::shape::{Done, Ending, Failure, Workload};
 use crate::url::Target;
 use base::Prng;
@@ -205,9 +205,8 @@ impl<W: Workload> Client<'_, W> {
         let mut result = Err(LinkError::Protocol("no endpoint"));
         for step in 0..endpoints.len() {
             let endpoint = &endpoints[(self.number as usize + step) % endpoints.len()];
-            let timeout = Some(self.stage.options.timeout);
-            result = Link::connect(endpoint, self.stage.target, timeout)
-                .and_then(|link| self.stage.workload.open(link));
+            let timeout = self.stage.options.timeout;
+            result = self.stage.workload.open(endpoint, timeout);
             if result.is_ok() {
                 break;
             }

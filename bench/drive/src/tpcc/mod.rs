@@ -9,9 +9,10 @@ use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::{POSTGRES_SETTINGS, Server};
 use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
-use crate::url::Target;
+use crate::url::{Endpoint, Target};
 use crate::view::Progress;
 use load::Book;
+use std::time::Duration;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::audit::Audit;
 use workload::tpcc::check::Ledger;
@@ -88,7 +89,7 @@ impl RunOptions {
 
 /// Creates and fills the database, or goes on where an earlier load stopped.
 pub fn load(options: &LoadOptions, progress: &mut dyn Progress) -> Result<(), DriveError> {
-    let target = Target::parse(&options.url)?;
+    let target = Target::parse(&options.url)?.of_postgres()?;
     load::load(&target, options, progress)
 }
 
@@ -101,7 +102,7 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunRepor
 
 /// Checks the twelve conditions on one snapshot.
 pub fn check(url: &str, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
-    check::check(&Target::parse(url)?, progress)
+    check::check(&Target::parse(url)?.of_postgres()?, progress)
 }
 
 /// TPC-C as a [`Workload`].
@@ -120,7 +121,7 @@ pub struct Tpcc {
 impl Tpcc {
     /// Takes scale and constants from the loaded database.
     pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
-        let target = Target::parse(&options.url)?;
+        let target = Target::parse(&options.url)?.of_postgres()?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let content = Book::read(&mut link)?.finished_content()?;
         link.close();
@@ -238,7 +239,12 @@ impl Workload for Tpcc {
         self.keying && Kind::ALL[kind] == Kind::Delivery
     }
 
-    fn open(&self, mut link: Link) -> Result<Session<Link>, LinkError> {
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session<Link>, LinkError> {
+        let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
         self.server.tune(&mut link)?;
         ready(Session::open(link, &sql::all(self.isolation)))
     }

@@ -37,6 +37,7 @@ const PARTS: &str = "\
 5b 10      judged   model, 50 % reads: the same
 5c 9       reported model, 95 % reads: times two_phase and leap with 12 nodes
 5d 10      reported model, 50 % reads: the same
+5e peers   reported one node, 95 and 50 % reads: times the other protocols and single servers
 6a policies judged  model, 5 to 1,000 rows a node: optimistic reads nowhere slower than pessimistic
 6b policies judged  model, 10 rows a node: at least 1.1 times as fast
 6c policies reported model, 5, 10, 30, 100 and 1,000 rows: optimistic reads against the others

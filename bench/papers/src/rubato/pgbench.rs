@@ -20,8 +20,6 @@ const GRACE: Duration = Duration::from_secs(60);
 const LOADS_MAX: u32 = 5;
 const MODES: [&str; 2] = ["simple", "prepared"];
 const LEVELS: [&str; 2] = ["serializable", "read committed"];
-/// Where Debian puts PostgreSQL's programs.
-const DEBIAN: &str = "/usr/lib/postgresql";
 
 fn seconds(quick: bool) -> u64 {
     if quick { 3 } else { 60 }
@@ -36,15 +34,8 @@ pub(super) fn about_s(quick: bool) -> f64 {
     }
 }
 
-/// pgbench: in the path, or where Debian puts it.
 fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    if let Ok(versions) = std::fs::read_dir(DEBIAN) {
-        places.extend(versions.flatten().map(|version| version.path().join("bin")));
-    }
-    let mut programs = places.iter().map(|place| place.join("pgbench"));
-    programs.find(|program| program.is_file())
+    servers::find("pgbench")
 }
 
 /// What one run gave.
@@ -72,7 +63,7 @@ pub(super) fn pgbench(lab: &mut Lab) -> Result<Figure> {
     );
     let mut figure = Figure::new("pgbench", "pgbench (beyond the paper): tpcb-like", place);
     let Some(program) = find() else {
-        let why = format!("there is no pgbench in the path, nor below {DEBIAN}");
+        let why = "pgbench is not installed".to_owned();
         for number in ["4a", "4b", "4c"] {
             lab.expectations.cannot(number, &why);
         }

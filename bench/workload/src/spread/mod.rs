@@ -14,6 +14,8 @@ mod place;
 mod record;
 mod ycsb;
 
+pub use record::{FIELD_BYTES, FIELDS};
+
 pub use place::{Spread, Unit};
 
 use crate::stream;
@@ -140,21 +142,21 @@ pub struct Steps {
 }
 
 impl Plan {
-    /// Statements that make the tables.
-    pub fn tables(&self) -> Vec<String> {
+    /// Statements that make the tables; with `placement` they say which rows stay together.
+    pub fn tables(&self, placement: bool) -> Vec<String> {
         match self.mix {
             Mix::TpccPair | Mix::TpccFull => schema::create_all(&SchemaOptions {
-                placement: true,
+                placement,
                 foreign_keys: false,
             }),
-            Mix::Ycsb { .. } => vec![ycsb::TABLE.to_string()],
+            Mix::Ycsb { .. } => vec![by_part(ycsb::TABLE, placement)],
             Mix::Counter { .. } | Mix::HotCold => {
                 vec![
                     counter::TABLE.to_string(),
                     counter::rows(&self.spread.homes),
                 ]
             }
-            Mix::Record { .. } => vec![record::table()],
+            Mix::Record { .. } => vec![by_part(&record::table(), placement)],
         }
     }
 
@@ -367,6 +369,28 @@ impl Plan {
             })
             .collect();
         Steps { rows, steps }
+    }
+}
+
+/// The table, whose rows of a part stay together with `placement`.
+fn by_part(table: &str, placement: bool) -> String {
+    let clause = if placement {
+        " PARTITION BY (part)"
+    } else {
+        ""
+    };
+    format!("{table}{clause}")
+}
+
+impl Access {
+    /// Part and key of the record.
+    pub fn key(self) -> (u32, u32) {
+        self.0.key()
+    }
+
+    /// The field that is changed, from 0; `None`: all are read.
+    pub fn field(self) -> Option<u32> {
+        self.0.field()
     }
 }
 

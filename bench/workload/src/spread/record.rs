@@ -12,18 +12,17 @@ use alloc::vec;
 use alloc::vec::Vec;
 use base::Prng;
 
-const FIELDS: u32 = 10;
-const FIELD_BYTES: usize = 100;
+/// Fields of a record.
+pub const FIELDS: u32 = 10;
+/// Bytes of a field.
+pub const FIELD_BYTES: usize = 100;
 
 /// The statement that makes the table.
 pub(super) fn table() -> String {
     let fields: String = (0..FIELDS)
         .map(|field| format!("field{field} text NOT NULL, "))
         .collect();
-    format!(
-        "CREATE TABLE record (part integer, k integer, {fields}PRIMARY KEY (part, k)) \
-         PARTITION BY (part)"
-    )
+    format!("CREATE TABLE record (part integer, k integer, {fields}PRIMARY KEY (part, k))")
 }
 
 /// One operation.
@@ -44,6 +43,14 @@ impl Operation {
             row: scatter(rank(prng, u64::from(rows)), u64::from(rows)) as u32,
             field: (!is_read).then(|| prng.below(u64::from(FIELDS)) as u32),
         }
+    }
+
+    pub(super) fn key(self) -> (u32, u32) {
+        (self.part, self.row)
+    }
+
+    pub(super) fn field(self) -> Option<u32> {
+        self.field
     }
 
     /// 0 for a read, 1 for an update.

@@ -11,7 +11,7 @@ use base::Prng;
 const VALUE_BYTES: usize = 100;
 
 pub(super) const TABLE: &str = "CREATE TABLE ycsb (part integer, k integer, v text NOT NULL, \
-     PRIMARY KEY (part, k)) PARTITION BY (part)";
+     PRIMARY KEY (part, k))";
 
 const BEGIN: usize = 0;
 const READ: usize = 1;

@@ -22,7 +22,10 @@ fn cluster(name: &str) -> Cluster {
 fn a_canceled_statement_ends_soon_and_the_session_goes_on() {
     let cluster = cluster("cancel");
     let mut link = cluster.link(0, "shop");
-    let (key, endpoint) = (link.cancel_key().unwrap(), cluster.endpoint(0));
+    let (key, endpoint) = (
+        link.postgres().unwrap().cancel_key().unwrap(),
+        cluster.endpoint(0),
+    );
     for in_block in [false, true] {
         if in_block {
             link.command("BEGIN").unwrap();
@@ -93,7 +96,10 @@ fn a_waiting_statement_can_be_canceled() {
     younger
         .command("UPDATE big SET n = 0 WHERE id = 2")
         .unwrap();
-    let (key, endpoint) = (older.cancel_key().unwrap(), cluster.endpoint(0));
+    let (key, endpoint) = (
+        older.postgres().unwrap().cancel_key().unwrap(),
+        cluster.endpoint(0),
+    );
     let canceler = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(500));
         cancel(&endpoint, key).unwrap();
@@ -139,7 +145,7 @@ fn a_lost_client_leaves_no_lock_and_no_session() {
         let mut lost = cluster.link(0, "shop");
         let mut query = LONG.as_bytes().to_vec();
         query.push(0);
-        lost.send_message(b'Q', &query).unwrap();
+        lost.postgres().unwrap().send_message(b'Q', &query).unwrap();
         std::thread::sleep(Duration::from_millis(50));
     }
     wait_until("locks are free", Duration::from_secs(10), || {
@@ -162,14 +168,15 @@ fn a_lost_client_leaves_no_lock_and_no_session() {
 #[test]
 fn a_copy_that_is_cut_off_leaves_no_row() {
     let cluster = cluster("copy");
-    let mut lost = cluster.link(0, "shop");
+    let mut cut_off = cluster.link(0, "shop");
+    let lost = cut_off.postgres().unwrap();
     lost.send_message(b'Q', b"COPY big FROM STDIN\0").unwrap();
     assert_eq!(lost.next_message().unwrap().0, b'G');
     for id in 5_000..6_000 {
         lost.send_message(b'd', format!("{id}\t1\n").as_bytes())
             .unwrap();
     }
-    drop(lost);
+    drop(cut_off);
     let mut link = cluster.link(1, "shop");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(number(&mut link, "SELECT count(*) FROM big"), 1_000);

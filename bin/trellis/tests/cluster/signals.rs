@@ -42,6 +42,7 @@ fn sessions_are_cancelled_and_ended_from_any_node() {
             victim
                 .command("UPDATE t SET v = v + 1 WHERE id = 1")
                 .unwrap();
+            let victim = victim.postgres().unwrap();
             victim
                 .send_message(b'Q', b"SELECT pg_sleep(601)\0")
                 .unwrap();

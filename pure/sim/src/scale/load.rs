@@ -160,7 +160,7 @@ impl Clients {
         for node in 1..=self.plan.spread.homes.len() {
             links.push(SimLink::over(connect(cx, node as u16).await?, cx));
         }
-        for statement in self.plan.tables() {
+        for statement in self.plan.tables(true) {
             let link = &mut links[0];
             wire::command(link, &statement).await.map_err(text)?;
         }

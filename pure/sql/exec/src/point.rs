@@ -137,14 +137,19 @@ pub(super) async fn run_each(
         } else {
             &home
         };
-        let op = operation(cx, each, key, slots)?;
-        for to in copies {
+        let mut op = Some(operation(cx, each, key, slots)?);
+        for (at, to) in copies.iter().enumerate() {
             while started.len() >= WINDOW {
                 count += written(started.pop_front()).await?;
                 cx.breathe(1).await;
             }
             cx.note_op(rows.id, *to);
-            let future = OpFuture::start(cx.port, *to, cx.planned, op.clone(), false);
+            let op = match at + 1 == copies.len() {
+                true => op.take(),
+                false => op.clone(),
+            };
+            let op = op.expect("the last copy takes it");
+            let future = OpFuture::start(cx.port, *to, cx.planned, op, false);
             // Of several copies, that of the coordinator is counted.
             let counts = !scan.table.replicated || *to == here;
             started.push_back((counts, future));

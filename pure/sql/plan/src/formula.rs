@@ -76,6 +76,10 @@ pub enum Obstacle {
     Checked,
     /// ON CONFLICT names another index than the primary key.
     Arbiter,
+    /// All cases of all assignments are more than a formula has.
+    Cases,
+    /// A change that is no addition stands beside a condition.
+    Mixed,
 }
 
 impl fmt::Display for Class {
@@ -106,6 +110,8 @@ impl fmt::Display for Obstacle {
             Obstacle::Returning => "RETURNING reads the row",
             Obstacle::Checked => "a check constraint reads the row",
             Obstacle::Arbiter => "the conflict is not with the primary key",
+            Obstacle::Cases => return write!(f, "together they have over {CASES_MAX} cases"),
+            Obstacle::Mixed => "with conditions, only additions share a row",
         })
     }
 }

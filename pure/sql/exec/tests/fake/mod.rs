@@ -435,3 +435,37 @@ fn drive(plan: &Arc<Plan>, params: &[Datum], port: &Rc<FakePort>) -> Result<Done
         Err(error) => panic!("rolled back: {error:?}"),
     }
 }
+
+/// The plan of a statement.
+pub fn explain(cluster: &Cluster, text: &str) -> String {
+    let outcome = cluster.run(&format!("EXPLAIN {text}")).expect("a plan");
+    let lines: Vec<String> = outcome.rows.into_iter().map(|row| row.join("")).collect();
+    lines.join("\n")
+}
+
+/// With the tables of TPC-C, as far as statements need them.
+pub fn tpcc() -> Cluster {
+    let cluster = Cluster::new();
+    for text in [
+        "CREATE TABLE district (d_w_id int, d_id int, d_next_o_id int, d_ytd numeric(12,2), \
+         PRIMARY KEY (d_w_id, d_id))",
+        "CREATE TABLE customer (c_w_id int, c_d_id int, c_id int, c_last varchar(16), c_first \
+         varchar(16), c_balance numeric(12,2), PRIMARY KEY (c_w_id, c_d_id, c_id))",
+        "CREATE INDEX customer_name ON customer (c_w_id, c_d_id, c_last, c_first)",
+        "CREATE TABLE orders (o_w_id int, o_d_id int, o_id int, o_c_id int, PRIMARY KEY (o_w_id, \
+         o_d_id, o_id))",
+        "CREATE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",
+        "CREATE TABLE new_order (no_w_id int, no_d_id int, no_o_id int, PRIMARY KEY (no_w_id, \
+         no_d_id, no_o_id))",
+        "CREATE TABLE order_line (ol_w_id int, ol_d_id int, ol_o_id int, ol_number int, ol_i_id \
+         int, ol_amount numeric(6,2), PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number))",
+        "CREATE TABLE stock (s_w_id int, s_i_id int, s_quantity int, PRIMARY KEY (s_w_id, s_i_id))",
+        "CREATE TABLE item (i_id int PRIMARY KEY, i_price numeric(5,2)) WITH (replicated = true)",
+        "CREATE TABLE history (h_c_id int, h_amount numeric(6,2))",
+    ] {
+        cluster
+            .run(text)
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+    cluster
+}

@@ -175,13 +175,21 @@ fn update(
         (Some(None), None) => Some(Obstacle::Condition),
         (None | Some(Some(_)), None) => None,
     };
-    let formulas = Formulas {
-        judged,
-        obstacle: obstacle.clone().filter(|_| cases.is_some()),
-    };
+    let is_change =
+        |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Ordered);
+    let has_too_many = cases.is_none() && judged.iter().all(is_change);
+    let made = cases.is_some();
     let cases = cases.unwrap_or_default();
     let is_guarded = guards.is_some() || is_guarded(&cases);
     let commutes = cases.iter().flatten().all(|one| one.kind.commutes());
+    let formulas = Formulas {
+        judged,
+        obstacle: match &obstacle {
+            _ if has_too_many => Some(Obstacle::Cases),
+            None if is_guarded && !commutes => Some(Obstacle::Mixed),
+            other => other.clone().filter(|_| made),
+        },
+    };
     let kept = match &obstacle {
         // What does not commute has its row to itself.
         _ if !commutes => Vec::new(),

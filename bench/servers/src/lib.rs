@@ -1,0 +1,295 @@
+//! Database servers of others that run beside ours: fresh files in a temporary folder, a free port,
+//! gone afterwards.
+//!
+//! ```no_run
+//! use servers::{Kind, Server};
+//!
+//! if let Some(server) = Server::start(Kind::MariaDb, &[])? {
+//!     println!("{}", server.url("test"));
+//! }
+//! # Ok::<(), servers::StartError>(())
+//! ```
+//!
+//! Programs are looked for in the path and where Debian puts them. A server that refuses to be root
+//! runs as `nobody` then. Every commit is on disk before it is answered, unless an argument says
+//! otherwise.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+use std::fmt;
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it accepts connections.
+const START_MAX: Duration = Duration::from_secs(60);
+/// What they write when they can be used: they listen before that.
+const READY: [&str; 3] = [
+    "ready to accept connections",
+    "ready for connections",
+    "Ready to accept connections",
+];
+/// The user `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// A database server of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB, by the protocol of MySQL.
+    MariaDb,
+    /// Redis.
+    Redis,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 3] = [Kind::Postgres, Kind::MariaDb, Kind::Redis];
+
+    /// The product.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Postgres => "PostgreSQL",
+            Kind::MariaDb => "MariaDB",
+            Kind::Redis => "Redis",
+        }
+    }
+
+    /// How it is set where that is not as installed, in words, and its isolation level.
+    pub fn settings(self) -> &'static str {
+        match self {
+            Kind::Postgres => "as installed; READ COMMITTED",
+            Kind::MariaDb => "no binary log, 256 MiB of buffers; REPEATABLE READ",
+            Kind::Redis => "appendonly, appendfsync always",
+        }
+    }
+
+    /// The programs that it takes, the server first.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Kind::Postgres => &["postgres", "initdb"],
+            Kind::MariaDb => &["mariadbd", "mariadb-install-db"],
+            Kind::Redis => &["redis-server"],
+        }
+    }
+
+    /// Scheme and user of its URL.
+    fn scheme(self) -> &'static str {
+        match self {
+            Kind::Postgres => "postgres://postgres",
+            Kind::MariaDb => "mysql://root",
+            Kind::Redis => "redis://default",
+        }
+    }
+}
+
+/// Why a server does not run.
+#[derive(Clone, Debug)]
+pub struct StartError(String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Says what was being done where it failed.
+fn during<T, E: fmt::Display>(doing: &str, result: Result<T, E>) -> Result<T, StartError> {
+    result.map_err(|error| StartError(format!("{doing}: {error}")))
+}
+
+/// A program: in the path, or where Debian puts it; of several versions the newest.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    places.push(PathBuf::from("/usr/sbin"));
+    if let Ok(versions) = std::fs::read_dir("/usr/lib/postgresql") {
+        let folders = versions.flatten().map(|version| version.path().join("bin"));
+        let mut folders: Vec<PathBuf> = folders.collect();
+        folders.sort();
+        places.extend(folders.into_iter().rev());
+    }
+    let mut programs = places.iter().map(|place| place.join(program));
+    programs.find(|program| program.is_file())
+}
+
+/// A server that runs; ended, with its files, when dropped.
+#[derive(Debug)]
+pub struct Server {
+    kind: Kind,
+    child: Option<Child>,
+    folder: PathBuf,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Makes the files and starts the server with these arguments after ours; `None`: it is not
+    /// installed.
+    ///
+    /// # Errors
+    /// It does not start: with the end of what it wrote.
+    pub fn start(kind: Kind, arguments: &[&str]) -> Result<Option<Server>, StartError> {
+        let programs = kind.programs().iter().map(|program| find(program));
+        let Some(programs) = programs.collect::<Option<Vec<PathBuf>>>() else {
+            return Ok(None);
+        };
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(
+            "trellis-{}-{}-{number}",
+            kind.name().to_lowercase(),
+            std::process::id()
+        );
+        let folder = std::env::temp_dir().join(name);
+        during("making a folder", std::fs::create_dir_all(&folder))?;
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let mut server = Server {
+            kind,
+            child: None,
+            folder,
+            address: during("looking for a free port", free)?,
+        };
+        server.make_files(&programs)?;
+        server.launch(&programs[0], arguments)?;
+        Ok(Some(server))
+    }
+
+    /// How a client names a database of it.
+    pub fn url(&self, database: &str) -> String {
+        format!("{}@{}/{database}", self.kind.scheme(), self.address)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The server's files, which exist before it starts.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    fn make_files(&self, programs: &[PathBuf]) -> Result<(), StartError> {
+        let data = self.data();
+        let mut init = match self.kind {
+            Kind::Postgres => {
+                let mut init = Command::new(&programs[1]);
+                init.arg("-D")
+                    .arg(&data)
+                    .args(["-U", "postgres", "-A", "trust"]);
+                init.args(["-N", "-E", "UTF8", "--locale", "C.UTF-8"]);
+                init
+            }
+            Kind::MariaDb => {
+                let mut init = Command::new(&programs[1]);
+                init.arg("--no-defaults").arg(option("--datadir", &data));
+                init.arg("--auth-root-authentication-method=normal");
+                init
+            }
+            Kind::Redis => return during("making a folder", std::fs::create_dir(&data)),
+        };
+        self.as_other(&mut init)?;
+        let output = init.stdin(Stdio::null()).current_dir(&self.folder).output();
+        let output = during(self.kind.name(), output)?;
+        match output.status.success() {
+            true => Ok(()),
+            false => during(
+                "making its files",
+                Err(String::from_utf8_lossy(&output.stderr)),
+            ),
+        }
+    }
+
+    fn launch(&mut self, program: &Path, arguments: &[&str]) -> Result<(), StartError> {
+        let (data, port) = (self.data(), self.address.port().to_string());
+        let mut command = Command::new(program);
+        match self.kind {
+            Kind::Postgres => {
+                command.arg("-D").arg(&data).args(["-p", &port]);
+                command.args(["-c", "listen_addresses=127.0.0.1"]);
+                command.args(["-c", "unix_socket_directories="]);
+            }
+            Kind::MariaDb => {
+                command.arg("--no-defaults").arg(option("--datadir", &data));
+                command.arg(option("--socket", &self.folder.join("socket")));
+                command.arg(option("--pid-file", &self.folder.join("pid")));
+                command.args(["--bind-address=127.0.0.1", &format!("--port={port}")]);
+                command.args(["--innodb-buffer-pool-size=256M", "--max-connections=1000"]);
+                command.args(["--innodb-flush-log-at-trx-commit=1", "--skip-log-bin"]);
+            }
+            Kind::Redis => {
+                command.args(["--port", &port, "--bind", "127.0.0.1"]);
+                command.arg("--dir").arg(&data).args(["--save", ""]);
+                command.args(["--appendonly", "yes", "--appendfsync", "always"]);
+            }
+        }
+        command
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null());
+        if self.kind != Kind::Redis {
+            self.as_other(&mut command)?;
+        }
+        let log = during("making its log", File::create(self.log()))?;
+        command
+            .stderr(during("making its log", log.try_clone())?)
+            .stdout(log);
+        self.child = Some(during(self.kind.name(), command.spawn())?);
+        let began = Instant::now();
+        loop {
+            let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+            let is_ready = READY.iter().any(|words| log.contains(words));
+            if is_ready && TcpStream::connect(self.address).is_ok() {
+                return Ok(());
+            }
+            let ended = self.child.as_mut().map(Child::try_wait).transpose();
+            if during(self.kind.name(), ended)?.flatten().is_some() || began.elapsed() > START_MAX {
+                let lines: Vec<&str> = log.lines().collect();
+                let tail = lines[lines.len().saturating_sub(10)..].join("\n");
+                let text = format!("{} does not start:\n{tail}", self.kind.name());
+                return Err(StartError(text));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// Has the command run as a user that is not root, to whom the folder belongs then.
+    fn as_other(&self, command: &mut Command) -> Result<(), StartError> {
+        command.env("LC_ALL", "C.UTF-8");
+        let own = during("asking who runs this", std::fs::metadata("/proc/self"))?;
+        if own.uid() == 0 {
+            let given = chown(&self.folder, Some(NOBODY), Some(NOBODY));
+            during("giving the folder away", given)?;
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Its files are thrown away: it need not end well. Best effort.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // Best effort: a temporary folder that stays behind does no harm.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn option(name: &str, path: &Path) -> String {
+    format!("{name}={}", path.display())
+}

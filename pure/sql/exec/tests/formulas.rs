@@ -1,0 +1,184 @@
+//! Which changes of rows are formulas, and what EXPLAIN says of them.
+
+mod fake;
+
+use fake::{explain, tpcc};
+
+#[test]
+fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
+    let cluster = tpcc();
+    for text in [
+        "CREATE TABLE acct (id int PRIMARY KEY, owner int REFERENCES acct (id), bal numeric(9,2) \
+         CONSTRAINT positive CHECK (bal >= 0), low int, high int CONSTRAINT ordered CHECK (low < \
+         high), tag text UNIQUE, note text, rate real)",
+        "CREATE TABLE part (id int PRIMARY KEY, n int) WITH (replicated = true)",
+    ] {
+        cluster.run(text).expect(text);
+    }
+    for (text, wanted) in [
+        (
+            "UPDATE acct SET note = note || 'x', rate = 2 WHERE id = 1",
+            "Formula Update on acct|Formula: note = (note || 'x')  (appends)|Formula: rate = 2  \
+             (constant)",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1",
+            "Guarded Formula Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1 AND bal > 10",
+            "Guarded Formula Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5, note = 'x' WHERE id = 1 AND bal > 10",
+            "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Formula: note = \
+             'x'  (constant)",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1 AND rate > 10",
+            "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Reads the row: \
+             the condition reads the row",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id = 1 RETURNING bal",
+            "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Reads the row: \
+             RETURNING reads the row",
+        ),
+        (
+            "UPDATE acct SET bal = 5, low = low + 1, rate = rate + 1 WHERE id = 1",
+            "Point Update on acct|No Formula: bal = 5.00  (check constraint positive reads the \
+             column)|No Formula: low = (low + 1)  (check constraint ordered reads the \
+             column)|Formula: rate = (rate + 1)::real  (ordered)",
+        ),
+        (
+            "UPDATE acct SET tag = 'x', owner = 5, note = (SELECT max(note) FROM acct) WHERE id = \
+             1",
+            "Update on acct|No Formula: tag = 'x'  (the column is part of a key or an \
+             index)|No Formula: owner = 5  (a foreign key has the column)|Formula: note = $1  \
+             (constant)",
+        ),
+        (
+            "UPDATE acct SET note = 'x' WHERE rate = 5",
+            "Update on acct|Formula: note = 'x'  (constant)|Reads the row: the condition \
+             does not name rows by their keys",
+        ),
+        (
+            "UPDATE acct SET bal = bal - 5 WHERE id IN (1, 2) AND bal >= 5",
+            "Guarded Formula Update on acct  (one operation for each key)|Formula: bal = (bal - \
+             5)::numeric(9,2)  (adds)",
+        ),
+        (
+            "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN bal - 5 ELSE bal + 86 END WHERE id = \
+             1",
+            "Guarded Formula Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN (bal - 5) \
+             ELSE (bal + 86) END::numeric(9,2)  (cases)",
+        ),
+        (
+            "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN bal - 5 ELSE bal END WHERE id = 1",
+            "Guarded Formula Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN (bal - 5) \
+             ELSE bal::numeric END::numeric(9,2)  (cases)",
+        ),
+        (
+            "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN 5 ELSE bal END WHERE id = 1",
+            "Point Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN 5 ELSE bal::numeric \
+             END::numeric(9,2)  (ordered)",
+        ),
+        (
+            "UPDATE acct SET rate = random(), note = note || now() WHERE id = 1",
+            "Update on acct|No Formula: rate = Session(Random)()::real  (the value depends on \
+             more than the row)|Formula: note = (note || $1::text)  (appends)",
+        ),
+        (
+            "UPDATE part SET n = greatest(n, 5) WHERE id = 1",
+            "Formula Update on part  (one operation for each copy)|Formula: n = Greatest(n, 5)  \
+             (extreme)",
+        ),
+        (
+            "UPDATE part SET n = n / 2 WHERE id = 1",
+            "Point Update on part  (one operation for each copy)|Formula: n = (n / 2)  (ordered)",
+        ),
+        (
+            "UPDATE part SET n = n + 1 WHERE id = 1 RETURNING n",
+            "Update on part|Formula: n = (n + 1)  (adds)|Reads the row: the table is replicated",
+        ),
+    ] {
+        let plan = explain(&cluster, text);
+        let lines = plan.lines().map(str::trim).filter(|line| {
+            let shown = [
+                "Formula",
+                "No Formula",
+                "Reads",
+                "Point",
+                "Update",
+                "Guarded",
+            ];
+            shown.iter().any(|word| line.starts_with(word))
+        });
+        let lines: Vec<&str> = lines
+            .map(|line| {
+                line.strip_suffix("  (one operation on one shard)")
+                    .unwrap_or(line)
+            })
+            .collect();
+        assert_eq!(lines.join("|"), wanted, "{text}\n{plan}");
+    }
+}
+
+/// A statement has eight cases at most, and no time is lost with those of more.
+#[test]
+fn many_cases_are_a_program() {
+    let cluster = tpcc();
+    let table = "CREATE TABLE t (id int PRIMARY KEY, a int, b int, c int, note text)";
+    cluster.run(table).expect(table);
+    let arms = |count: usize, column: &str| {
+        let arm = |at: usize| format!("WHEN {column} >= {at} THEN {column} - {at} ");
+        let arms: String = (1..=count).rev().map(arm).collect();
+        format!("{column} = CASE {arms}ELSE {column} + 1 END")
+    };
+    let both = format!("{}, {}", arms(3, "a"), arms(1, "b"));
+    let three = format!("{both}, {}", arms(1, "c"));
+    let with_note = format!("{}, note = 'x'", arms(1, "a"));
+    for (set, title) in [
+        (arms(7, "a"), "Guarded Formula Update"),
+        (arms(8, "a"), "Point Update"),
+        (arms(20_000, "a"), "Point Update"),
+        (both, "Guarded Formula Update"),
+        (three, "Point Update"),
+        (with_note, "Point Update"),
+    ] {
+        let plan = explain(&cluster, &format!("UPDATE t SET {set} WHERE id = 1"));
+        let first = plan.lines().next().expect("a plan has lines");
+        assert!(first.trim().starts_with(title), "{first}");
+        let says_why = plan.contains("Reads the row: ") || plan.contains("(ordered)");
+        assert_eq!(says_why, title == "Point Update", "{plan}");
+    }
+}
+
+/// Those of `stock` and `hot-pair`, whose transactions are to share their rows.
+#[test]
+fn the_changes_of_history_workloads_are_formulas() {
+    let cluster = tpcc();
+    for text in [
+        "CREATE TABLE bench_stock (k int PRIMARY KEY, n bigint NOT NULL)",
+        "CREATE TABLE bench_pair (id int PRIMARY KEY, balance bigint NOT NULL)",
+    ] {
+        cluster.run(text).expect(text);
+    }
+    for (text, wanted) in [
+        (
+            "UPDATE bench_stock SET n = n - 3 WHERE k = 1 AND n >= 3",
+            "Guarded Formula Update on bench_stock",
+        ),
+        (
+            "UPDATE bench_stock SET n = n + 3 WHERE k = 1",
+            "Formula Update on bench_stock",
+        ),
+        (
+            "UPDATE bench_pair SET balance = balance + -5 WHERE id = 1",
+            "Formula Update on bench_pair",
+        ),
+    ] {
+        let plan = explain(&cluster, text);
+        assert!(plan.trim_start().starts_with(wanted), "{text}\n{plan}");
+    }
+}
