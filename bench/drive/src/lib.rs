@@ -20,6 +20,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`link`], [`answers`], [`url`] | a connection, whichever wire the server speaks |
+//! | [`stream`] | its bytes, waiting or suspended |
 //! | [`postgres`] | the PostgreSQL wire: a lean client with pipelined rounds and COPY |
 //! | [`mysql`] | the protocol of MySQL and MariaDB |
 //! | [`redis`] | that of Redis |
@@ -63,6 +64,7 @@ pub mod run;
 pub mod server;
 pub mod shape;
 pub mod spread;
+pub mod stream;
 pub mod tpcc;
 pub mod url;
 pub mod view;

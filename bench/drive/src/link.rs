@@ -1,11 +1,13 @@
 //! A connection of the benchmark's client, over the wire that the server speaks.
 //!
-//! The same client code drives every server, so a comparison compares servers. A call blocks until
-//! it is answered; one thread per connection.
+//! The same client code drives every server, so a comparison compares servers. The methods of
+//! [`Link`] wait until they are answered; as a [`Connection`] it is pending instead, once its
+//! [`Stream`] is suspended.
 
 use crate::answers::{Answers, ServerError};
 use crate::mysql::MySql;
 use crate::postgres::Postgres;
+use crate::stream::Stream;
 use crate::url::{Endpoint, Target, Wire};
 use std::fmt;
 use std::io::ErrorKind;
@@ -109,7 +111,7 @@ impl Link {
         &mut self,
         statements: &[(&str, &[ParamType])],
     ) -> Result<Vec<Prepared>, LinkError> {
-        wire!(self, wire => wire.prepare(statements))
+        wire!(self, wire => ready(wire.prepare(statements)))
     }
 
     /// Runs statements as one simple query and keeps all rows.
@@ -130,13 +132,18 @@ impl Link {
     ///
     /// Rows arrive as answers with one statement of one row.
     pub fn query_each(&mut self, sql: &str, each: impl FnMut(&Answers)) -> Result<(), LinkError> {
-        wire!(self, wire => wire.query_each(sql, each))
+        wire!(self, wire => ready(wire.query_each(sql, each)))
     }
 
     /// Runs `COPY ... FROM STDIN` with `rows` in text format, or what does the same on this wire;
     /// returns the number of rows.
     pub fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
-        wire!(self, wire => wire.copy_in(sql, rows))
+        wire!(self, wire => ready(wire.copy_in(sql, rows)))
+    }
+
+    /// Its bytes.
+    pub fn stream(&mut self) -> &mut Stream {
+        wire!(self, wire => &mut wire.stream)
     }
 
     /// Says goodbye. An error is of no interest: the connection ends either way.
@@ -145,7 +152,7 @@ impl Link {
     }
 }
 
-/// Every future is ready at its first poll: the call itself waits for the server.
+/// A stream that is not suspended waits in the call: then every future is ready at its first poll.
 impl Connection for Link {
     type Error = LinkError;
 
@@ -153,19 +160,19 @@ impl Connection for Link {
         &mut self,
         statements: &[(&str, &[ParamType])],
     ) -> Result<Vec<Prepared>, LinkError> {
-        Link::prepare(self, statements)
+        wire!(self, wire => wire.prepare(statements).await)
     }
 
     async fn round(&mut self, round: &mut Round, answers: &mut Answers) -> Result<(), LinkError> {
-        wire!(self, wire => wire.round(round, answers))
+        wire!(self, wire => wire.round(round, answers).await)
     }
 
     async fn simple(&mut self, sql: &str, answers: &mut Answers) -> Result<(), LinkError> {
-        wire!(self, wire => wire.simple_query(sql, answers))
+        wire!(self, wire => wire.simple_query(sql, answers).await)
     }
 
     async fn each_row(&mut self, sql: &str, each: impl FnMut(&Answers)) -> Result<(), LinkError> {
-        self.query_each(sql, each)
+        wire!(self, wire => wire.query_each(sql, each).await)
     }
 
     fn status(&self) -> Status {
@@ -181,10 +188,7 @@ impl Connection for Link {
 
 /// A stream to the first address of the endpoint that accepts. Waits at most half a minute in the
 /// login that follows, if `timeout` bounds no wait.
-pub(crate) fn reach(
-    endpoint: &Endpoint,
-    timeout: Option<Duration>,
-) -> Result<TcpStream, LinkError> {
+pub(crate) fn reach(endpoint: &Endpoint, timeout: Option<Duration>) -> Result<Stream, LinkError> {
     let addresses = (endpoint.host.as_str(), endpoint.port).to_socket_addrs()?;
     let mut last = LinkError::Io(ErrorKind::NotFound, format!("{endpoint} has no address"));
     for address in addresses {
@@ -193,7 +197,7 @@ pub(crate) fn reach(
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(timeout.or(Some(Duration::from_secs(30))))?;
                 stream.set_write_timeout(timeout)?;
-                return Ok(stream);
+                return Ok(Stream::new(stream));
             }
             Err(error) => {
                 last = LinkError::Io(error.kind(), format!("{endpoint}: {error}"));
@@ -203,11 +207,11 @@ pub(crate) fn reach(
     Err(last)
 }
 
-/// The result of a future over a [`Link`], which is ready at once.
+/// The result of a future over a connection that waits in its calls, which is ready at once.
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(future).poll(&mut context) {
         Poll::Ready(result) => result,
-        Poll::Pending => unreachable!("a link blocks instead of suspending"),
+        Poll::Pending => unreachable!("a suspended connection is waited for by its event loop"),
     }
 }

@@ -3,7 +3,7 @@
 //! Trust, cleartext, MD5 and SCRAM-SHA-256 (RFC 5802 and 7677, without channel binding).
 
 use crate::answers::ServerError;
-use crate::link::LinkError;
+use crate::link::{LinkError, ready};
 use crate::postgres::{Postgres, frame, push_text};
 use crate::url::Target;
 use postgres_protocol::authentication::md5_hash;
@@ -29,9 +29,9 @@ pub(crate) fn log_in(link: &mut Postgres, target: &Target) -> Result<(), LinkErr
     out.push(0);
     let length = (out.len() as u32).to_be_bytes();
     out[..4].copy_from_slice(&length);
-    link.flush()?;
+    ready(link.flush())?;
     loop {
-        match link.receive()? {
+        match ready(link.receive())? {
             (b'R', body) => {
                 let request = link.bytes(body).to_vec();
                 authenticate(link, target, &request)?;
@@ -93,7 +93,7 @@ fn authenticate(link: &mut Postgres, target: &Target, request: &[u8]) -> Result<
 
 fn send_password(link: &mut Postgres, password: &str) -> Result<(), LinkError> {
     frame(link.out(), b'p', |out| push_text(password, out));
-    link.flush()
+    ready(link.flush())
 }
 
 /// The exchange of SCRAM-SHA-256 from the client's first message to the server's proof.
@@ -105,21 +105,21 @@ fn scram(link: &mut Postgres, password: &str) -> Result<(), LinkError> {
         out.extend_from_slice(&(message.len() as u32).to_be_bytes());
         out.extend_from_slice(message);
     });
-    link.flush()?;
+    ready(link.flush())?;
     let challenge = sasl_answer(link, 11)?;
     let taken = exchange.update(&challenge);
     taken.map_err(|_| LinkError::Protocol("SCRAM challenge"))?;
     frame(link.out(), b'p', |out| {
         out.extend_from_slice(exchange.message());
     });
-    link.flush()?;
+    ready(link.flush())?;
     let proof = sasl_answer(link, 12)?;
     let proven = exchange.finish(&proof);
     proven.map_err(|_| LinkError::Protocol("the server does not know the password"))
 }
 
 fn sasl_answer(link: &mut Postgres, method: u32) -> Result<Vec<u8>, LinkError> {
-    match link.receive()? {
+    match ready(link.receive())? {
         (b'R', body) => match link.bytes(body).split_first_chunk::<4>() {
             Some((kind, text)) if u32::from_be_bytes(*kind) == method => Ok(text.to_vec()),
             _ => Err(LinkError::Protocol("SCRAM step")),

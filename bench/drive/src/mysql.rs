@@ -13,7 +13,8 @@
 //! | UPDATE | counts the rows that it finds, not those that it changes |
 
 use crate::answers::{Answers, ServerError};
-use crate::link::{LinkError, ParamType, Prepared, Status, reach};
+use crate::link::{LinkError, ParamType, Prepared, Status, reach, ready};
+use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
 use mysql_common::constants::{CapabilityFlags as Can, ColumnType, StatusFlags};
@@ -22,15 +23,10 @@ use mysql_common::packets::{
     AuthMoreData, AuthPlugin, AuthSwitchRequest, Column, CommonOkPacket, ErrPacket,
     HandshakePacket, HandshakeResponse, OkPacketDeserializer, StmtPacket,
 };
-use mysql_common::proto::codec::PacketCodec;
-use mysql_common::proto::codec::error::PacketCodecError;
-use mysql_common::proto::sync_framed::MySyncFramed;
 use mysql_common::proto::{Binary, MyDeserialize, MySerialize, Text};
 use mysql_common::row::RowDeserializer;
 use mysql_common::value::{ServerSide, Value};
 use std::fmt::Write;
-use std::io::ErrorKind;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 use workload::wire::Round;
@@ -39,6 +35,8 @@ use workload::wire::Round;
 const PART_BYTES: usize = 64 << 10;
 /// The largest packet that either side may send.
 const PACKET_BYTES_MAX: u32 = 1 << 30;
+/// The most bytes of a part of a packet: what follows is part of the same.
+const PART_BYTES_MAX: usize = 0xff_ffff;
 /// What this client asks of a server.
 const WANTED: [Can; 8] = [
     Can::CLIENT_PROTOCOL_41,
@@ -79,8 +77,12 @@ struct Statement {
 /// One connection to a server that speaks the protocol of MySQL.
 #[derive(Debug)]
 pub struct MySql {
-    frames: MySyncFramed<TcpStream>,
+    pub(crate) stream: Stream,
+    /// The number of the next packet, counted within a command.
+    next: u8,
+    /// The last packet that came.
     packet: Vec<u8>,
+    /// The packet that is to be sent.
     out: Vec<u8>,
     /// A row's cells, before they are answers.
     cells: Vec<Option<Vec<u8>>>,
@@ -88,17 +90,6 @@ pub struct MySql {
     status: Status,
     /// The version that the server reported at the start.
     pub server_version: String,
-}
-
-impl From<PacketCodecError> for LinkError {
-    fn from(error: PacketCodecError) -> LinkError {
-        match error {
-            PacketCodecError::Io(error) => error.into(),
-            PacketCodecError::PacketTooLarge => LinkError::Protocol("a packet is too large"),
-            PacketCodecError::PacketsOutOfSync => LinkError::Protocol("packets are out of step"),
-            PacketCodecError::BadCompressedPacketHeader => LinkError::Protocol("packet header"),
-        }
-    }
 }
 
 /// The password, for what the server's method of authentication makes of it.
@@ -137,10 +128,9 @@ impl MySql {
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<MySql, LinkError> {
-        let stream = reach(endpoint, timeout)?;
-        let (input, output) = Default::default();
         let mut link = MySql {
-            frames: MySyncFramed::construct(input, output, PacketCodec::default(), stream),
+            stream: reach(endpoint, timeout)?,
+            next: 0,
             packet: Vec::new(),
             out: Vec::new(),
             cells: Vec::new(),
@@ -148,15 +138,14 @@ impl MySql {
             status: Status::Idle,
             server_version: String::new(),
         };
-        link.frames.codec_mut().max_allowed_packet = PACKET_BYTES_MAX as usize;
-        link.log_in(target)?;
+        ready(link.log_in(target))?;
         // The login itself never waits for ever, even where later waits may.
-        link.frames.get_ref().set_read_timeout(timeout)?;
+        link.stream.set_timeout(timeout)?;
         Ok(link)
     }
 
-    fn log_in(&mut self, target: &Target) -> Result<(), LinkError> {
-        self.receive()?;
+    async fn log_in(&mut self, target: &Target) -> Result<(), LinkError> {
+        self.receive().await?;
         if self.packet.first() == Some(&ERR) {
             return Err(LinkError::Server(self.server_error()?));
         }
@@ -193,10 +182,10 @@ impl MySql {
         );
         self.out.clear();
         answer.serialize(&mut self.out);
-        self.send()?;
+        self.send().await?;
         let mut nonce = nonce.to_vec();
         loop {
-            self.receive()?;
+            self.receive().await?;
             let packet = std::mem::take(&mut self.packet);
             let challenge = match packet.first() {
                 Some(&OK) => {
@@ -224,7 +213,7 @@ impl MySql {
             if let Some(data) = said.data() {
                 self.out.clear();
                 self.out.extend_from_slice(data);
-                self.send()?;
+                self.send().await?;
             }
         }
     }
@@ -235,15 +224,15 @@ impl MySql {
     }
 
     /// Prepares statements.
-    pub fn prepare(
+    pub(crate) async fn prepare(
         &mut self,
         statements: &[(&str, &[ParamType])],
     ) -> Result<Vec<Prepared>, LinkError> {
         let mut prepared = Vec::with_capacity(statements.len());
         for (sql, types) in statements {
             let (sql, places) = with_question_marks(sql);
-            self.command(PREPARE, sql.as_bytes())?;
-            self.receive()?;
+            self.command(PREPARE, sql.as_bytes()).await?;
+            self.receive().await?;
             if self.packet.first() == Some(&ERR) {
                 return Err(LinkError::Server(self.server_error()?));
             }
@@ -252,7 +241,7 @@ impl MySql {
                 return Err(LinkError::Protocol("number of parameters"));
             }
             for list in [answer.num_params(), answer.num_columns()] {
-                self.skip_list(list)?;
+                self.skip_list(list).await?;
             }
             prepared.push(Prepared {
                 number: self.statements.len() as u32,
@@ -269,10 +258,10 @@ impl MySql {
     }
 
     /// Skips descriptions up to their end; there is no end of none.
-    fn skip_list(&mut self, count: u16) -> Result<(), LinkError> {
+    async fn skip_list(&mut self, count: u16) -> Result<(), LinkError> {
         if count > 0 {
             for _ in 0..=count {
-                self.receive()?;
+                self.receive().await?;
             }
         }
         Ok(())
@@ -280,7 +269,7 @@ impl MySql {
 
     /// Runs the statements of a round one after the other, up to the first that fails: its error
     /// is in `answers`. Leaves `round` empty.
-    pub(crate) fn round(
+    pub(crate) async fn round(
         &mut self,
         round: &mut Round,
         answers: &mut Answers,
@@ -292,8 +281,8 @@ impl MySql {
             self.out.push(EXECUTE);
             push_execute(statement, &round.params(bound), &mut self.out)?;
             let verb = statement.verb;
-            self.start()?;
-            self.take_results::<Binary>(verb, answers)?;
+            self.start().await?;
+            self.take_results::<Binary>(verb, answers).await?;
             if answers.error.is_some() {
                 break;
             }
@@ -303,29 +292,30 @@ impl MySql {
     }
 
     /// Runs one statement. Its error is in `answers`.
-    pub(crate) fn simple_query(
+    pub(crate) async fn simple_query(
         &mut self,
         sql: &str,
         answers: &mut Answers,
     ) -> Result<(), LinkError> {
         answers.clear();
-        self.command(QUERY, sql.as_bytes())?;
-        self.take_results::<Text>(verb_of(sql), answers)
+        self.command(QUERY, sql.as_bytes()).await?;
+        self.take_results::<Text>(verb_of(sql), answers).await
     }
 
     /// Runs a query and hands over each row as it comes: memory of one row.
-    pub fn query_each(
+    pub(crate) async fn query_each(
         &mut self,
         sql: &str,
         mut each: impl FnMut(&Answers),
     ) -> Result<(), LinkError> {
-        self.command(QUERY, sql.as_bytes())?;
+        self.command(QUERY, sql.as_bytes()).await?;
         let mut answers = Answers::new();
-        let result = self.take_result::<Text>(&mut answers, &mut |answers| {
+        let mut each = |answers: &mut Answers| {
             answers.finish_statement(b"");
             each(answers);
             answers.clear();
-        })?;
+        };
+        let result = self.take_result::<Text>(&mut answers, &mut each).await?;
         match result {
             Ended::Failed(error) => Err(LinkError::Server(error)),
             Ended::Rows { .. } | Ended::Done { .. } => Ok(()),
@@ -338,7 +328,7 @@ impl MySql {
     /// # Errors
     /// As for other statements, and if the server changed or left out a row, which it only warns
     /// of.
-    pub fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
+    pub(crate) async fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
         let into = sql.strip_prefix("COPY ");
         let into = into.and_then(|rest| rest.strip_suffix(" FROM STDIN"));
         let into = into.ok_or(LinkError::Protocol("a COPY that is no LOAD DATA"))?;
@@ -346,8 +336,8 @@ impl MySql {
         let load = format!(
             "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET utf8mb4 {columns}"
         );
-        self.command(QUERY, load.as_bytes())?;
-        self.receive()?;
+        self.command(QUERY, load.as_bytes()).await?;
+        self.receive().await?;
         match self.packet.first() {
             Some(&LOCAL_FILE) => {}
             Some(&ERR) => return Err(LinkError::Server(self.server_error()?)),
@@ -356,9 +346,9 @@ impl MySql {
         for part in rows.chunks(PART_BYTES).chain([&[][..]]) {
             self.out.clear();
             self.out.extend_from_slice(part);
-            self.send()?;
+            self.send().await?;
         }
-        self.receive()?;
+        self.receive().await?;
         if self.packet.first() == Some(&ERR) {
             return Err(LinkError::Server(self.server_error()?));
         }
@@ -368,7 +358,8 @@ impl MySql {
             return Ok(loaded);
         }
         let mut answers = Answers::new();
-        self.simple_query("SHOW WARNINGS LIMIT 1", &mut answers)?;
+        self.simple_query("SHOW WARNINGS LIMIT 1", &mut answers)
+            .await?;
         Err(LinkError::Server(ServerError {
             sqlstate: String::from("22000"),
             message: format!(
@@ -380,34 +371,61 @@ impl MySql {
 
     /// Says goodbye. An error is of no interest: the connection ends either way.
     pub fn close(mut self) {
-        let _ = self.command(QUIT, &[]);
+        let _ = ready(self.command(QUIT, &[]));
     }
 
-    fn command(&mut self, command: u8, body: &[u8]) -> Result<(), LinkError> {
+    async fn command(&mut self, command: u8, body: &[u8]) -> Result<(), LinkError> {
         self.out.clear();
         self.out.push(command);
         self.out.extend_from_slice(body);
-        self.start()
+        self.start().await
     }
 
     /// Sends `out` as the first packet of a command.
-    fn start(&mut self) -> Result<(), LinkError> {
-        self.frames.codec_mut().reset_seq_id();
-        self.send()
+    async fn start(&mut self) -> Result<(), LinkError> {
+        self.next = 0;
+        self.send().await
     }
 
-    fn send(&mut self) -> Result<(), LinkError> {
-        Ok(self.frames.send(&mut self.out.as_slice())?)
+    /// Sends `out`, in parts if it is too large for a packet. A part that is not full is the last.
+    async fn send(&mut self) -> Result<(), LinkError> {
+        let mut rest = self.out.as_slice();
+        loop {
+            let (part, after) = rest.split_at(rest.len().min(PART_BYTES_MAX));
+            let head = (part.len() as u32).to_le_bytes();
+            let out = &mut self.stream.out;
+            out.extend_from_slice(&[head[0], head[1], head[2], self.next]);
+            out.extend_from_slice(part);
+            self.next = self.next.wrapping_add(1);
+            rest = after;
+            if part.len() < PART_BYTES_MAX {
+                return self.stream.flush().await;
+            }
+        }
     }
 
     /// Waits for the next packet.
-    fn receive(&mut self) -> Result<(), LinkError> {
+    async fn receive(&mut self) -> Result<(), LinkError> {
         self.packet.clear();
-        if self.frames.next_packet(&mut self.packet)? {
-            return Ok(());
+        loop {
+            self.stream.fill(4).await?;
+            let head = self.stream.unread();
+            let length = u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize;
+            if head[3] != self.next {
+                return Err(LinkError::Protocol("packets are out of step"));
+            }
+            self.next = self.next.wrapping_add(1);
+            self.stream.fill(4 + length).await?;
+            let (start, end) = self.stream.take(4 + length);
+            self.packet
+                .extend_from_slice(self.stream.bytes((start + 4, end)));
+            if length < PART_BYTES_MAX {
+                return Ok(());
+            }
+            if self.packet.len() > PACKET_BYTES_MAX as usize {
+                return Err(LinkError::Protocol("a packet is too large"));
+            }
         }
-        let text = String::from("the server closed the connection");
-        Err(LinkError::Io(ErrorKind::UnexpectedEof, text))
     }
 
     fn server_error(&self) -> Result<ServerError, LinkError> {
@@ -430,7 +448,7 @@ impl MySql {
     }
 
     /// The results of a statement: one, but of a procedure several.
-    fn take_results<P>(
+    async fn take_results<P>(
         &mut self,
         verb: &'static str,
         answers: &mut Answers,
@@ -439,7 +457,7 @@ impl MySql {
         for<'a> RowDeserializer<ServerSide, P>: MyDeserialize<'a, Ctx = Arc<[Column]>>,
     {
         loop {
-            let (more, tag) = match self.take_result::<P>(answers, &mut |_| {})? {
+            let (more, tag) = match self.take_result::<P>(answers, &mut |_| {}).await? {
                 Ended::Failed(error) => {
                     answers.error = Some(error);
                     return Ok(());
@@ -458,7 +476,7 @@ impl MySql {
     }
 
     /// One result; `each` sees the answers after every row.
-    fn take_result<P>(
+    async fn take_result<P>(
         &mut self,
         answers: &mut Answers,
         each: &mut dyn FnMut(&mut Answers),
@@ -466,7 +484,7 @@ impl MySql {
     where
         for<'a> RowDeserializer<ServerSide, P>: MyDeserialize<'a, Ctx = Arc<[Column]>>,
     {
-        self.receive()?;
+        self.receive().await?;
         let count = match self.packet.first() {
             Some(&ERR) => return Ok(Ended::Failed(self.server_error()?)),
             Some(&OK) => {
@@ -486,14 +504,14 @@ impl MySql {
         let count = count.ok_or(LinkError::Protocol("number of columns"))?;
         let mut columns = Vec::new();
         for _ in 0..count {
-            self.receive()?;
+            self.receive().await?;
             columns.push(read::<Column>(&self.packet, ())?);
         }
-        self.receive()?;
+        self.receive().await?;
         let columns: Arc<[Column]> = columns.into();
         let mut rows = 0;
         loop {
-            self.receive()?;
+            self.receive().await?;
             match self.packet.first() {
                 Some(&ERR) => return Ok(Ended::Failed(self.server_error()?)),
                 Some(&END) if self.packet.len() < 9 => {

@@ -5,30 +5,26 @@
 //! same client code drives every server, so a comparison compares servers.
 //!
 //! Parameters and results travel as text: both sides then do the same work, whatever their inner
-//! form of a number is. The client blocks; one thread per connection.
+//! form of a number is.
 
 use crate::answers::Answers;
-use crate::link::{LinkError, ParamType, Prepared, Status, reach};
+use crate::link::{LinkError, ParamType, Prepared, Status, reach, ready};
 use crate::login;
+use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 use workload::tpcc::text::push_int;
 use workload::wire::Round;
 
 /// The largest message that is accepted from a server.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
-const READ_BYTES: usize = 64 << 10;
+/// Bytes of a part of the rows of COPY.
+const PART_BYTES: usize = 64 << 10;
 
 /// One connection to a server that speaks the PostgreSQL wire protocol.
 #[derive(Debug)]
 pub struct Postgres {
-    stream: TcpStream,
-    out: Vec<u8>,
-    input: Vec<u8>,
-    /// The unread part of `input`.
-    unread: (usize, usize),
+    pub(crate) stream: Stream,
     status: Status,
     prepared: u32,
     /// Process and secret, as in BackendKeyData.
@@ -45,12 +41,8 @@ impl Postgres {
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<Postgres, LinkError> {
-        let stream = reach(endpoint, timeout)?;
         let mut link = Postgres {
-            stream,
-            out: Vec::with_capacity(8 << 10),
-            input: vec![0; READ_BYTES],
-            unread: (0, 0),
+            stream: reach(endpoint, timeout)?,
             status: Status::Idle,
             prepared: 0,
             backend_key: None,
@@ -58,7 +50,7 @@ impl Postgres {
         };
         login::log_in(&mut link, target)?;
         // The login itself never waits for ever, even where later waits may.
-        link.stream.set_read_timeout(timeout)?;
+        link.stream.set_timeout(timeout)?;
         Ok(link)
     }
 
@@ -68,7 +60,7 @@ impl Postgres {
     }
 
     /// Prepares statements in one round.
-    pub fn prepare(
+    pub(crate) async fn prepare(
         &mut self,
         statements: &[(&str, &[ParamType])],
     ) -> Result<Vec<Prepared>, LinkError> {
@@ -76,7 +68,7 @@ impl Postgres {
         for (sql, params) in statements {
             let number = self.prepared;
             self.prepared += 1;
-            let out = &mut self.out;
+            let out = &mut self.stream.out;
             frame(out, b'P', |out| {
                 push_name(number, out);
                 push_text(sql, out);
@@ -91,7 +83,7 @@ impl Postgres {
             });
         }
         let mut answers = Answers::new();
-        self.sync(&mut answers)?;
+        self.sync(&mut answers).await?;
         match answers.error {
             Some(error) => Err(LinkError::Server(error)),
             None => Ok(prepared),
@@ -101,7 +93,7 @@ impl Postgres {
     /// Puts the statements of `round` into the buffer and leaves `round` empty.
     fn push_round(&mut self, round: &mut Round) {
         for bound in round.bound() {
-            frame(&mut self.out, b'B', |out| {
+            frame(&mut self.stream.out, b'B', |out| {
                 out.push(0);
                 push_name(bound.statement.number, out);
                 out.extend_from_slice(&0u16.to_be_bytes());
@@ -110,56 +102,58 @@ impl Postgres {
                 // All results as text.
                 out.extend_from_slice(&0u16.to_be_bytes());
             });
-            frame(&mut self.out, b'E', |out| out.extend_from_slice(&[0; 5]));
+            frame(&mut self.stream.out, b'E', |out| {
+                out.extend_from_slice(&[0; 5])
+            });
         }
         round.clear();
     }
 
     /// Sends a round and waits for all of its answers. Leaves `round` empty; a statement's error is
     /// in `answers`.
-    pub(crate) fn round(
+    pub(crate) async fn round(
         &mut self,
         round: &mut Round,
         answers: &mut Answers,
     ) -> Result<(), LinkError> {
         self.push_round(round);
-        self.sync(answers)
+        self.sync(answers).await
     }
 
     /// Sends what was put into the buffer and waits for all of its answers.
-    fn sync(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
+    async fn sync(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
         answers.clear();
-        frame(&mut self.out, b'S', |_| {});
-        self.flush()?;
-        self.read_answers(answers)
+        frame(&mut self.stream.out, b'S', |_| {});
+        self.flush().await?;
+        self.read_answers(answers).await
     }
 
     /// Runs statements as one simple query. A statement's error is in `answers`.
-    pub(crate) fn simple_query(
+    pub(crate) async fn simple_query(
         &mut self,
         sql: &str,
         answers: &mut Answers,
     ) -> Result<(), LinkError> {
         answers.clear();
-        frame(&mut self.out, b'Q', |out| push_text(sql, out));
-        self.flush()?;
-        self.read_answers(answers)
+        frame(&mut self.stream.out, b'Q', |out| push_text(sql, out));
+        self.flush().await?;
+        self.read_answers(answers).await
     }
 
     /// Runs a simple query and hands over each row as it comes: memory of one row.
     ///
     /// Rows arrive as answers with one statement of one row.
-    pub fn query_each(
+    pub(crate) async fn query_each(
         &mut self,
         sql: &str,
         mut each: impl FnMut(&Answers),
     ) -> Result<(), LinkError> {
-        frame(&mut self.out, b'Q', |out| push_text(sql, out));
-        self.flush()?;
+        frame(&mut self.stream.out, b'Q', |out| push_text(sql, out));
+        self.flush().await?;
         let mut row = Answers::new();
         let mut error = None;
         loop {
-            match self.receive()? {
+            match self.receive().await? {
                 (b'D', body) => {
                     row.clear();
                     row.push_row(self.bytes(body))
@@ -179,26 +173,28 @@ impl Postgres {
     }
 
     /// Runs `COPY ... FROM STDIN` with `rows` in text format; returns the number of rows.
-    pub fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
-        frame(&mut self.out, b'Q', |out| push_text(sql, out));
-        self.flush()?;
-        match self.receive()? {
+    pub(crate) async fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
+        frame(&mut self.stream.out, b'Q', |out| push_text(sql, out));
+        self.flush().await?;
+        match self.receive().await? {
             (b'G', _) => {}
             (b'E', body) => {
                 let error = login::server_error(self.bytes(body));
-                self.read_answers(&mut Answers::new())?;
+                self.read_answers(&mut Answers::new()).await?;
                 return Err(LinkError::Server(error));
             }
             _ => return Err(LinkError::Protocol("no CopyInResponse")),
         }
-        for part in rows.chunks(READ_BYTES) {
-            frame(&mut self.out, b'd', |out| out.extend_from_slice(part));
-            self.flush()?;
+        for part in rows.chunks(PART_BYTES) {
+            frame(&mut self.stream.out, b'd', |out| {
+                out.extend_from_slice(part)
+            });
+            self.flush().await?;
         }
-        frame(&mut self.out, b'c', |_| {});
-        self.flush()?;
+        frame(&mut self.stream.out, b'c', |_| {});
+        self.flush().await?;
         let mut answers = Answers::new();
-        self.read_answers(&mut answers)?;
+        self.read_answers(&mut answers).await?;
         match answers.error.take() {
             Some(error) => Err(LinkError::Server(error)),
             None => Ok(answers.affected(0)),
@@ -207,21 +203,21 @@ impl Postgres {
 
     /// Says goodbye. An error is of no interest: the connection ends either way.
     pub fn close(mut self) {
-        frame(&mut self.out, b'X', |_| {});
-        let _ = self.flush();
+        frame(&mut self.stream.out, b'X', |_| {});
+        let _ = ready(self.flush());
     }
 
-    fn read_answers(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
+    async fn read_answers(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
         loop {
-            match self.receive()? {
+            match self.receive().await? {
                 (b'D', body) => {
-                    let row = &self.input[body.0..body.1];
+                    let row = self.stream.bytes(body);
                     answers
                         .push_row(row)
                         .ok_or(LinkError::Protocol("DataRow"))?;
                 }
                 (b'C', body) => {
-                    let tag = &self.input[body.0..body.1];
+                    let tag = self.stream.bytes(body);
                     answers.finish_statement(tag.strip_suffix(&[0]).unwrap_or(tag));
                 }
                 (b'I', _) => answers.finish_statement(b""),
@@ -245,61 +241,31 @@ impl Postgres {
     }
 
     pub(crate) fn bytes(&self, body: (usize, usize)) -> &[u8] {
-        &self.input[body.0..body.1]
+        self.stream.bytes(body)
     }
 
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
-        &mut self.out
+        &mut self.stream.out
     }
 
-    pub(crate) fn flush(&mut self) -> Result<(), LinkError> {
-        let result = self.stream.write_all(&self.out);
-        self.out.clear();
-        result.map_err(LinkError::from)
+    pub(crate) async fn flush(&mut self) -> Result<(), LinkError> {
+        self.stream.flush().await
     }
 
-    /// The next message: its type and where its body lies in the input buffer. The place is valid
+    /// The next message: its type and where its body lies ([`Postgres::bytes`]). The place is valid
     /// until the next call.
-    pub(crate) fn receive(&mut self) -> Result<(u8, (usize, usize)), LinkError> {
-        self.fill(5)?;
-        let at = self.unread.0;
-        let kind = self.input[at];
-        let length: [u8; 4] = self.input[at + 1..at + 5].try_into().expect("four bytes");
+    pub(crate) async fn receive(&mut self) -> Result<(u8, (usize, usize)), LinkError> {
+        self.stream.fill(5).await?;
+        let head = self.stream.unread();
+        let kind = head[0];
+        let length: [u8; 4] = head[1..5].try_into().expect("four bytes");
         let length = u32::from_be_bytes(length) as usize;
         if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
             return Err(LinkError::Protocol("message length"));
         }
-        self.fill(length + 1)?;
-        let start = self.unread.0 + 5;
-        let end = self.unread.0 + 1 + length;
-        self.unread.0 = end;
-        Ok((kind, (start, end)))
-    }
-
-    /// Reads until at least `wanted` bytes are unread.
-    fn fill(&mut self, wanted: usize) -> Result<(), LinkError> {
-        while self.unread.1 - self.unread.0 < wanted {
-            if self.unread.0 == self.unread.1 {
-                self.unread = (0, 0);
-            }
-            if self.unread.0 + wanted > self.input.len() {
-                self.input.copy_within(self.unread.0..self.unread.1, 0);
-                self.unread = (0, self.unread.1 - self.unread.0);
-                if wanted > self.input.len() {
-                    self.input.resize(wanted.next_power_of_two(), 0);
-                }
-            }
-            match self.stream.read(&mut self.input[self.unread.1..]) {
-                Ok(0) => {
-                    let text = String::from("the server closed the connection");
-                    return Err(LinkError::Io(ErrorKind::UnexpectedEof, text));
-                }
-                Ok(count) => self.unread.1 += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        self.stream.fill(length + 1).await?;
+        let (start, end) = self.stream.take(length + 1);
+        Ok((kind, (start + 5, end)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages one by one, for a client that shows everything that a server says.
 
-use crate::link::LinkError;
+use crate::link::{LinkError, ready};
 use crate::postgres::{Postgres, frame};
 use crate::url::Endpoint;
 use std::io::Write;
@@ -20,7 +20,7 @@ impl Postgres {
     /// [`LinkError::Io`]; the connection is of no more use.
     pub fn send_message(&mut self, kind: u8, body: &[u8]) -> Result<(), LinkError> {
         frame(self.out(), kind, |out| out.extend_from_slice(body));
-        self.flush()
+        ready(self.flush())
     }
 
     /// Waits for the next message: its type and its body.
@@ -31,7 +31,7 @@ impl Postgres {
     /// # Errors
     /// [`LinkError::Io`], [`LinkError::Protocol`]; the connection is of no more use.
     pub fn next_message(&mut self) -> Result<(u8, &[u8]), LinkError> {
-        let (kind, body) = self.receive()?;
+        let (kind, body) = ready(self.receive())?;
         Ok((kind, self.bytes(body)))
     }
 

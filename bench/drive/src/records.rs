@@ -2,12 +2,13 @@
 //! fields, an update sets one.
 
 use crate::error::{DriveError, While};
-use crate::link::LinkError;
+use crate::link::{LinkError, ready};
 use crate::redis::{Redis, Reply};
 use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::Server;
-use crate::shape::{CheckReport, Description, Done, Failure, Workload};
+use crate::shape::{CheckReport, Connected, Description, Done, Failure, Workload};
+use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
 use crate::view::Progress;
 use std::sync::OnceLock;
@@ -47,9 +48,9 @@ pub fn load(url: &str, plan: &Plan) -> Result<(), DriveError> {
                 words.extend(pairs.map(|word| word.as_bytes()));
                 redis.push(&words);
             }
-            redis.flush().during("loading")?;
+            ready(redis.flush()).during("loading")?;
             for _ in some {
-                redis.reply().during("loading")?;
+                ready(redis.reply()).during("loading")?;
             }
         }
     }
@@ -69,9 +70,7 @@ pub fn run(
     let target = Target::parse(url)?;
     let redis = Redis::connect(&target.endpoints[0], &target, Some(options.timeout));
     let mut redis = redis.during("connecting")?;
-    let version = redis
-        .version()
-        .during("asking the server for its version")?;
+    let version = ready(redis.version()).during("asking the server for its version")?;
     let records = Records {
         server: Server {
             version: format!("Redis {version}"),
@@ -82,6 +81,12 @@ pub fn run(
         started: OnceLock::new(),
     };
     run_workload(&records, &target, options, progress)
+}
+
+impl Connected for Redis {
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
 }
 
 struct Records {
@@ -136,12 +141,12 @@ impl Workload for Records {
         Redis::connect(endpoint, &self.target, Some(timeout))
     }
 
-    fn execute(&self, redis: &mut Redis, access: &Access) -> Result<Done, Failure> {
+    async fn execute(&self, redis: &mut Redis, access: &Access) -> Result<Done, Failure> {
         let (part, row) = access.key();
         let key = key(part, row);
         let (reply, wanted) = match access.field() {
             None => {
-                let reply = redis.command(&[b"HGETALL", key.as_bytes()]);
+                let reply = redis.command(&[b"HGETALL", key.as_bytes()]).await;
                 let found = match reply.map_err(lost)? {
                     Reply::List(all) => all.len(),
                     _ => 0,
@@ -158,7 +163,7 @@ impl Workload for Records {
                     value.as_bytes(),
                 ];
                 // How many fields are new.
-                match redis.command(&words).map_err(unknown)? {
+                match redis.command(&words).await.map_err(unknown)? {
                     Reply::Int(new) => (new, 0),
                     _ => (-1, 0),
                 }

@@ -1,16 +1,17 @@
 //! A client of Redis: commands and their replies (RESP, version 2).
 
 use crate::answers::ServerError;
-use crate::link::{LinkError, reach};
+use crate::link::{LinkError, reach, ready};
+use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 /// The largest reply that is accepted, in bytes and in elements.
 const REPLY_MAX: usize = 256 << 20;
-/// Arrays within arrays, at most.
-const DEPTH_MAX: u32 = 8;
+/// Lists within lists, at most.
+const DEPTH_MAX: usize = 8;
+/// The longest first line of a reply, such as an error.
+const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// What the server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +29,7 @@ pub enum Reply {
 /// One connection to a Redis server.
 #[derive(Debug)]
 pub struct Redis {
-    stream: BufReader<TcpStream>,
-    out: Vec<u8>,
-    line: String,
+    pub(crate) stream: Stream,
 }
 
 impl Redis {
@@ -44,14 +43,12 @@ impl Redis {
         timeout: Option<Duration>,
     ) -> Result<Redis, LinkError> {
         let mut redis = Redis {
-            stream: BufReader::new(reach(endpoint, timeout)?),
-            out: Vec::new(),
-            line: String::new(),
+            stream: reach(endpoint, timeout)?,
         };
         if let Some(password) = &target.password {
-            redis.command(&[b"AUTH", password.as_bytes()])?;
+            ready(redis.command(&[b"AUTH", password.as_bytes()]))?;
         }
-        redis.stream.get_ref().set_read_timeout(timeout)?;
+        redis.stream.set_timeout(timeout)?;
         Ok(redis)
     }
 
@@ -59,8 +56,8 @@ impl Redis {
     ///
     /// # Errors
     /// As for [`Redis::command`].
-    pub fn version(&mut self) -> Result<String, LinkError> {
-        let Reply::Bytes(Some(info)) = self.command(&[b"INFO", b"server"])? else {
+    pub async fn version(&mut self) -> Result<String, LinkError> {
+        let Reply::Bytes(Some(info)) = self.command(&[b"INFO", b"server"]).await? else {
             return Err(LinkError::Protocol("INFO"));
         };
         let info = String::from_utf8_lossy(&info);
@@ -75,16 +72,16 @@ impl Redis {
     /// # Errors
     /// The connection broke, or the server refuses the command: [`LinkError::Server`] with an empty
     /// SQLSTATE.
-    pub fn command(&mut self, words: &[&[u8]]) -> Result<Reply, LinkError> {
+    pub async fn command(&mut self, words: &[&[u8]]) -> Result<Reply, LinkError> {
         self.push(words);
-        self.flush()?;
-        self.reply()
+        self.flush().await?;
+        self.reply().await
     }
 
     /// Puts a command into the buffer: [`Redis::flush`] sends it, [`Redis::reply`] waits for the
     /// reply of each in turn.
     pub fn push(&mut self, words: &[&[u8]]) {
-        let out = &mut self.out;
+        let out = &mut self.stream.out;
         out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
         for word in words {
             out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
@@ -97,77 +94,125 @@ impl Redis {
     ///
     /// # Errors
     /// The connection broke.
-    pub fn flush(&mut self) -> Result<(), LinkError> {
-        let sent = self.stream.get_mut().write_all(&self.out);
-        self.out.clear();
-        Ok(sent?)
+    pub async fn flush(&mut self) -> Result<(), LinkError> {
+        self.stream.flush().await
     }
 
     /// Waits for the next reply.
     ///
     /// # Errors
     /// As for [`Redis::command`].
-    pub fn reply(&mut self) -> Result<Reply, LinkError> {
-        read_reply(&mut self.stream, &mut self.line, 0)
+    pub async fn reply(&mut self) -> Result<Reply, LinkError> {
+        // Lists that are not complete: how many elements each still wants.
+        let mut open: Vec<(usize, Vec<Reply>)> = Vec::new();
+        loop {
+            let mut reply = match self.head().await? {
+                Head::Reply(reply) => reply,
+                Head::Bytes(length) => {
+                    self.stream.fill(length + 2).await?;
+                    let (start, end) = self.stream.take(length + 2);
+                    let bytes = self.stream.bytes((start, end - 2)).to_vec();
+                    Reply::Bytes(Some(bytes))
+                }
+                Head::List(0) => Reply::List(Vec::new()),
+                Head::List(_) if open.len() == DEPTH_MAX => {
+                    return Err(LinkError::Protocol("a reply is too deep"));
+                }
+                Head::List(count) => {
+                    open.push((count, Vec::new()));
+                    continue;
+                }
+            };
+            loop {
+                let Some((wanted, mut list)) = open.pop() else {
+                    return Ok(reply);
+                };
+                list.push(reply);
+                if list.len() < wanted {
+                    open.push((wanted, list));
+                    break;
+                }
+                reply = Reply::List(list);
+            }
+        }
+    }
+
+    /// The first line of a reply.
+    async fn head(&mut self) -> Result<Head, LinkError> {
+        let mut wanted = 1;
+        let length = loop {
+            self.stream.fill(wanted).await?;
+            let unread = self.stream.unread();
+            match unread.iter().position(|byte| *byte == b'\n') {
+                Some(at) => break at + 1,
+                None if unread.len() > LINE_BYTES_MAX => {
+                    return Err(LinkError::Protocol("a line of a reply is too long"));
+                }
+                None => wanted = unread.len() + 1,
+            }
+        };
+        let place = self.stream.take(length);
+        head_of(self.stream.bytes(place))
     }
 }
 
-/// Reads a reply; the line is a buffer.
-fn read_reply(
-    stream: &mut impl BufRead,
-    line: &mut String,
-    depth: u32,
-) -> Result<Reply, LinkError> {
-    line.clear();
-    if stream.read_line(line)? == 0 {
-        let text = String::from("the server closed the connection");
-        return Err(LinkError::Io(ErrorKind::UnexpectedEof, text));
-    }
+/// What the first line of a reply announces.
+#[derive(Debug, PartialEq, Eq)]
+enum Head {
+    /// It is all.
+    Reply(Reply),
+    /// So many bytes.
+    Bytes(usize),
+    /// So many replies.
+    List(usize),
+}
+
+fn head_of(line: &[u8]) -> Result<Head, LinkError> {
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim_end_matches(['\r', '\n']);
     let (kind, rest) = line
         .split_at_checked(1)
         .ok_or(LinkError::Protocol("a reply"))?;
-    let rest = rest.trim_end_matches(['\r', '\n']);
     let number = || {
         rest.parse::<i64>()
             .map_err(|_| LinkError::Protocol("a number"))
     };
-    match kind {
-        "+" => Ok(Reply::Status(rest.to_owned())),
-        "-" => Err(LinkError::Server(ServerError {
-            sqlstate: String::new(),
-            message: rest.to_owned(),
-        })),
-        ":" => Ok(Reply::Int(number()?)),
-        "$" => {
-            let Ok(length) = usize::try_from(number()?) else {
-                return Ok(Reply::Bytes(None));
-            };
-            if length > REPLY_MAX {
-                return Err(LinkError::Protocol("a reply is too large"));
-            }
-            let mut bytes = vec![0; length + 2];
-            stream.read_exact(&mut bytes)?;
-            bytes.truncate(length);
-            Ok(Reply::Bytes(Some(bytes)))
+    // Negative: there is none.
+    let count = || {
+        let count = usize::try_from(number()?).ok();
+        match count.is_some_and(|count| count > REPLY_MAX) {
+            true => Err(LinkError::Protocol("a reply is too large")),
+            false => Ok(count),
         }
-        "*" => {
-            let count = usize::try_from(number()?).unwrap_or(0);
-            if count > REPLY_MAX || depth == DEPTH_MAX {
-                return Err(LinkError::Protocol("a reply is too large"));
-            }
-            let each = (0..count).map(|_| read_reply(stream, line, depth + 1));
-            Ok(Reply::List(each.collect::<Result<_, _>>()?))
+    };
+    Ok(match kind {
+        "+" => Head::Reply(Reply::Status(rest.to_owned())),
+        "-" => {
+            return Err(LinkError::Server(ServerError {
+                sqlstate: String::new(),
+                message: rest.to_owned(),
+            }));
         }
-        _ => Err(LinkError::Protocol("a kind of reply")),
-    }
+        ":" => Head::Reply(Reply::Int(number()?)),
+        "$" => count()?.map_or(Head::Reply(Reply::Bytes(None)), Head::Bytes),
+        "*" => count()?.map_or(Head::Reply(Reply::Bytes(None)), Head::List),
+        _ => return Err(LinkError::Protocol("a kind of reply")),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
 
+    /// What a server says before it closes the connection.
     fn read(bytes: &[u8]) -> Result<Reply, LinkError> {
-        read_reply(&mut &bytes[..], &mut String::new(), 0)
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        listener.accept().unwrap().0.write_all(bytes).unwrap();
+        let stream = Stream::new(near);
+        ready(Redis { stream }.reply())
     }
 
     #[test]
@@ -175,9 +220,15 @@ mod tests {
         assert_eq!(read(b"+OK\r\n").unwrap(), Reply::Status("OK".into()));
         assert_eq!(read(b":-7\r\n").unwrap(), Reply::Int(-7));
         assert_eq!(read(b"$-1\r\n").unwrap(), Reply::Bytes(None));
-        let list = read(b"*2\r\n$4\r\na\r\nb\r\n:1\r\n").unwrap();
-        let bytes = Reply::Bytes(Some(b"a\r\nb".to_vec()));
-        assert_eq!(list, Reply::List(vec![bytes, Reply::Int(1)]));
+        let list = read(b"*2\r\n*2\r\n$4\r\na\r\nb\r\n*0\r\n:1\r\n").unwrap();
+        let inner = [
+            Reply::Bytes(Some(b"a\r\nb".to_vec())),
+            Reply::List(Vec::new()),
+        ];
+        assert_eq!(
+            list,
+            Reply::List(vec![Reply::List(inner.to_vec()), Reply::Int(1)])
+        );
     }
 
     #[test]
@@ -186,7 +237,15 @@ mod tests {
         assert!(matches!(read(b""), Err(LinkError::Io(..))));
         assert!(matches!(read(b"$9\r\nab\r\n"), Err(LinkError::Io(..))));
         assert!(matches!(read(b"?\r\n"), Err(LinkError::Protocol(_))));
+        assert!(matches!(
+            read(b"$999999999999\r\n"),
+            Err(LinkError::Protocol(_))
+        ));
         let deep = b"*1\r\n".repeat(100);
         assert!(matches!(read(&deep), Err(LinkError::Protocol(_))));
+        assert!(matches!(
+            read(&[b'+'; 100_000]),
+            Err(LinkError::Protocol(_))
+        ));
     }
 }

@@ -4,13 +4,15 @@
 //! for every workload.
 
 use crate::error::DriveError;
-use crate::link::LinkError;
-use crate::run::tally::Acknowledged;
+use crate::link::{Link, LinkError};
+use crate::run::tally::{Acknowledged, Tally};
 use crate::server::Server;
+use crate::stream::Stream;
 use crate::url::Endpoint;
 use crate::view::Progress;
 use std::time::Duration;
 use workload::finding::Finding;
+use workload::wire::Session;
 
 pub use workload::wire::{Done, Ending};
 
@@ -89,14 +91,26 @@ impl CheckReport {
     }
 }
 
+/// A connection that an event loop can wait for.
+pub trait Connected {
+    /// Its bytes.
+    fn stream(&mut self) -> &mut Stream;
+}
+
+impl Connected for Session<Link> {
+    fn stream(&mut self) -> &mut Stream {
+        self.link().stream()
+    }
+}
+
 /// A workload whose database is loaded. `ledger` and `verify` open their own connections.
 pub trait Workload: Sync {
     /// One user's state: home, deck, generator.
     type Terminal: Send;
     /// The input of one transaction.
-    type Input: Send;
+    type Input: Send + 'static;
     /// A connection with what the transactions prepared on it.
-    type Session: Send;
+    type Session: Connected + Send + 'static;
     /// Counts of drawn inputs.
     type Audit: Default + Send;
     /// Sums that the database holds and the run adds to.
@@ -124,6 +138,16 @@ pub trait Workload: Sync {
         None
     }
 
+    /// Whether terminals key and think.
+    fn is_paced(&self) -> bool {
+        false
+    }
+
+    /// Terminals among which the arrivals of an open loop are dealt; `None`: as many as clients.
+    fn population(&self) -> Option<u32> {
+        None
+    }
+
     /// Whether transactions of this kind are queued and executed in the background.
     fn is_deferred(&self, kind: usize) -> bool {
         let _ = kind;
@@ -136,8 +160,12 @@ pub trait Workload: Sync {
     /// Connects to a node and prepares the statements there. `timeout` bounds every later wait.
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Self::Session, LinkError>;
 
-    /// Runs one attempt of one transaction. On return no transaction is open on the session.
-    fn execute(&self, session: &mut Self::Session, input: &Self::Input) -> Result<Done, Failure>;
+    /// Runs one attempt of one transaction. At its end no transaction is open on the session.
+    fn execute(
+        &self,
+        session: &mut Self::Session,
+        input: &Self::Input,
+    ) -> impl Future<Output = Result<Done, Failure>>;
 
     /// Counts a drawn input.
     fn note(&self, audit: &mut Self::Audit, input: &Self::Input) {
@@ -147,6 +175,13 @@ pub trait Workload: Sync {
     /// Judges the merged counts.
     fn findings(&self, audits: Vec<Self::Audit>) -> Vec<Finding> {
         let _ = audits;
+        Vec::new()
+    }
+
+    /// Judges the times of transactions, by kind and of those in the background, where the
+    /// workload's specification limits them.
+    fn judge_times(&self, kinds: &[Tally], deferred: &Tally) -> Vec<Finding> {
+        let _ = (kinds, deferred);
         Vec::new()
     }
 

@@ -177,8 +177,8 @@ impl Workload for SpreadRun {
         ready(Session::open(link, &self.plan.statements()))
     }
 
-    fn execute(&self, session: &mut Session<Link>, job: &Job) -> Result<Done, Failure> {
-        ready(job.execute(session))
+    async fn execute(&self, session: &mut Session<Link>, job: &Job) -> Result<Done, Failure> {
+        job.execute(session).await
     }
 
     fn ledger(&self) -> Result<Option<i64>, DriveError> {

@@ -168,7 +168,8 @@ fn mariadb_refuses_a_wrong_password_and_takes_the_right_one() {
     let mut link = connect(&url).unwrap();
     link.command("CREATE USER ann@localhost IDENTIFIED BY 'secret'")
         .unwrap();
-    link.command("GRANT ALL ON test.* TO ann@localhost").unwrap();
+    link.command("GRANT ALL ON test.* TO ann@localhost")
+        .unwrap();
     let of = |who: &str| url.replace("root@", who);
     let mut ann = connect(&of("ann:secret@")).unwrap();
     ann.command("SELECT 1").unwrap();

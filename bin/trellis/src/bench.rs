@@ -125,9 +125,12 @@ struct RunArgs {
     /// The loaded number of warehouses must be this
     #[arg(long)]
     warehouses: Option<u32>,
-    /// Connections
+    /// Terminals of a closed loop, connections of an open loop
     #[arg(long, default_value_t = 16)]
     clients: u32,
+    /// Connections that the terminals share [default: one each; with --keying at most 200]
+    #[arg(long)]
+    connections: Option<u32>,
     /// Open loop: so many transactions are due per second [default: closed loop]
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
@@ -290,6 +293,7 @@ fn judged(judgement: Judgement) -> Result<ExitCode> {
 fn runner(args: &RunArgs) -> RunnerOptions {
     RunnerOptions {
         clients: args.clients,
+        connections: args.connections,
         rate: args.rate,
         length: Duration::from_secs(args.seconds),
         warmup: Duration::from_secs(args.warmup),

@@ -15,8 +15,9 @@ use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, lock, run as run_workload};
 use crate::server::Server;
 use crate::shape::{
-    CheckReport, CheckedCondition, Description, Done, Failure, Workload as RunWorkload,
+    CheckReport, CheckedCondition, Connected, Description, Done, Failure, Workload as RunWorkload,
 };
+use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
 use crate::view::Progress;
 use check::{Demand, History, Judgement, Level, Verdict};
@@ -139,6 +140,12 @@ struct Session {
     process: u32,
 }
 
+impl Connected for Session {
+    fn stream(&mut self) -> &mut Stream {
+        self.client.link().stream()
+    }
+}
+
 impl Recorder {
     fn new(target: &Target, options: &HistoryOptions) -> Result<Recorder, DriveError> {
         let timeout = options.runner.timeout;
@@ -172,10 +179,10 @@ impl Recorder {
     }
 
     /// One attempt, which becomes a transaction of the history.
-    fn attempt(&self, session: &mut Session, plan: &Plan) -> Result<Done, Failure> {
+    async fn attempt(&self, session: &mut Session, plan: &Plan) -> Result<Done, Failure> {
         let invoked = self.now_ns();
         let mut next_value = || self.next_value.fetch_add(1, Ordering::Relaxed);
-        let attempt = ready(session.client.attempt(plan, &mut next_value));
+        let attempt = session.client.attempt(plan, &mut next_value).await;
         let txn = attempt.record(session.process, invoked, self.now_ns());
         lock(&self.history).push(txn);
         attempt.result
@@ -192,7 +199,7 @@ impl Recorder {
         for plan in final_reads(&self.shape, self.next_txn.load(Ordering::Relaxed)) {
             let until = Instant::now() + self.timeout;
             loop {
-                match self.attempt(&mut session, &plan) {
+                match ready(self.attempt(&mut session, &plan)) {
                     Ok(_) => break,
                     // Transactions whose clients are gone may still be in the way.
                     Err(Failure::Aborted(_) | Failure::Conflict(_)) if Instant::now() < until => {
@@ -275,8 +282,8 @@ impl RunWorkload for Recorder {
         })
     }
 
-    fn execute(&self, session: &mut Session, plan: &Plan) -> Result<Done, Failure> {
-        let result = self.attempt(session, plan);
+    async fn execute(&self, session: &mut Session, plan: &Plan) -> Result<Done, Failure> {
+        let result = self.attempt(session, plan).await;
         if matches!(result, Err(Failure::Wrong(_))) {
             // Its transaction has no end in the history, so its process must have none either.
             session.process = self.next_process.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,6 @@ use super::json::verdict;
 use super::{distributed_share, efficiency, has_percentiles, json, new_order_per_min, tpmc};
 use crate::run::{CLIENT_CPU_MAX, KindReport, RunReport, Second, describe_mode};
 use crate::view::duration;
-use hdrhistogram::Histogram;
 use std::fmt::Write;
 use workload::finding::Verdict;
 
@@ -59,7 +58,7 @@ pub fn html(report: &RunReport) -> String {
     let _ = write!(
         out,
         "<h1>{title}</h1><p>{}</p>",
-        escape(&describe_mode(&report.options))
+        escape(&describe_mode(&report.options, report.paced))
     );
     verdict_block(report, &mut out);
     transactions(report, &mut out);
@@ -157,10 +156,11 @@ fn headline(report: &RunReport) -> Vec<(&'static str, String)> {
         let rate = report.committed() as f64 / report.options.length.as_secs_f64();
         cells.push(("committed per second", format!("{rate:.1}")));
     }
-    if has_percentiles(report) && !report.response.is_empty() {
-        let at = |quantile| duration(report.response.value_at_quantile(quantile));
-        cells.push(("response p50", at(0.5)));
-        cells.push(("response p99", at(0.99)));
+    if has_percentiles(report) {
+        for (name, quantile) in [("response p50", 0.5), ("response p99", 0.99)] {
+            let at = report.response_at(quantile);
+            cells.extend(at.map(|us| (name, duration(us))));
+        }
     }
     if let Some(share) = distributed_share(report) {
         cells.push(("distributed", format!("{:.1} %", share * 100.0)));
@@ -180,9 +180,9 @@ fn transactions(report: &RunReport, out: &mut String) {
     out.push_str(
         "<h2>Transactions</h2><div class=\"scroll\"><table><tr><th>kind</th><th>committed</th>\
          <th>rolled back</th><th>aborted attempts</th><th>retried</th><th>failed</th>\
-         <th>unknown</th><th>p50</th><th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th></tr>",
+         <th>unknown</th><th>unfinished</th><th>p50</th><th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th></tr>",
     );
-    let mut all = [0; 6];
+    let mut all = [0; 7];
     for kind in &report.kinds {
         let tally = &kind.tally;
         let counts = [
@@ -192,13 +192,16 @@ fn transactions(report: &RunReport, out: &mut String) {
             tally.retried,
             tally.failed.values().sum(),
             tally.unknown,
+            tally.unfinished,
         ];
         all.iter_mut()
             .zip(counts)
             .for_each(|(sum, one)| *sum += one);
-        row(kind.name, "", counts, &tally.response, report, out);
+        let at = |quantile| tally.response_at(quantile);
+        row(kind.name, "", counts, &at, report, out);
     }
-    row("all", " class=\"all\"", all, &report.response, report, out);
+    let at = |quantile| report.response_at(quantile);
+    row("all", " class=\"all\"", all, &at, report, out);
     out.push_str("</table></div>");
     let skipped: u64 = report.kinds.iter().map(|kind| kind.tally.skipped).sum();
     let _ = write!(
@@ -226,8 +229,8 @@ fn transactions(report: &RunReport, out: &mut String) {
 fn row(
     name: &str,
     class: &str,
-    counts: [u64; 6],
-    response: &Histogram<u64>,
+    counts: [u64; 7],
+    response_at: &dyn Fn(f64) -> Option<u64>,
     report: &RunReport,
     out: &mut String,
 ) {
@@ -241,9 +244,9 @@ fn row(
         let _ = write!(out, "<td>{count}</td>");
     }
     for quantile in [0.5, 0.95, 0.99, 0.999, 0.9999] {
-        let value = match has_percentiles(report) && !response.is_empty() {
-            true => duration(response.value_at_quantile(quantile)),
-            false => String::from("-"),
+        let value = match response_at(quantile).filter(|_| has_percentiles(report)) {
+            Some(us) => duration(us),
+            None => String::from("-"),
         };
         let _ = write!(out, "<td>{value}</td>");
     }
@@ -355,7 +358,7 @@ fn spectrum(report: &RunReport) -> String {
         colour: COLOURS[number % COLOURS.len()],
         points: steps
             .iter()
-            .map(|&q| (place(q), kind.tally.response.value_at_quantile(q) as f64))
+            .filter_map(|&q| Some((place(q), kind.tally.response_at(q)? as f64)))
             .collect(),
     };
     lines(&axes, &with_samples.map(of_kind).collect::<Vec<Series>>())

@@ -2,7 +2,7 @@
 
 use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
 use crate::histories::HistoryReport;
-use crate::run::tally::Tally;
+use crate::run::tally::{Tally, quantile_of};
 use crate::run::{KindReport, RunReport, describe_mode};
 use crate::shape::CheckReport;
 use hdrhistogram::Histogram;
@@ -31,10 +31,11 @@ pub fn json(report: &RunReport) -> Value {
         "retried": report.kinds.iter().map(|kind| kind.tally.retried).sum::<u64>(),
         "failed": report.failed(),
         "unknown": report.unknown(),
+        "unfinished": report.unfinished(),
         "new_order_per_min": new_order_per_min(report),
         "tpmC": tpmc(report),
         "efficiency": efficiency(report),
-        "latency_us": latency(&report.response, percentiles),
+        "latency_us": latency(&report.response, report.unfinished(), percentiles),
         "overloaded": report.overloaded,
         "distributed_share": distributed_share(report),
         "per_txn": {
@@ -52,6 +53,9 @@ pub fn json(report: &RunReport) -> Value {
         "client": {
             "cpu_share": report.client_cpu,
             "cores": report.client_cores,
+            "thread_shares": report.client_threads,
+            "us_per_txn": report.client_us_per_txn(),
+            "late_us": latency(&report.lateness, 0, true),
             "release": env!("CARGO_PKG_VERSION"),
         },
         "server": {
@@ -126,10 +130,9 @@ pub fn verdict_json(verdict: &check::Verdict) -> Value {
     })
 }
 
-fn latency(histogram: &Histogram<u64>, shown: bool) -> Value {
-    let at = |quantile: f64| {
-        (shown && !histogram.is_empty()).then(|| histogram.value_at_quantile(quantile))
-    };
+/// Quantiles of times, to which so many longer ones would have to be added.
+fn latency(histogram: &Histogram<u64>, unfinished: u64, shown: bool) -> Value {
+    let at = |quantile: f64| quantile_of(histogram, unfinished, quantile).filter(|_| shown);
     json!({
         "p50": at(0.5),
         "p90": at(0.9),
@@ -161,9 +164,9 @@ fn tally_json(tally: &Tally, shown: bool) -> Value {
         "unknown": tally.unknown,
         "units": tally.units,
         "skipped": tally.skipped,
-        "latency_us": latency(&tally.response, shown),
-        "service_us": latency(&tally.service, shown),
-        "queue_us": latency(&tally.queue, shown),
+        "latency_us": latency(&tally.response, tally.unfinished, shown),
+        "service_us": latency(&tally.service, tally.unfinished, shown),
+        "queue_us": latency(&tally.queue, tally.unfinished, shown),
         "histogram_us": raw(&tally.response),
         "service_histogram_us": raw(&tally.service),
         "queue_histogram_us": raw(&tally.queue),
@@ -222,7 +225,7 @@ fn config(report: &RunReport) -> Value {
     let options = &report.options;
     let parameters = report.description.parameters.iter();
     json!({
-        "mode": describe_mode(options),
+        "mode": describe_mode(options, report.paced),
         "loop": if options.rate.is_some() { "open" } else { "closed" },
         "rate_per_s": options.rate,
         "clients": options.clients,

@@ -1,10 +1,10 @@
 //! The result table at the end of a run.
 
 use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
+use crate::run::tally::quantile_of;
 use crate::run::{RunReport, describe_mode};
 use crate::shape::CheckReport;
 use crate::view::duration;
-use hdrhistogram::Histogram;
 use std::fmt::Write;
 use workload::finding::Verdict;
 
@@ -17,7 +17,7 @@ pub fn table(report: &RunReport) -> String {
         report.description.name,
         report.server.name()
     );
-    let _ = writeln!(out, "{}\n", describe_mode(&report.options));
+    let _ = writeln!(out, "{}\n", describe_mode(&report.options, report.paced));
     transactions(report, &mut out);
     summary(report, &mut out);
     audits(report, &mut out);
@@ -38,7 +38,7 @@ pub fn table(report: &RunReport) -> String {
 fn transactions(report: &RunReport, out: &mut String) {
     let _ = writeln!(
         out,
-        "{:<13}{:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}",
+        "{:<13}{:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>11}{:>9}{:>9}{:>9}{:>9}{:>9}",
         "transaction",
         "committed",
         "rollback",
@@ -46,6 +46,7 @@ fn transactions(report: &RunReport, out: &mut String) {
         "retried",
         "failed",
         "unknown",
+        "unfinished",
         "p50",
         "p95",
         "p99",
@@ -62,31 +63,35 @@ fn transactions(report: &RunReport, out: &mut String) {
         };
         let _ = write!(
             out,
-            "{:<13}{committed:>10}{:>10}{:>9}{:>8}{:>8}{:>8}",
+            "{:<13}{committed:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>11}",
             kind.name,
             tally.rolled_back,
             tally.aborts.values().sum::<u64>(),
             tally.retried,
             tally.failed.values().sum::<u64>(),
             tally.unknown,
+            tally.unfinished,
         );
         let _ = writeln!(
             out,
             "{}",
-            percentiles(&tally.response, has_percentiles(report))
+            percentiles(has_percentiles(report), &|quantile| tally
+                .response_at(quantile))
         );
     }
-    let response = percentiles(&report.response, has_percentiles(report));
-    let _ = writeln!(out, "{:<66}{response}\n", "all, response time");
+    let response = percentiles(has_percentiles(report), &|quantile| {
+        report.response_at(quantile)
+    });
+    let _ = writeln!(out, "{:<77}{response}\n", "all, response time");
 }
 
-fn percentiles(histogram: &Histogram<u64>, shown: bool) -> String {
+fn percentiles(shown: bool, at: &dyn Fn(f64) -> Option<u64>) -> String {
     let quantiles = [0.5, 0.95, 0.99, 0.999, 0.9999];
     let cells = quantiles
         .iter()
-        .map(|&quantile| match shown && !histogram.is_empty() {
-            true => format!("{:>9}", duration(histogram.value_at_quantile(quantile))),
-            false => format!("{:>9}", "-"),
+        .map(|&quantile| match at(quantile).filter(|_| shown) {
+            Some(us) => format!("{:>9}", duration(us)),
+            None => format!("{:>9}", "-"),
         });
     cells.collect()
 }
@@ -109,7 +114,8 @@ fn summary(report: &RunReport, out: &mut String) {
     } else {
         let _ = writeln!(out, "the consistency check failed: this run has no number");
     }
-    if report.options.rate.is_some() && has_percentiles(report) {
+    let has_queue = report.kinds.iter().any(|kind| !kind.tally.queue.is_empty());
+    if has_queue && has_percentiles(report) {
         for (name, of) in [("service time", 0), ("queue time", 1)] {
             let mut sum = crate::run::tally::histogram();
             for kind in &report.kinds {
@@ -120,7 +126,8 @@ fn summary(report: &RunReport, out: &mut String) {
                 };
                 sum.add(part).expect("all histograms have the same bounds");
             }
-            let _ = writeln!(out, "{name:<66}{}", percentiles(&sum, true));
+            let at = |quantile| quantile_of(&sum, report.unfinished(), quantile);
+            let _ = writeln!(out, "{name:<77}{}", percentiles(true, &at));
         }
     }
     let mut aborts = std::collections::BTreeMap::<&str, u64>::new();
@@ -157,7 +164,15 @@ fn summary(report: &RunReport, out: &mut String) {
     }
     if let Some(share) = report.client_cpu {
         let cores = report.client_cores;
-        let _ = writeln!(out, "client: {:.0} % of {cores} cores", share * 100.0);
+        let _ = write!(out, "client: {:.0} % of {cores} cores", share * 100.0);
+        if let Some(us) = report.client_us_per_txn() {
+            let _ = write!(out, ", {us:.0} us of a core per transaction");
+        }
+        if !report.lateness.is_empty() {
+            let late = duration(report.lateness.value_at_quantile(0.99));
+            let _ = write!(out, ", late by {late} at most in 99 % of the cases");
+        }
+        out.push('\n');
     }
 }
 

@@ -1,5 +1,6 @@
 //! The client's own use of processor time, so that a slow client is not taken for a slow database.
 
+use nix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
 /// Clock ticks per second in `/proc`, fixed at 100 by Linux for every architecture in use.
@@ -35,6 +36,12 @@ fn parse(stat: &str) -> Option<Duration> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
     Some(Duration::from_secs_f64(ticks / TICKS_PER_S))
+}
+
+/// Processor time of this thread so far, in microseconds.
+pub(crate) fn thread_us() -> Option<u64> {
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
+    Some(Duration::from(used).as_micros() as u64)
 }
 
 /// Cores that this process may use.

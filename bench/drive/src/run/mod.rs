@@ -1,41 +1,43 @@
 //! The runner: terminals, open and closed loop, retries, phases, live view.
 //!
-//! Closed loop: each client sends its next transaction when the last one is answered (after keying
-//! and think times, where the workload has them). A sample counts when it began and ended in the
-//! measured phase.
+//! Closed loop: each terminal sends its next transaction when the last one is answered (after keying
+//! and think times, where the workload has them).
 //!
-//! Open loop: arrivals are drawn before the run. Any free connection takes the next arrival; its
-//! response time begins when it was due, so waiting for a connection counts. A sample counts when
-//! it was due in the measured phase; the run drains for up to [`DRAIN`] so that late ones count
-//! too. When arrivals pile up the run is *overloaded* and has no percentiles.
+//! Open loop: arrivals are drawn before the run, each at a terminal that is drawn, too. When
+//! arrivals pile up the run is *overloaded* and has no percentiles.
 //!
-//! Threads: one per connection, blocking. Counts are kept in a few shares behind locks that are
-//! almost never contended; the histograms of a thousand terminals would not fit otherwise.
+//! A response time begins when a transaction is due, so waiting for a connection counts. A sample
+//! counts when it was due in the measured phase. The run drains for up to [`DRAIN`]; what has no
+//! outcome then is *unfinished*, and a quantile that it may reach is not told.
+//!
+//! Threads: half as many as there are cores, each an event loop ([`engine`]) over its terminals and
+//! its connections, which are suspended and not waited for. Each has its own counts.
 
 pub(crate) mod cpu;
+mod engine;
+mod stage;
 pub mod tally;
-mod worker;
 
 use crate::error::DriveError;
-use crate::link::LinkError;
 use crate::server::{Counters, Server, difference, read_counters};
 use crate::shape::{CheckReport, Description, Workload};
 use crate::url::Target;
 use crate::view::{Live, Progress};
 use cpu::CpuReading;
+use engine::Engine;
 use hdrhistogram::Histogram;
-use std::sync::Mutex;
+use stage::Stage;
+pub(crate) use stage::lock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally::{Share, Tally, histogram};
-use worker::Stage;
-pub(crate) use worker::lock;
-use workload::arrival;
 use workload::finding::{Finding, Verdict};
 
 /// How long a run waits after its end for what is under way.
 pub const DRAIN: Duration = Duration::from_secs(5);
-/// Shares of the counts; more threads than this take turns.
-const SHARES: usize = 16;
+/// Connections of terminals that key and think, at most, unless somebody says otherwise.
+const PACED_CONNECTIONS: u32 = 200;
+/// How often the backlog is looked at.
+const BACKLOG_STEP: Duration = Duration::from_millis(100);
 /// The client's share of its cores above which a run carries a warning.
 pub const CLIENT_CPU_MAX: f64 = 0.8;
 
@@ -64,8 +66,11 @@ impl Default for RetryPolicy {
 /// How a workload is run.
 #[derive(Clone, Debug)]
 pub struct RunnerOptions {
-    /// Connections, and terminals in a closed loop. 1 or more.
+    /// Terminals of a closed loop; connections of an open loop. 1 or more.
     pub clients: u32,
+    /// Connections; `None`: in a closed loop without pauses one for each client, with pauses at
+    /// most 200, in an open loop `clients`.
+    pub connections: Option<u32>,
     /// Arrivals per second of an open loop; `None` for a closed loop.
     pub rate: Option<f64>,
     /// Time before the measured phase.
@@ -86,6 +91,7 @@ impl Default for RunnerOptions {
     fn default() -> RunnerOptions {
         RunnerOptions {
             clients: 16,
+            connections: None,
             rate: None,
             warmup: Duration::from_secs(2),
             length: Duration::from_secs(20),
@@ -98,10 +104,27 @@ impl Default for RunnerOptions {
 }
 
 impl RunnerOptions {
+    /// Connections of a run, of terminals that key and think or not.
+    pub fn connections(&self, is_paced: bool) -> u32 {
+        let all = match is_paced {
+            true => self.clients.min(PACED_CONNECTIONS),
+            false => self.clients,
+        };
+        self.connections.unwrap_or(all)
+    }
+
     fn validate(&self) -> Result<(), DriveError> {
         let bad = |text: &str| Err(DriveError::Option(String::from(text)));
         if self.clients == 0 || self.clients > 20_000 {
             return bad("the number of clients must be 1 to 20000");
+        }
+        if let Some(connections) = self.connections {
+            if connections == 0 || connections > 20_000 {
+                return bad("the number of connections must be 1 to 20000");
+            }
+            if self.rate.is_none() && connections > self.clients {
+                return bad("a closed loop has at most one connection for each client");
+            }
         }
         if self.length.is_zero() {
             return bad("the measured phase must be longer than 0 seconds");
@@ -178,6 +201,10 @@ pub struct RunReport {
     pub consistency: Option<CheckReport>,
     /// The client's share of its cores, 0 to 1.
     pub client_cpu: Option<f64>,
+    /// What each of its threads used of a core, 0 to 1; empty where the system does not tell.
+    pub client_threads: Vec<f64>,
+    /// By how much the client itself was late to begin what was due, in microseconds.
+    pub lateness: Histogram<u64>,
     /// The cores it had.
     pub client_cores: usize,
     /// The first message of each SQLSTATE or reason.
@@ -207,9 +234,31 @@ impl RunReport {
         self.kinds.iter().map(|kind| kind.tally.unknown).sum()
     }
 
-    /// Commits of one kind per minute of the measured phase.
+    /// Transactions without an outcome when the run ended.
+    pub fn unfinished(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.tally.unfinished).sum()
+    }
+
+    /// A quantile of the response times of all kinds ([`Tally::response_at`]).
+    pub fn response_at(&self, quantile: f64) -> Option<u64> {
+        tally::quantile_of(&self.response, self.unfinished(), quantile)
+    }
+
+    /// Processor time of the client for a transaction that has ended, in microseconds.
+    pub fn client_us_per_txn(&self) -> Option<f64> {
+        let rolled_back: u64 = self.kinds.iter().map(|kind| kind.tally.rolled_back).sum();
+        let ended = self.committed() + rolled_back;
+        let used: f64 = self.client_threads.iter().sum();
+        let us = used * self.options.length.as_secs_f64() * 1e6;
+        (ended > 0 && used > 0.0).then(|| us / ended as f64)
+    }
+
+    /// Transactions of one kind that did their work, per minute of the measured phase: committed,
+    /// or rolled back as their input says (of TPC-C's NewOrder, clause 5.4.1 counts both).
     pub fn per_minute(&self, kind: usize) -> f64 {
-        self.kinds[kind].tally.committed as f64 * 60.0 / self.options.length.as_secs_f64()
+        let tally = &self.kinds[kind].tally;
+        let done = tally.committed + tally.rolled_back;
+        done as f64 * 60.0 / self.options.length.as_secs_f64()
     }
 
     /// Audits that passed.
@@ -279,6 +328,20 @@ impl RunReport {
                 self.client_cores
             ));
         }
+        let busy = self.client_threads.iter().copied().fold(0.0, f64::max);
+        if busy > CLIENT_CPU_MAX && self.client_threads.len() < self.client_cores {
+            warnings.push(format!(
+                "a thread of the client used {:.0} % of its core: it may be the bottleneck",
+                busy * 100.0
+            ));
+        }
+        if self.unfinished() > 0 {
+            warnings.push(format!(
+                "{} transactions were unfinished when the run ended: quantiles that they may reach \
+                 are not shown",
+                self.unfinished()
+            ));
+        }
         if self.unknown() > 0 {
             warnings.push(format!(
                 "{} transactions have an unknown outcome",
@@ -316,12 +379,21 @@ pub fn run<W: Workload>(
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
     options.validate()?;
+    let endpoints = target.endpoints.len() as u32;
+    if options.connections(workload.is_paced()) < endpoints {
+        let text = format!("{endpoints} endpoints need as many connections");
+        return Err(DriveError::Option(text));
+    }
+    if options.rate.is_some() && workload.is_paced() {
+        let text = "terminals that key and think have a rate of their own: leave the rate out";
+        return Err(DriveError::Option(String::from(text)));
+    }
     let server = workload.server().clone();
     let before = workload.ledger()?;
     let started_unix_s = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
-    progress.stage(&describe_mode(options));
+    progress.stage(&describe_mode(options, workload.is_paced()));
     let Measured {
         share,
         audits,
@@ -329,6 +401,7 @@ pub fn run<W: Workload>(
     } = measure(workload, target, options, progress)?;
     let after = workload.ledger()?;
     let mut audits = workload.findings(audits);
+    audits.extend(workload.judge_times(&share.kinds, &share.deferred));
     audits.extend(workload.reconcile(&before, &after, &share.whole));
     let consistency = match options.check {
         true => Some(workload.verify(progress)?),
@@ -347,7 +420,7 @@ pub fn run<W: Workload>(
         target: target.clone(),
         options: options.clone(),
         started_unix_s,
-        paced: workload.pauses_us(&mut workload.terminal(0), 0).is_some(),
+        paced: workload.is_paced(),
         kinds: kinds
             .map(|(name, tally)| KindReport { name, tally })
             .collect(),
@@ -360,22 +433,27 @@ pub fn run<W: Workload>(
         consistency,
         client_cpu: seen.client_cpu,
         client_cores: cpu::cores(),
+        client_threads: seen.client_threads,
+        lateness: share.lateness,
         messages: share.messages,
     })
 }
 
 /// Open or closed loop, in words.
-pub fn describe_mode(options: &RunnerOptions) -> String {
+pub fn describe_mode(options: &RunnerOptions, is_paced: bool) -> String {
     let (warmup, length) = (options.warmup.as_secs_f64(), options.length.as_secs_f64());
-    let clients = options.clients;
-    match options.rate {
-        Some(rate) => format!(
-            "open loop: {rate} arrivals/s over {clients} connections, {warmup} s warm-up, \
-             {length} s measured"
+    let (clients, connections) = (options.clients, options.connections(is_paced));
+    let times = format!("{warmup} s warm-up, {length} s measured");
+    match (options.rate, is_paced) {
+        (Some(rate), _) => {
+            format!("open loop: {rate} arrivals/s over {connections} connections, {times}")
+        }
+        (None, true) => format!(
+            "{clients} terminals that key and think, over {connections} connections, {times}"
         ),
-        None => format!(
-            "closed loop: {clients} clients, {warmup} s warm-up, {length} s measured (waiting for \
-             a free client is not counted; use a rate for that)"
+        (None, false) => format!(
+            "closed loop: {clients} clients over {connections} connections, {times} (waiting for a \
+             free client is not counted; use a rate for that)"
         ),
     }
 }
@@ -393,6 +471,9 @@ struct Seen {
     overloaded: Option<String>,
     counters: Counters,
     client_cpu: Option<f64>,
+    client_threads: Vec<f64>,
+    /// Seconds of the measured phase, and the transactions that waited for a connection then.
+    backlog: Vec<(f64, f64)>,
 }
 
 fn measure<W: Workload>(
@@ -401,31 +482,19 @@ fn measure<W: Workload>(
     options: &RunnerOptions,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
-    let whole = options.warmup + options.length;
-    let arrivals = match options.rate {
-        Some(rate) => arrival::poisson(options.seed, rate, whole.as_micros() as u64),
-        None => Vec::new(),
-    };
     let kinds = workload.kinds().len();
-    let background = match (0..kinds).any(|kind| workload.is_deferred(kind)) {
-        true => (options.clients / 10).clamp(1, 64),
-        false => 0,
-    };
-    let shares = SHARES.min((options.clients + background) as usize);
-    let shares: Vec<Mutex<Share>> = (0..shares).map(|_| Mutex::new(Share::new(kinds))).collect();
-    let stage = Stage::new(workload, target, options, shares, arrivals, background);
+    let stage = Stage::new(workload, target, options);
     let mut watch = Watch::new(&stage, kinds);
     let audits = std::thread::scope(|scope| {
         let mut threads = Vec::new();
-        for number in 0..options.clients + background {
+        for number in 0..stage.deal.threads {
             let stage = &stage;
-            let name = format!("client-{number}");
-            let builder = std::thread::Builder::new().name(name).stack_size(512 << 10);
-            let thread = builder.spawn_scoped(scope, move || stage.client(number));
+            let builder = std::thread::Builder::new().name(format!("client-{number}"));
+            let thread = builder.spawn_scoped(scope, move || Engine::run(stage, scope, number));
             match thread {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
-                    stage.refuse(LinkError::from(error));
+                    stage.refuse(error.into());
                     stage.excuse();
                 }
             }
@@ -443,13 +512,39 @@ fn measure<W: Workload>(
             None => Ok(audits),
         }
     })?;
-    let seen = watch.seen;
+    let mut seen = watch.seen;
+    let length_us = options.length.as_micros() as f64;
+    stage.each_share(|share| {
+        let used = share.cpu_us.map(|us| us as f64 / length_us);
+        seen.client_threads.extend(used);
+    });
     let mut share = Share::new(kinds);
     stage.each_share(|other| share.merge(other));
     Ok(Measured {
         share,
         audits,
         seen,
+    })
+}
+
+/// Why a run is overloaded, if it is: by the trend of what waits for a connection. It must grow by
+/// more than 1 % of the arrivals, and in all by more than a tenth of a second's arrivals and than
+/// the connections: a queue that passes is no trend.
+fn fell_behind(rate: f64, connections: u32, backlog: &[(f64, f64)]) -> Option<String> {
+    let count = backlog.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| backlog.iter().map(of).sum::<f64>() / count.max(1.0);
+    let (mean_s, mean_waiting) = (mean(|at| at.0), mean(|at| at.1));
+    let along = |at: &(f64, f64)| (at.0 - mean_s) * (at.1 - mean_waiting);
+    let spread: f64 = backlog.iter().map(|at| (at.0 - mean_s).powi(2)).sum();
+    let per_s = backlog.iter().map(along).sum::<f64>() / spread.max(1e-9);
+    let whole_s = backlog.last()?.0 - backlog.first()?.0;
+    let allowed = (rate * 0.1).max(f64::from(connections));
+    let grows = per_s > rate * 0.01 && per_s * whole_s > allowed;
+    grows.then(|| {
+        format!(
+            "what waits for a connection grew by {per_s:.0} a second, {:.1} % of the arrivals",
+            100.0 * per_s / rate
+        )
     })
 }
 
@@ -483,7 +578,9 @@ impl<'a, W: Workload> Watch<'a, W> {
         if let (Some(before), Some(after)) = (cpu_before, CpuReading::now()) {
             self.seen.client_cpu = Some(after.share_since(&before, cpu::cores()));
         }
-        self.seen.overloaded = self.stage.fell_behind();
+        self.seen.overloaded = options
+            .rate
+            .and_then(|rate| fell_behind(rate, self.stage.deal.connections, &self.seen.backlog));
         let counters_after = self.counters();
         self.seen.counters = difference(&counters_before, &counters_after);
     }
@@ -506,7 +603,13 @@ impl<'a, W: Workload> Watch<'a, W> {
     ) {
         loop {
             let next = Duration::from_secs(*second).min(until);
-            std::thread::sleep(next.saturating_sub(start.elapsed()));
+            let left = next.saturating_sub(start.elapsed());
+            std::thread::sleep(left.min(BACKLOG_STEP));
+            let measured = start.elapsed().saturating_sub(self.stage.options.warmup);
+            if !measured.is_zero() {
+                let waiting = self.stage.waiting() as f64;
+                self.seen.backlog.push((measured.as_secs_f64(), waiting));
+            }
             if start.elapsed() >= Duration::from_secs(*second) {
                 self.note_second(*second, progress);
                 *second += 1;
@@ -561,5 +664,41 @@ impl<'a, W: Workload> Watch<'a, W> {
         });
         self.aborts_before = aborts_now;
         progress.live(&live);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The backlog of 20 s by its course.
+    fn judged(course: impl Fn(f64) -> f64) -> Option<String> {
+        let times = (1..=200).map(|at| f64::from(at) / 10.0);
+        let backlog: Vec<(f64, f64)> = times.map(|at| (at, course(at))).collect();
+        fell_behind(1_000.0, 16, &backlog)
+    }
+
+    #[test]
+    fn a_backlog_that_grows_is_overload_and_one_that_passes_is_not() {
+        assert_eq!(judged(|_| 0.0), None);
+        // A queue that happens to be long when the run ends.
+        assert_eq!(judged(|at| if at > 19.8 { 900.0 } else { 5.0 }), None);
+        // A pause of the server in the middle.
+        let pause = |at: f64| {
+            if (8.0..9.0).contains(&at) {
+                1_000.0 * (at - 8.0)
+            } else {
+                0.0
+            }
+        };
+        assert_eq!(judged(pause), None);
+        assert!(
+            judged(|at| 50.0 * at)
+                .unwrap()
+                .contains("grew by 50 a second")
+        );
+        // It has been caught up with at the end, as when many wait for one transaction.
+        assert!(judged(|at| if at < 19.8 { 300.0 * at } else { 0.0 }).is_some());
+        assert_eq!(fell_behind(1_000.0, 16, &[]), None);
     }
 }

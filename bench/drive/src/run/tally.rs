@@ -20,11 +20,11 @@ fn count(histogram: &mut Histogram<u64>, us: u64) {
 /// The times of one finished transaction, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// From when it was due until its answer; in a closed loop from its start.
+    /// From when it was due until its answer.
     pub response_us: u64,
     /// From its start until its answer, retries and back-off included.
     pub service_us: u64,
-    /// From when it was due until its start; 0 in a closed loop.
+    /// From when it was due until its start.
     pub queue_us: u64,
 }
 
@@ -52,6 +52,8 @@ pub struct Tally {
     pub failed: BTreeMap<String, u64>,
     /// Connection lost after COMMIT was sent.
     pub unknown: u64,
+    /// Due, and without an outcome when the run ended.
+    pub unfinished: u64,
     /// Transactions that needed more than one attempt.
     pub retried: u64,
     /// Aborted attempts by SQLSTATE or reason.
@@ -64,7 +66,7 @@ pub struct Tally {
     pub response: Histogram<u64>,
     /// Service times of the same.
     pub service: Histogram<u64>,
-    /// Queue times of the same; empty in a closed loop.
+    /// Queue times of the same; empty where each terminal has a connection.
     pub queue: Histogram<u64>,
 }
 
@@ -76,6 +78,7 @@ impl Tally {
             rolled_back: 0,
             failed: BTreeMap::new(),
             unknown: 0,
+            unfinished: 0,
             retried: 0,
             aborts: BTreeMap::new(),
             units: 0,
@@ -104,15 +107,21 @@ impl Tally {
     }
 
     /// Counts a transaction that left the run, with its times.
-    pub fn record(&mut self, outcome: &Outcome, times: Times, open_loop: bool) {
+    pub fn record(&mut self, outcome: &Outcome, times: Times, has_queue: bool) {
         self.count(outcome);
         if matches!(outcome, Outcome::Committed | Outcome::RolledBack) {
             count(&mut self.response, times.response_us);
             count(&mut self.service, times.service_us);
-            if open_loop {
+            if has_queue {
                 count(&mut self.queue, times.queue_us);
             }
         }
+    }
+
+    /// A quantile of the response times, in microseconds. `None` if there are none, or if what is
+    /// unfinished may reach it: those would all be slower than the rest.
+    pub fn response_at(&self, quantile: f64) -> Option<u64> {
+        quantile_of(&self.response, self.unfinished, quantile)
     }
 
     /// Adds the counts of another thread.
@@ -120,6 +129,7 @@ impl Tally {
         self.committed += other.committed;
         self.rolled_back += other.rolled_back;
         self.unknown += other.unknown;
+        self.unfinished += other.unfinished;
         self.retried += other.retried;
         self.units += other.units;
         self.skipped += other.skipped;
@@ -146,6 +156,16 @@ impl Default for Tally {
     fn default() -> Tally {
         Tally::new()
     }
+}
+
+/// A quantile of times, to which so many longer ones would have to be added; `None`: it may be one
+/// of those.
+pub fn quantile_of(times: &Histogram<u64>, unfinished: u64, quantile: f64) -> Option<u64> {
+    let all = (times.len() + unfinished) as f64;
+    // Of the times that are known, the same place is at a higher quantile.
+    let rank = (quantile * all).ceil().max(1.0);
+    let known = times.len() as f64;
+    (known > 0.0 && rank <= known).then(|| times.value_at_quantile((rank - 0.5) / known))
 }
 
 /// Totals over the whole run, warm-up included: what the database must hold afterwards.
@@ -178,6 +198,10 @@ pub(crate) struct Share {
     pub second_response: Histogram<u64>,
     /// The first message of each reason.
     pub messages: BTreeMap<String, String>,
+    /// By how much the client itself was late to begin what was due.
+    pub lateness: Histogram<u64>,
+    /// Processor time of the thread in the measured phase, in microseconds.
+    pub cpu_us: Option<u64>,
 }
 
 impl Share {
@@ -189,6 +213,8 @@ impl Share {
             second_committed: vec![0; kinds],
             second_response: histogram(),
             messages: BTreeMap::new(),
+            lateness: histogram(),
+            cpu_us: None,
         }
     }
 
@@ -203,6 +229,8 @@ impl Share {
             mine.unknown += theirs.unknown;
         }
         self.deferred.merge(&other.deferred);
+        let added = self.lateness.add(&other.lateness);
+        added.expect("all histograms have the same bounds");
         for (reason, message) in &other.messages {
             self.messages
                 .entry(reason.clone())
@@ -258,6 +286,25 @@ mod tests {
             );
         }
         assert_eq!(one.queue.len(), 0, "a closed loop has no queue times");
+    }
+
+    #[test]
+    fn a_quantile_that_the_unfinished_may_reach_is_not_known() {
+        let mut tally = Tally::new();
+        for us in 1..=990 {
+            tally.record(&Outcome::Committed, times(us), false);
+        }
+        assert_eq!(tally.response_at(1.0), Some(990));
+        tally.unfinished = 10;
+        assert_eq!(
+            (tally.response_at(0.5), tally.response_at(0.99)),
+            (Some(500), Some(990))
+        );
+        assert_eq!(
+            (tally.response_at(0.991), tally.response_at(1.0)),
+            (None, None)
+        );
+        assert_eq!(Tally::new().response_at(0.5), None);
     }
 
     #[test]

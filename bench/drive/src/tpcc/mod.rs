@@ -2,10 +2,11 @@
 
 pub mod check;
 pub mod load;
+mod times;
 
 use crate::error::DriveError;
 use crate::link::{Link, LinkError, ready};
-use crate::run::tally::Acknowledged;
+use crate::run::tally::{Acknowledged, Tally};
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::{POSTGRES_SETTINGS, Server};
 use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
@@ -16,13 +17,17 @@ use std::time::Duration;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::audit::Audit;
 use workload::tpcc::check::Ledger;
+use workload::tpcc::deck::tpmc_per_terminal_max;
 use workload::tpcc::input::{Input, Terminal};
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::Content;
-use workload::tpcc::{Kind, Scale, TPMC_PER_WAREHOUSE_MAX, sql, transactions};
+use workload::tpcc::{Kind, Scale, sql, transactions};
 use workload::wire::Session;
 
 pub use workload::wire::Isolation;
+
+/// Clause 4.2.2.
+const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 /// `1 warehouse`, `2 warehouses`.
 fn warehouses(count: u32) -> String {
@@ -176,7 +181,7 @@ impl Workload for Tpcc {
         if !self.server.is_trellis {
             remarks.push(format!("the sessions of the run say {POSTGRES_SETTINGS}"));
         }
-        let terminals = 10 * scale.warehouses;
+        let terminals = TERMINALS_PER_WAREHOUSE * scale.warehouses;
         if self.keying && self.clients != terminals {
             remarks.push(format!(
                 "{} terminals instead of ten per warehouse (clause 4.2.2)",
@@ -207,7 +212,7 @@ impl Workload for Tpcc {
             remarks,
             measure: Some(Measure {
                 kind: Kind::NewOrder.number(),
-                per_minute_max: TPMC_PER_WAREHOUSE_MAX * f64::from(scale.warehouses),
+                per_minute_max: tpmc_per_terminal_max() * f64::from(terminals),
                 skipped: "districts without an order to deliver",
             }),
         }
@@ -249,8 +254,16 @@ impl Workload for Tpcc {
         ready(Session::open(link, &sql::all(self.isolation)))
     }
 
-    fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
-        ready(transactions::execute(session, input))
+    async fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
+        transactions::execute(session, input).await
+    }
+
+    fn is_paced(&self) -> bool {
+        self.keying
+    }
+
+    fn population(&self) -> Option<u32> {
+        Some(TERMINALS_PER_WAREHOUSE * self.content.scale.warehouses)
     }
 
     fn note(&self, audit: &mut Audit, input: &Input) {
@@ -266,6 +279,13 @@ impl Workload for Tpcc {
 
     fn ledger(&self) -> Result<Ledger, DriveError> {
         check::read_ledger(&self.target)
+    }
+
+    fn judge_times(&self, kinds: &[Tally], deferred: &Tally) -> Vec<Finding> {
+        match self.keying {
+            true => times::judge(kinds, deferred),
+            false => Vec::new(),
+        }
     }
 
     fn reconcile(&self, before: &Ledger, after: &Ledger, whole: &[Acknowledged]) -> Vec<Finding> {

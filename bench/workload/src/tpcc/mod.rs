@@ -89,10 +89,6 @@ impl Kind {
     }
 }
 
-/// The most tpmC that one warehouse can give with keying and think times (clause 4.2.2 and its
-/// comment: 9 to 12.86).
-pub const TPMC_PER_WAREHOUSE_MAX: f64 = 12.86;
-
 #[cfg(test)]
 mod tests {
     use super::*;

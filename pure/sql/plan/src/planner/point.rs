@@ -1,7 +1,9 @@
 //! Statements that are one operation on one row given by its full primary key.
 
 use super::query::pushable;
-use crate::formula::{Case, Formulas, Judged, Obstacle, guards_of, is_guarded, judge, watched};
+use crate::formula::{
+    Case, Class, Formulas, Judged, Obstacle, guards_of, is_guarded, judge, watched,
+};
 use crate::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
 use catalog::Table;
 use expr::program::{Body, ChangeKind, FormulaChange, ModifyBody, ProgramPlan};
@@ -175,8 +177,7 @@ fn update(
         (Some(None), None) => Some(Obstacle::Condition),
         (None | Some(Some(_)), None) => None,
     };
-    let is_change =
-        |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Ordered);
+    let is_change = |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Ordered);
     let has_too_many = cases.is_none() && judged.iter().all(is_change);
     let made = cases.is_some();
     let cases = cases.unwrap_or_default();

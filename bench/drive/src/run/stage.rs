@@ -1,0 +1,305 @@
+//! What the threads of a run share: who they are, when it begins, and what has been counted.
+
+use super::tally::Share;
+use super::{DRAIN, RunnerOptions};
+use crate::link::LinkError;
+use crate::shape::Workload;
+use crate::url::Target;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use workload::{arrival, stream};
+
+/// The most threads of a run.
+const THREADS_MAX: usize = 16;
+
+/// How terminals and connections are dealt to threads and endpoints: terminal k and connection k to
+/// endpoint k modulo their number, and whole rounds of endpoints to the threads in turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deal {
+    pub(crate) threads: usize,
+    pub(crate) endpoints: usize,
+    pub(crate) terminals: u32,
+    pub(crate) connections: u32,
+    /// Connections for deferred transactions, beside the others.
+    pub(crate) background: u32,
+}
+
+impl Deal {
+    fn new<W: Workload>(workload: &W, target: &Target, options: &RunnerOptions) -> Deal {
+        let endpoints = target.endpoints.len();
+        let connections = options.connections(workload.is_paced());
+        let terminals = match options.rate {
+            Some(_) => workload.population().unwrap_or(options.clients),
+            None => options.clients,
+        };
+        let cores = super::cpu::cores();
+        let threads = (cores / 2).min(THREADS_MAX);
+        let threads = threads.min(connections as usize / endpoints).max(1);
+        let mut kinds = 0..workload.kinds().len();
+        let background = match kinds.any(|kind| workload.is_deferred(kind)) {
+            true => (connections / 10).clamp(1, 64).max(threads as u32),
+            false => 0,
+        };
+        Deal {
+            threads,
+            endpoints,
+            terminals,
+            connections,
+            background,
+        }
+    }
+
+    /// The endpoint of a terminal or connection.
+    pub(crate) fn endpoint(&self, number: u32) -> usize {
+        number as usize % self.endpoints
+    }
+
+    /// The thread of a terminal or connection.
+    pub(crate) fn thread(&self, number: u32) -> usize {
+        number as usize / self.endpoints % self.threads
+    }
+
+    /// The arrivals of an open loop by thread: each at a terminal that is drawn, so that those of
+    /// each terminal come at random, too.
+    fn arrivals(&self, seed: u64, rate: f64, whole: Duration) -> Vec<Vec<Arrival>> {
+        let mut arrivals = vec![Vec::new(); self.threads];
+        let mut prng = stream(seed, &[0x7465_726d]);
+        for due_us in arrival::poisson(seed, rate, whole.as_micros() as u64) {
+            let terminal = prng.below(u64::from(self.terminals)) as u32;
+            arrivals[self.thread(terminal)].push((due_us, terminal));
+        }
+        arrivals
+    }
+
+    /// Numbers below `count` of one thread.
+    pub(crate) fn own(self, thread: usize, count: u32) -> impl Iterator<Item = u32> {
+        (0..count).filter(move |number| self.thread(*number) == thread)
+    }
+}
+
+/// An arrival of an open loop: when, and at which terminal.
+pub(crate) type Arrival = (u64, u32);
+
+/// Everything that the threads of a run share.
+pub(crate) struct Stage<'a, W: Workload> {
+    pub(crate) workload: &'a W,
+    pub(crate) target: &'a Target,
+    pub(crate) options: &'a RunnerOptions,
+    pub(crate) deal: Deal,
+    /// Of an open loop, by thread.
+    pub(crate) arrivals: Vec<Vec<Arrival>>,
+    /// By thread.
+    shares: Vec<Mutex<Share>>,
+    /// Transactions that are due and not begun, by thread.
+    waiting: Vec<AtomicU64>,
+    ready: Mutex<usize>,
+    news: Condvar,
+    refused: Mutex<Option<LinkError>>,
+    start: OnceLock<Option<Instant>>,
+}
+
+/// A poisoned lock means that another client thread panicked; its counts are still counts, and the
+/// panic itself surfaces at `join`.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a, W: Workload> Stage<'a, W> {
+    pub(crate) fn new(workload: &'a W, target: &'a Target, options: &'a RunnerOptions) -> Self {
+        let deal = Deal::new(workload, target, options);
+        let kinds = workload.kinds().len();
+        let whole = options.warmup + options.length;
+        let arrivals = match options.rate {
+            Some(rate) => deal.arrivals(options.seed, rate, whole),
+            None => vec![Vec::new(); deal.threads],
+        };
+        let threads = 0..deal.threads;
+        Stage {
+            workload,
+            target,
+            options,
+            deal,
+            arrivals,
+            shares: threads
+                .clone()
+                .map(|_| Mutex::new(Share::new(kinds)))
+                .collect(),
+            waiting: threads.map(|_| AtomicU64::new(0)).collect(),
+            ready: Mutex::new(0),
+            news: Condvar::new(),
+            refused: Mutex::new(None),
+            start: OnceLock::new(),
+        }
+    }
+
+    /// Waits until every thread is connected, then lets all begin at once. Returns the error when
+    /// one could not connect; then none begins.
+    pub(crate) fn begin(&self) -> Option<LinkError> {
+        let mut ready = lock(&self.ready);
+        while *ready < self.deal.threads {
+            let waited = self.news.wait(ready);
+            ready = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(ready);
+        let refused = lock(&self.refused).take();
+        let start = refused.is_none().then(Instant::now);
+        self.start.set(start).expect("a run begins once");
+        self.news.notify_all();
+        refused
+    }
+
+    /// Keeps the first reason why a client cannot take part.
+    pub(crate) fn refuse(&self, error: LinkError) {
+        lock(&self.refused).get_or_insert(error);
+    }
+
+    /// Whether somebody cannot take part, so that nobody needs to go on.
+    pub(crate) fn is_refused(&self) -> bool {
+        lock(&self.refused).is_some()
+    }
+
+    /// Counts a thread as there, connected or not.
+    pub(crate) fn excuse(&self) {
+        *lock(&self.ready) += 1;
+        self.news.notify_all();
+    }
+
+    /// Whether the run begins, once it does.
+    pub(crate) fn wait_for_start(&self) -> bool {
+        let mut ready = lock(&self.ready);
+        loop {
+            if let Some(start) = self.start.get() {
+                return start.is_some();
+            }
+            // A timeout, because `begin` sets the start without holding the lock.
+            let waited = self.news.wait_timeout(ready, Duration::from_millis(5));
+            ready = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// When the run began.
+    pub(crate) fn start(&self) -> Instant {
+        let start = self.start.get().copied().flatten();
+        start.expect("the run has begun")
+    }
+
+    pub(crate) fn now_us(&self) -> u64 {
+        self.start().elapsed().as_micros() as u64
+    }
+
+    pub(crate) fn warm_us(&self) -> u64 {
+        self.options.warmup.as_micros() as u64
+    }
+
+    pub(crate) fn end_us(&self) -> u64 {
+        (self.options.warmup + self.options.length).as_micros() as u64
+    }
+
+    pub(crate) fn drained_us(&self) -> u64 {
+        self.end_us() + DRAIN.as_micros() as u64
+    }
+
+    /// Whether what is due at this time belongs to the measured phase.
+    pub(crate) fn is_measured(&self, due_us: u64) -> bool {
+        (self.warm_us()..self.end_us()).contains(&due_us)
+    }
+
+    /// Whether transactions may wait for a connection.
+    pub(crate) fn has_queue(&self) -> bool {
+        self.options.rate.is_some() || self.deal.connections < self.deal.terminals
+    }
+
+    pub(crate) fn share(&self, thread: usize) -> MutexGuard<'_, Share> {
+        lock(&self.shares[thread])
+    }
+
+    pub(crate) fn each_share(&self, mut visit: impl FnMut(&mut Share)) {
+        self.shares.iter().for_each(|share| visit(&mut lock(share)));
+    }
+
+    pub(crate) fn note_waiting(&self, thread: usize, waiting: u64) {
+        self.waiting[thread].store(waiting, Ordering::Relaxed);
+    }
+
+    /// Transactions that are due and not begun.
+    pub(crate) fn waiting(&self) -> u64 {
+        let waiting = self.waiting.iter();
+        waiting.map(|waiting| waiting.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Connects: to the endpoint of this number first, then to the others.
+    pub(crate) fn open(&self, number: u32) -> Result<W::Session, LinkError> {
+        let endpoints = &self.target.endpoints;
+        let mut result = Err(LinkError::Protocol("no endpoint"));
+        for step in 0..endpoints.len() {
+            let endpoint = &endpoints[(self.deal.endpoint(number) + step) % endpoints.len()];
+            result = self.workload.open(endpoint, self.options.timeout);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thread_has_a_connection_to_every_endpoint_of_its_terminals() {
+        for (threads, endpoints, connections) in [(1, 1, 1), (2, 3, 6), (2, 3, 200), (4, 2, 9)] {
+            let deal = Deal {
+                threads,
+                endpoints,
+                terminals: 1_000,
+                connections,
+                background: 0,
+            };
+            let mut all = 0;
+            for thread in 0..threads {
+                let own: Vec<u32> = deal.own(thread, connections).collect();
+                all += own.len();
+                for terminal in deal.own(thread, deal.terminals) {
+                    let wanted = deal.endpoint(terminal);
+                    assert!(
+                        own.iter()
+                            .any(|connection| deal.endpoint(*connection) == wanted)
+                    );
+                }
+            }
+            assert_eq!(all, connections as usize);
+        }
+    }
+
+    /// Dealt in turn, each terminal would have the same number of arrivals; at random the variance
+    /// of the numbers is their mean.
+    #[test]
+    fn arrivals_of_a_terminal_come_at_random() {
+        let deal = Deal {
+            threads: 2,
+            endpoints: 3,
+            terminals: 300,
+            connections: 30,
+            background: 0,
+        };
+        let arrivals = deal.arrivals(1, 1_000.0, Duration::from_secs(30));
+        let mut counts = [0u32; 300];
+        for (thread, own) in arrivals.iter().enumerate() {
+            assert!(own.is_sorted_by_key(|(due_us, _)| *due_us));
+            for (_, terminal) in own {
+                assert_eq!(deal.thread(*terminal), thread);
+                counts[*terminal as usize] += 1;
+            }
+        }
+        let mean = counts.iter().sum::<u32>() as f64 / 300.0;
+        let square = |count: &u32| (f64::from(*count) - mean).powi(2);
+        let variance = counts.iter().map(square).sum::<f64>() / 299.0;
+        assert!(
+            (0.75..1.3).contains(&(variance / mean)),
+            "{variance} {mean}"
+        );
+        assert_eq!(arrivals, deal.arrivals(1, 1_000.0, Duration::from_secs(30)));
+    }
+}

@@ -1,0 +1,161 @@
+//! Limits of response times and of deliveries that were left out, for runs with keying and think
+//! times (clauses 5.2.5.3, 2.7.2.2 and 2.7.4.2).
+
+use crate::run::tally::Tally;
+use crate::view::duration;
+use workload::finding::{Finding, Verdict};
+use workload::tpcc::Kind;
+
+/// 90 % of the responses of a kind come within so many seconds (clause 5.2.5.3). Of Delivery this
+/// is the response of its queue.
+fn limit_s(kind: Kind) -> u64 {
+    match kind {
+        Kind::NewOrder | Kind::Payment | Kind::OrderStatus | Kind::Delivery => 5,
+        Kind::StockLevel => 20,
+    }
+}
+
+/// 90 % of the deliveries are done within so many seconds after they were queued (clause 2.7.2.2).
+const DELIVERED_S: u64 = 80;
+/// Of a hundred districts whose orders were to be delivered, so many may have had none (clause
+/// 2.7.4.2).
+const SKIPPED_PERCENT: f64 = 1.0;
+const DISTRICTS: u64 = 10;
+
+/// Judges the times of a run.
+pub(super) fn judge(kinds: &[Tally], deferred: &Tally) -> Vec<Finding> {
+    let of_kind = |kind: Kind| {
+        let title = match kind {
+            Kind::NewOrder => "90 % of the responses of NewOrder",
+            Kind::Payment => "90 % of the responses of Payment",
+            Kind::OrderStatus => "90 % of the responses of OrderStatus",
+            Kind::Delivery => "90 % of the responses of Delivery, queued",
+            Kind::StockLevel => "90 % of the responses of StockLevel",
+        };
+        let tally = &kinds[kind.number()];
+        // What is unfinished of Delivery is so in the background.
+        let unfinished = match kind {
+            Kind::Delivery => 0,
+            _ => tally.unfinished,
+        };
+        within("5.2.5.3", title, tally, unfinished, limit_s(kind))
+    };
+    let mut findings = Kind::ALL.map(of_kind).to_vec();
+    let unfinished = kinds[Kind::Delivery.number()].unfinished;
+    let title = "90 % of the deliveries, from the queue on";
+    findings.push(within("2.7.2.2", title, deferred, unfinished, DELIVERED_S));
+    findings.push(skipped(&kinds[Kind::Delivery.number()]));
+    findings
+}
+
+fn within(
+    clause: &'static str,
+    title: &'static str,
+    tally: &Tally,
+    unfinished: u64,
+    limit_s: u64,
+) -> Finding {
+    let samples = tally.response.len();
+    let at = crate::run::tally::quantile_of(&tally.response, unfinished, 0.9);
+    let (observed, verdict) = match at {
+        _ if samples + unfinished == 0 => (String::from("none"), Verdict::NotApplicable),
+        Some(us) if us <= limit_s * 1_000_000 => (duration(us), Verdict::Passed),
+        Some(us) => (duration(us), Verdict::Failed),
+        None => (format!("{unfinished} unfinished"), Verdict::Failed),
+    };
+    Finding {
+        clause,
+        title,
+        samples,
+        observed,
+        allowed: format!("{limit_s} s"),
+        verdict,
+    }
+}
+
+fn skipped(delivery: &Tally) -> Finding {
+    let districts = delivery.units + delivery.skipped;
+    let percent = 100.0 * delivery.skipped as f64 / districts.max(1) as f64;
+    // One transaction in a hundred is allowed in any case (the clause: 1 %, or one).
+    let is_little = percent <= SKIPPED_PERCENT || delivery.skipped <= DISTRICTS;
+    Finding {
+        clause: "2.7.4.2",
+        title: "districts without an order to deliver",
+        samples: districts,
+        observed: format!("{percent:.2} %"),
+        allowed: format!("{SKIPPED_PERCENT} %, or those of one delivery"),
+        verdict: match (districts, is_little) {
+            (0, _) => Verdict::NotApplicable,
+            (_, true) => Verdict::Passed,
+            (_, false) => Verdict::Failed,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tally::{Outcome, Times};
+
+    fn tally(seconds: &[u64]) -> Tally {
+        let mut tally = Tally::new();
+        for s in seconds {
+            let us = s * 1_000_000;
+            let times = Times {
+                response_us: us,
+                service_us: us,
+                queue_us: 0,
+            };
+            tally.record(&Outcome::Committed, times, false);
+        }
+        tally
+    }
+
+    fn verdicts(kinds: &[Tally], deferred: &Tally) -> Vec<Verdict> {
+        let findings = judge(kinds, deferred);
+        findings.iter().map(|finding| finding.verdict).collect()
+    }
+
+    #[test]
+    fn the_limits_are_those_of_the_clauses() {
+        use Verdict::{Failed, NotApplicable, Passed};
+        let nine_of_ten = |good, bad| {
+            let mut all = vec![good; 9];
+            all.push(bad);
+            tally(&all)
+        };
+        let kinds = [
+            nine_of_ten(4, 60),
+            nine_of_ten(6, 60),
+            tally(&[]),
+            tally(&[1]),
+            nine_of_ten(19, 60),
+        ];
+        let deferred = nine_of_ten(79, 200);
+        let expected = [
+            Passed,
+            Failed,
+            NotApplicable,
+            Passed,
+            Passed,
+            Passed,
+            NotApplicable,
+        ];
+        assert_eq!(verdicts(&kinds, &deferred), expected);
+    }
+
+    #[test]
+    fn what_is_unfinished_counts_as_slow() {
+        let mut kinds = [(); 5].map(|()| tally(&[1; 9]));
+        kinds[Kind::NewOrder.number()].unfinished = 2;
+        kinds[Kind::Delivery.number()].unfinished = 2;
+        kinds[Kind::Delivery.number()].units = 900;
+        kinds[Kind::Delivery.number()].skipped = 20;
+        let seen = verdicts(&kinds, &tally(&[1; 9]));
+        let failed: Vec<usize> = (0..seen.len())
+            .filter(|at| seen[*at] == Verdict::Failed)
+            .collect();
+        // NewOrder, the deliveries from their queue on, and what was left out.
+        assert_eq!(failed, [0, 5, 6]);
+    }
+}
