@@ -31,6 +31,7 @@
 //! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`records`] | the records of these loads on Redis |
 //! | [`histories`] | records what clients see, and judges it |
+//! | [`echo`] | a server that answers at once, to measure the client |
 //! | [`server`] | which server, and its counters |
 //! | [`delay`] | a proxy that delays, for links of one machine |
 //! | [`report`] | table, JSON, HTML |
@@ -48,6 +49,7 @@ pub mod answers {
     pub use workload::wire::{Answers, ServerError};
 }
 pub mod delay;
+pub mod echo;
 pub mod error;
 pub mod histories;
 mod homes;

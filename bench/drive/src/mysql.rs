@@ -183,7 +183,17 @@ impl MySql {
         self.out.clear();
         answer.serialize(&mut self.out);
         self.send().await?;
-        let mut nonce = nonce.to_vec();
+        let nonce = nonce.to_vec();
+        self.authenticate(method, password, nonce).await
+    }
+
+    /// Goes on until the server is content.
+    async fn authenticate(
+        &mut self,
+        mut method: AuthProc,
+        password: &[u8],
+        mut nonce: Vec<u8>,
+    ) -> Result<(), LinkError> {
         loop {
             self.receive().await?;
             let packet = std::mem::take(&mut self.packet);

@@ -2,7 +2,7 @@
 //! there is something to do.
 //!
 //! All clients are `async fn`s over this. As a stream is made, every call waits for the server, and
-//! the futures are ready at their first poll. After [`Stream::suspend`] they are pending where the
+//! the futures are ready at their first poll. Once suspended, they are pending where the
 //! server has nothing to say: who drives them polls again when the socket can be read or written.
 
 use crate::link::LinkError;
@@ -69,6 +69,8 @@ impl Stream {
     pub(crate) fn suspend(&mut self) -> Result<Lateness, LinkError> {
         self.socket.set_nonblocking(true)?;
         self.suspends = true;
+        // What was prepared needed more room than what is to come.
+        self.out.shrink_to(0);
         Ok(self.is_late.clone())
     }
 

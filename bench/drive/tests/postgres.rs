@@ -176,6 +176,54 @@ fn keying_and_think_times_give_tpmc_and_deferred_deliveries() {
 }
 
 /// One planted error per condition, in a copy of the loaded database each.
+/// Terminals are no connections, and a connection that breaks is made again.
+#[test]
+fn terminals_share_connections_of_which_some_break() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "shared", false);
+    let mut options = short(&url);
+    options.runner.clients = 60;
+    options.runner.connections = Some(6);
+    options.runner.length = Duration::from_secs(4);
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(1_500));
+            let most = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM \
+                        pg_stat_activity WHERE application_name = 'trellis bench' LIMIT 5) t";
+            assert_eq!(peer.psql("shared", most), "5");
+        });
+        tpcc::run(&options, &mut Silent).unwrap()
+    });
+    let text = report::table(&report);
+    assert!(report.passed(), "{text}");
+    assert!(text.contains("60 clients over 6 connections"), "{text}");
+    let lost = report.messages.keys();
+    assert!(
+        lost.into_iter()
+            .any(|key| key == "connection lost" || key == "unknown"),
+        "{text}"
+    );
+    let last = report.timeline.last().unwrap();
+    assert!(
+        last.committed.iter().sum::<u64>() > 0,
+        "{:?}",
+        report.timeline
+    );
+    // All wait for one of six.
+    let queued = report.kinds.iter().map(|kind| kind.tally.queue.len());
+    assert!(queued.sum::<u64>() > 0);
+    options.runner.connections = Some(61);
+    assert!(matches!(
+        tpcc::run(&options, &mut Silent),
+        Err(DriveError::Option(_))
+    ));
+    options.runner.connections = None;
+    options.keying = true;
+    options.runner.rate = Some(10.0);
+    let refused = tpcc::run(&options, &mut Silent).unwrap_err().to_string();
+    assert!(refused.contains("have a rate of their own"), "{refused}");
+}
+
 #[test]
 fn planted_errors_fail_their_conditions() {
     let Some(peer) = Peer::start() else { return };

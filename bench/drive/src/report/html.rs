@@ -180,7 +180,8 @@ fn transactions(report: &RunReport, out: &mut String) {
     out.push_str(
         "<h2>Transactions</h2><div class=\"scroll\"><table><tr><th>kind</th><th>committed</th>\
          <th>rolled back</th><th>aborted attempts</th><th>retried</th><th>failed</th>\
-         <th>unknown</th><th>unfinished</th><th>p50</th><th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th></tr>",
+         <th>unknown</th><th>unfinished</th><th>p50</th>\
+         <th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th></tr>",
     );
     let mut all = [0; 7];
     for kind in &report.kinds {

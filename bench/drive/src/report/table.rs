@@ -162,6 +162,11 @@ fn summary(report: &RunReport, out: &mut String) {
     for (name, value) in shown {
         let _ = writeln!(out, "{} per transaction {value:.2}", name.replace('_', " "));
     }
+    client(report, out);
+}
+
+/// What the client itself used.
+fn client(report: &RunReport, out: &mut String) {
     if let Some(share) = report.client_cpu {
         let cores = report.client_cores;
         let _ = write!(out, "client: {:.0} % of {cores} cores", share * 100.0);

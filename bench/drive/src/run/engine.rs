@@ -5,7 +5,8 @@
 //! A transaction is a future that the loop polls when its connection can be read.
 
 use super::stage::{Arrival, Stage};
-use super::tally::{Outcome, Share, Times};
+use super::tally::{Outcome, Share, Times, count};
+use super::work::{Alarm, Deferred, Ended, Job, NOTHING, Slot, Terminal, Waiting, Work};
 use crate::link::LinkError;
 use crate::shape::{Connected, Done, Ending, Failure, Workload};
 use crate::stream::Lateness;
@@ -16,7 +17,6 @@ use nix::sys::time::TimeSpec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::os::fd::AsFd;
-use std::pin::Pin;
 use std::sync::MutexGuard;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll, Waker};
@@ -34,89 +34,6 @@ const LOOK_US: u64 = 100_000;
 const AGAIN_US: u64 = 100_000;
 /// Events that are taken at a time.
 const EVENTS: usize = 64;
-
-/// A transaction on its way, whatever happens to its attempts.
-struct Job {
-    /// Index among the thread's terminals; `None`: a deferred one.
-    terminal: Option<usize>,
-    kind: usize,
-    due_us: u64,
-    begin_us: u64,
-    attempts: u32,
-}
-
-/// What an attempt leaves behind.
-struct Ended<W: Workload> {
-    session: W::Session,
-    input: W::Input,
-    result: Result<Done, Failure>,
-}
-
-/// Of a transaction that has not happened.
-const NOTHING: Done = Done {
-    ending: Ending::RolledBack,
-    units: 0,
-    skipped: 0,
-};
-
-type Attempt<'a, W> = Pin<Box<dyn Future<Output = Ended<W>> + 'a>>;
-
-/// What a connection does.
-enum Work<'a, W: Workload> {
-    Idle(W::Session),
-    Busy(Attempt<'a, W>, Job),
-    /// Before the next attempt; without a session, it has to be connected again.
-    Pausing(Option<W::Session>, W::Input, Job),
-    Connecting(Option<(W::Input, Job)>),
-}
-
-/// A connection.
-struct Slot<'a, W: Workload> {
-    /// Among all of the run.
-    number: u32,
-    is_background: bool,
-    lateness: Lateness,
-    /// When the server was last heard of, or asked.
-    since_us: u64,
-    /// `None` while the loop holds it.
-    work: Option<Work<'a, W>>,
-}
-
-/// A transaction that is due and has no connection yet.
-struct Waiting<W: Workload> {
-    terminal: usize,
-    due_us: u64,
-    /// Drawn when it begins, unless keying came first.
-    input: Option<W::Input>,
-}
-
-/// A transaction that runs in the background.
-struct Deferred<W: Workload> {
-    input: W::Input,
-    kind: usize,
-    due_us: u64,
-}
-
-/// What happens at a time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Alarm {
-    /// A terminal has thought, and begins to key.
-    Key(usize),
-    /// A terminal has keyed.
-    Due(usize),
-    /// A connection makes its next attempt.
-    Again(usize),
-    /// A connection is to be made again.
-    Connect(usize),
-}
-
-/// The state of a terminal.
-struct Terminal<W: Workload> {
-    endpoint: usize,
-    state: W::Terminal,
-    /// What it keys.
-    next: Option<W::Input>,
-}
 
 /// One thread of a run.
 pub(crate) struct Engine<'scope, 'env, W: Workload> {
@@ -355,8 +272,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
     /// By how much the loop itself was late.
     fn note_late(&self, due_us: u64, now_us: u64) {
         if self.stage.is_measured(due_us) {
-            let late = &mut self.share().lateness;
-            late.saturating_record((now_us - due_us).max(1));
+            count(&mut self.share().lateness, now_us - due_us);
         }
     }
 
@@ -400,8 +316,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             });
             let response_us = stage.now_us() - due_us;
             if stage.is_measured(due_us) {
-                let response = &mut self.share().kinds[kind].response;
-                response.saturating_record(response_us.max(1));
+                count(&mut self.share().kinds[kind].response, response_us);
             }
             self.think(terminal, kind);
             return;
@@ -681,8 +596,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         note_whole(&mut share, job.kind, &outcome, done);
         if outcome == Outcome::Committed && job.terminal.is_some() {
             share.second_committed[job.kind] += 1;
-            let response = &mut share.second_response;
-            response.saturating_record(times.response_us.max(1));
+            count(&mut share.second_response, times.response_us);
         }
         if is_measured && job.terminal.is_some() {
             let tally = &mut share.kinds[job.kind];

@@ -1,7 +1,7 @@
 //! The runner: terminals, open and closed loop, retries, phases, live view.
 //!
-//! Closed loop: each terminal sends its next transaction when the last one is answered (after keying
-//! and think times, where the workload has them).
+//! Closed loop: each terminal sends its next transaction when the last one is answered (after
+//! keying and think times, where the workload has them).
 //!
 //! Open loop: arrivals are drawn before the run, each at a terminal that is drawn, too. When
 //! arrivals pile up the run is *overloaded* and has no percentiles.
@@ -10,13 +10,14 @@
 //! counts when it was due in the measured phase. The run drains for up to [`DRAIN`]; what has no
 //! outcome then is *unfinished*, and a quantile that it may reach is not told.
 //!
-//! Threads: half as many as there are cores, each an event loop ([`engine`]) over its terminals and
+//! Threads: half as many as there are cores, each an event loop over its terminals and
 //! its connections, which are suspended and not waited for. Each has its own counts.
 
 pub(crate) mod cpu;
 mod engine;
 mod stage;
 pub mod tally;
+mod work;
 
 use crate::error::DriveError;
 use crate::server::{Counters, Server, difference, read_counters};
