@@ -8,6 +8,7 @@
 use crate::servers::{Folder, Trellis, client, free_ports};
 use crate::{install, shell};
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -124,7 +125,38 @@ pub(crate) fn run_all() -> Result<usize> {
     for (protocol, shards) in [("two_phase", "2"), ("leap", "1")] {
         passed += run(protocol, shards).with_context(|| format!("protocol {protocol}"))?;
     }
-    Ok(passed)
+    Ok(passed + terminals()?)
+}
+
+/// The client of the benchmark: the 10,000 terminals of 1,000 warehouses, which key and think, over
+/// at most 200 connections. Two bounds.
+fn terminals() -> Result<usize> {
+    let folder = Folder::new("terminals")?;
+    let json = folder.path().join("calibrated.json");
+    let mut client = Command::new(Trellis::program()?);
+    client.args(["bench", "calibrate", "--warehouses", "1000", "--keying"]);
+    client
+        .args(["--warmup", "3", "--seconds", "7", "--json"])
+        .arg(&json);
+    shell::output(&mut client)?;
+    let text = std::fs::read_to_string(&json).context("the client wrote no JSON")?;
+    let value: Value = serde_json::from_str(&text).context("not JSON")?;
+    let client = &value["client"];
+    let kib = client["peak_kib"].as_u64().context("no peak")?;
+    let shares = client["thread_shares"].as_array().context("no shares")?;
+    let cores: f64 = shares.iter().filter_map(Value::as_f64).sum();
+    let committed = value["committed"].as_u64().context("no commits")?;
+    println!("10,000 terminals: {kib} KiB, {cores:.2} cores, {committed} transactions");
+    ensure!(committed > 1_000, "the terminals did too little");
+    ensure!(
+        kib <= 35 << 10,
+        "the client of 10,000 terminals takes {kib} KiB"
+    );
+    ensure!(
+        cores <= 0.5,
+        "the client of 10,000 terminals takes {cores:.2} cores"
+    );
+    Ok(2)
 }
 
 fn run(protocol: &str, shards: &str) -> Result<usize> {

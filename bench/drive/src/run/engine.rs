@@ -98,7 +98,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
         let epoll = epoll.map_err(std::io::Error::from)?;
         let mut index = vec![usize::MAX; deal.terminals as usize];
-        let mut terminals = Vec::new();
+        let mut terminals = Vec::with_capacity(deal.own(thread, deal.terminals).count());
         for number in deal.own(thread, deal.terminals) {
             index[number as usize] = terminals.len();
             terminals.push(Terminal {
