@@ -6,6 +6,8 @@ use crate::link::{Link, LinkError};
 use crate::url::Target;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use workload::dialect::{Dialect, MYSQL_MODE};
+use workload::wire::Isolation;
 
 /// The identity of a server.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +16,8 @@ pub struct Server {
     pub version: String,
     /// Whether it is Trellis: then placement clauses and counters are used.
     pub is_trellis: bool,
+    /// The SQL that it takes.
+    pub dialect: Dialect,
     /// The transaction protocol of the database, where the server tells.
     pub protocol: Option<String>,
     /// Nodes of the cluster, where the server tells.
@@ -30,6 +34,15 @@ impl Server {
                 Some(protocol) => format!("Trellis {release} ({protocol})"),
                 None => format!("Trellis {release}"),
             };
+        }
+        if self.dialect == Dialect::MySql {
+            // `10.11.6-MariaDB-0+deb12u1`, `8.0.36`.
+            let release = self.version.split('-').next().unwrap_or("");
+            let product = match self.version.contains("MariaDB") {
+                true => "MariaDB",
+                false => "MySQL",
+            };
+            return format!("{product} {release}");
         }
         // `PostgreSQL 15.3 (Debian 15.3-1) on x86_64, compiled by ...`.
         let words: Vec<&str> = self.version.split_whitespace().take(2).collect();
@@ -59,6 +72,10 @@ impl Server {
         let mut server = Server {
             version,
             is_trellis,
+            dialect: match link {
+                Link::Postgres(_) => Dialect::Postgres,
+                Link::MySql(_) => Dialect::MySql,
+            },
             ..Server::default()
         };
         if is_trellis {
@@ -84,10 +101,15 @@ pub const POSTGRES_SETTINGS: &str = "SET enable_seqscan = off";
 
 impl Server {
     /// Applies the settings above where they are for; a server that does not know them goes on
-    /// without.
-    pub fn tune(&self, link: &mut Link) -> Result<(), LinkError> {
+    /// without. On MySQL a session says its level here, and not in BEGIN.
+    pub fn tune(&self, link: &mut Link, isolation: Isolation) -> Result<(), LinkError> {
         if self.is_trellis {
             return Ok(());
+        }
+        if self.dialect == Dialect::MySql {
+            link.command(MYSQL_MODE)?;
+            let level = isolation.sql();
+            return link.command(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
         }
         match link.command(POSTGRES_SETTINGS) {
             Err(LinkError::Server(_)) | Ok(()) => Ok(()),
@@ -157,6 +179,16 @@ mod tests {
         let postgres = "PostgreSQL 15.3 (Debian 15.3-1) on x86_64, compiled by gcc, 64-bit";
         assert_eq!(name(postgres, None), "PostgreSQL 15.3");
         assert_eq!(name("YDB 24", None), "YDB 24");
+        let mysql = |version: &str| {
+            let server = Server {
+                version: version.into(),
+                dialect: Dialect::MySql,
+                ..Server::default()
+            };
+            server.name()
+        };
+        assert_eq!(mysql("10.11.6-MariaDB-0+deb12u1"), "MariaDB 10.11.6");
+        assert_eq!(mysql("8.0.36"), "MySQL 8.0.36");
     }
 
     #[test]

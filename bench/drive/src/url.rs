@@ -79,6 +79,8 @@ pub enum UrlError {
     Escape,
     /// What is to be done is not for this wire.
     Wire,
+    /// What is to be done takes SQL.
+    Sql,
 }
 
 impl fmt::Display for UrlError {
@@ -90,6 +92,7 @@ impl fmt::Display for UrlError {
             }
             UrlError::Port => "a port in the URL is not a number from 1 to 65535",
             UrlError::Escape => "a percent escape in the URL is not valid",
+            UrlError::Sql => "this needs a server with SQL: postgres:// or mysql://",
             UrlError::Wire => "this needs a server that speaks the PostgreSQL wire: postgres://",
         })
     }
@@ -140,6 +143,17 @@ impl Target {
 }
 
 impl Target {
+    /// The same, if it takes SQL.
+    ///
+    /// # Errors
+    /// [`UrlError::Sql`].
+    pub fn of_sql(self) -> Result<Target, UrlError> {
+        match self.wire {
+            Wire::Postgres | Wire::MySql => Ok(self),
+            Wire::Redis => Err(UrlError::Sql),
+        }
+    }
+
     /// The same, if it speaks the PostgreSQL wire.
     ///
     /// # Errors

@@ -13,6 +13,7 @@
 //! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
 //! | [`wire`] | what a transaction needs of a connection |
+//! | [`dialect`] | statements on servers that are no PostgreSQL |
 //! | [`tpcc`] | TPC-C, with the clause numbers of the specification (revision 5.11) |
 //!
 //! Everything follows from a seed: no clock, no I/O, no hash order. The time that a row carries is
@@ -24,6 +25,7 @@
 extern crate alloc;
 
 pub mod arrival;
+pub mod dialect;
 pub mod finding;
 pub mod history;
 pub mod spread;

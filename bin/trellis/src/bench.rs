@@ -1,5 +1,5 @@
-//! `trellis bench`: loads, runs and checks a workload on any database that speaks PostgreSQL's wire
-//! protocol.
+//! `trellis bench`: loads, runs and checks a workload on any database that speaks the wire protocol
+//! of PostgreSQL, or of MySQL.
 
 use anyhow::{Context, Result, bail};
 use check::{Judgement, Level};
@@ -27,7 +27,8 @@ use workload::history::Kind;
     --isolation serializable --history seen.edn\n  \
     trellis bench check --history seen.edn --level snapshot-isolation\n  \
     trellis bench calibrate --warehouses 1000 --keying\n\n\
-    The database must exist. PostgreSQL is measured by the same commands. A workload other than \
+    The database must exist. PostgreSQL, MariaDB and MySQL are measured by the same commands \
+    (mysql://root@127.0.0.1:3306/shop). A workload other than \
     tpcc records what its clients see and judges it; it makes its own tables, whose names begin \
     with bench_, and drops those of an earlier run.\n\n\
     Exit code: 0 all passed, 1 something failed, 3 a history too small to say anything.")]
@@ -102,7 +103,8 @@ struct Where {
     /// Which workload
     #[arg(long, value_enum, default_value = "tpcc")]
     workload: WorkloadName,
-    /// Database: `postgres://USER@HOST:PORT/DATABASE`; several HOST:PORT with commas
+    /// Database: `postgres://USER@HOST:PORT/DATABASE`, for tpcc also `mysql://`; several HOST:PORT
+    /// with commas
     #[arg(long)]
     url: String,
 }

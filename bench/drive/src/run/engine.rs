@@ -721,9 +721,10 @@ fn note_whole(share: &mut Share, kind: usize, outcome: &Outcome, done: Done) {
     }
 }
 
-/// SQLSTATEs after which the same transaction may run again: serialization failure and deadlock.
+/// SQLSTATEs after which the same transaction may run again: serialization failure, deadlock, and a
+/// lock that was waited for too long.
 pub(crate) fn is_retryable(sqlstate: &str) -> bool {
-    matches!(sqlstate, "40001" | "40P01")
+    matches!(sqlstate, "40001" | "40P01" | "55P03")
 }
 
 #[cfg(test)]

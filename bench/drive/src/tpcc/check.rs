@@ -8,6 +8,7 @@ use crate::shape::{CheckReport, CheckedCondition};
 use crate::url::Target;
 use crate::view::Progress;
 use std::time::Instant;
+use workload::dialect::Dialect;
 use workload::tpcc::check::{self, Ledger};
 use workload::tpcc::conditions::{TITLES, Verifier};
 
@@ -20,9 +21,10 @@ pub(crate) fn check(
     let (mut link, server) = Server::reach(target, None)?;
     let content = Book::read(&mut link)?.finished_content()?;
     progress.stage("checking the 12 consistency conditions");
-    let begin = match server.is_trellis {
-        true => "BEGIN READ ONLY",
-        false => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    let begin = match (server.is_trellis, server.dialect) {
+        (true, _) => "BEGIN READ ONLY",
+        (false, Dialect::Postgres) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        (false, Dialect::MySql) => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
     };
     let checked = ready(check::check(&mut link, content.scale, begin));
     let verifier = checked.during("reading for the check")?;

@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use workload::dialect::Dialect;
 use workload::tpcc::Scale;
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::{Chunk, Content, rows_expected};
-use workload::tpcc::schema::{self, SchemaOptions};
+use workload::tpcc::schema::{self, SchemaOptions, Table};
 
 /// Attempts of one chunk when the server asks to try again.
 const CHUNK_ATTEMPTS_MAX: u32 = 20;
@@ -172,7 +173,7 @@ pub(super) fn load(
             placement: server.is_trellis,
             foreign_keys,
         };
-        create_schema(&mut link, &schema)?;
+        create_schema(&mut link, &schema, server.dialect)?;
     }
     progress.stage(&format!("loading {}", warehouses(content.scale.warehouses)));
     let homes = match server.is_trellis {
@@ -190,8 +191,14 @@ pub(super) fn load(
     )?;
     if !server.is_trellis {
         progress.stage("vacuum and statistics");
-        link.command("VACUUM ANALYZE")
-            .during("collecting statistics")?;
+        let sql = match server.dialect {
+            Dialect::Postgres => String::from("VACUUM ANALYZE"),
+            Dialect::MySql => {
+                let tables = Table::ALL.map(Table::name).join(", ");
+                format!("ANALYZE TABLE {tables}")
+            }
+        };
+        link.command(&sql).during("collecting statistics")?;
     }
     link.command("INSERT INTO tpcc_load (step, value) VALUES ('complete', '1')")
         .during("finishing the load")?;
@@ -225,9 +232,13 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
 
 /// Creates what is not there yet. Only called when our own book exists, so a table that is already
 /// there is from an earlier attempt at the same load.
-fn create_schema(link: &mut Link, options: &SchemaOptions) -> Result<(), DriveError> {
+fn create_schema(
+    link: &mut Link,
+    options: &SchemaOptions,
+    dialect: Dialect,
+) -> Result<(), DriveError> {
     for statement in schema::create_all(options) {
-        match link.command(&statement) {
+        match link.command(&dialect.table(&statement)) {
             Err(LinkError::Server(error)) if error.sqlstate == DUPLICATE_TABLE => {}
             result => result.during("creating the schema")?,
         }

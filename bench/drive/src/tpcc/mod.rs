@@ -14,6 +14,7 @@ use crate::url::{Endpoint, Target};
 use crate::view::Progress;
 use load::Book;
 use std::time::Duration;
+use workload::dialect::Dialect;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::audit::Audit;
 use workload::tpcc::check::Ledger;
@@ -94,7 +95,7 @@ impl RunOptions {
 
 /// Creates and fills the database, or goes on where an earlier load stopped.
 pub fn load(options: &LoadOptions, progress: &mut dyn Progress) -> Result<(), DriveError> {
-    let target = Target::parse(&options.url)?.of_postgres()?;
+    let target = Target::parse(&options.url)?.of_sql()?;
     load::load(&target, options, progress)
 }
 
@@ -115,7 +116,7 @@ pub fn calibrate(
     warehouses: u32,
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
-    let target = Target::parse(&options.url)?.of_postgres()?;
+    let target = Target::parse(&options.url)?.of_sql()?;
     let server = Server {
         version: String::from("echo server"),
         ..Server::default()
@@ -137,7 +138,7 @@ pub fn calibrate(
 
 /// Checks the twelve conditions on one snapshot.
 pub fn check(url: &str, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
-    check::check(&Target::parse(url)?.of_postgres()?, progress)
+    check::check(&Target::parse(url)?.of_sql()?, progress)
 }
 
 /// TPC-C as a [`Workload`].
@@ -158,7 +159,7 @@ pub struct Tpcc {
 impl Tpcc {
     /// Takes scale and constants from the loaded database.
     pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
-        let target = Target::parse(&options.url)?.of_postgres()?;
+        let target = Target::parse(&options.url)?.of_sql()?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let content = Book::read(&mut link)?.finished_content()?;
         link.close();
@@ -215,8 +216,14 @@ impl Workload for Tpcc {
                 self.isolation.sql()
             ));
         }
-        if self.has_data && !self.server.is_trellis {
-            remarks.push(format!("the sessions of the run say {POSTGRES_SETTINGS}"));
+        match self.server.dialect {
+            Dialect::MySql => remarks.push(String::from(
+                "what an UPDATE gives back is read by a SELECT behind it",
+            )),
+            Dialect::Postgres if self.has_data && !self.server.is_trellis => {
+                remarks.push(format!("the sessions of the run say {POSTGRES_SETTINGS}"));
+            }
+            Dialect::Postgres => {}
         }
         let terminals = TERMINALS_PER_WAREHOUSE * scale.warehouses;
         if self.keying && self.clients != terminals {
@@ -287,8 +294,12 @@ impl Workload for Tpcc {
 
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session<Link>, LinkError> {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
-        self.server.tune(&mut link)?;
-        ready(Session::open(link, &sql::all(self.isolation)))
+        self.server.tune(&mut link, self.isolation)?;
+        let mut statements = sql::all(self.isolation);
+        for (statement, _) in &mut statements {
+            *statement = self.server.dialect.statement(statement);
+        }
+        ready(Session::open(link, &statements))
     }
 
     async fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {

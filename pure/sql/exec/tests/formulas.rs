@@ -32,7 +32,8 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         (
             "UPDATE acct SET bal = bal - 5, note = 'x' WHERE id = 1 AND bal > 10",
             "Point Update on acct|Formula: bal = (bal - 5)::numeric(9,2)  (adds)|Formula: note = \
-             'x'  (constant)",
+             'x'  (constant)|Reads the row: \
+             with conditions, only additions share a row",
         ),
         (
             "UPDATE acct SET bal = bal - 5 WHERE id = 1 AND rate > 10",

@@ -9,15 +9,21 @@
 //! |---|---|
 //! | 1213, a deadlock; a write set that Galera refuses at COMMIT | 40001, as the server says |
 //! | 1205, a wait for a lock that was too long | 55P03; the transaction stays open |
+//! | 1146, 1050 and 1061, 1062: no table, it is there already, a key is | 42P01, 42P07, 23505 |
+//! | a statement of two parts: `UPDATE ..; SELECT ..` | both in turn: the rows of the second |
+//! | BEGIN, COMMIT, ROLLBACK | travel as text: not all servers prepare them |
 //! | an error within a transaction | the transaction stays open: who gets it rolls back |
 //! | UPDATE | counts the rows that it finds, not those that it changes |
+
+mod codec;
 
 use crate::answers::{Answers, ServerError};
 use crate::link::{LinkError, ParamType, Prepared, Status, reach, ready};
 use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
+use codec::{push_execute, text_of, verb_of, with_question_marks};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
-use mysql_common::constants::{CapabilityFlags as Can, ColumnType, StatusFlags};
+use mysql_common::constants::{CapabilityFlags as Can, StatusFlags};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{
     AuthMoreData, AuthPlugin, AuthSwitchRequest, Column, CommonOkPacket, ErrPacket,
@@ -25,8 +31,7 @@ use mysql_common::packets::{
 };
 use mysql_common::proto::{Binary, MyDeserialize, MySerialize, Text};
 use mysql_common::row::RowDeserializer;
-use mysql_common::value::{ServerSide, Value};
-use std::fmt::Write;
+use mysql_common::value::ServerSide;
 use std::sync::Arc;
 use std::time::Duration;
 use workload::wire::Round;
@@ -65,13 +70,19 @@ const EXECUTE: u8 = 0x17;
 /// A prepared statement.
 #[derive(Debug)]
 struct Statement {
-    /// The server's number of it.
-    id: u32,
     /// What it is called in its answer, such as `UPDATE`.
     verb: &'static str,
-    /// The parameter of each place, from 0: a parameter may stand at several.
-    places: Vec<u16>,
     types: Vec<ParamType>,
+    parts: Vec<Part>,
+}
+
+/// A part of a statement, which the server knows.
+#[derive(Debug)]
+enum Part {
+    /// By its number, with the parameter of each place, from 0: one may stand at several.
+    Prepared(u32, Vec<u16>),
+    /// By its text.
+    Text(String),
 }
 
 /// One connection to a server that speaks the protocol of MySQL.
@@ -240,31 +251,44 @@ impl MySql {
     ) -> Result<Vec<Prepared>, LinkError> {
         let mut prepared = Vec::with_capacity(statements.len());
         for (sql, types) in statements {
-            let (sql, places) = with_question_marks(sql);
-            self.command(PREPARE, sql.as_bytes()).await?;
-            self.receive().await?;
-            if self.packet.first() == Some(&ERR) {
-                return Err(LinkError::Server(self.server_error()?));
-            }
-            let answer: StmtPacket = read(&self.packet, ())?;
-            if usize::from(answer.num_params()) != places.len() {
-                return Err(LinkError::Protocol("number of parameters"));
-            }
-            for list in [answer.num_params(), answer.num_columns()] {
-                self.skip_list(list).await?;
+            let verb = verb_of(sql);
+            let mut parts = Vec::new();
+            match verb {
+                "BEGIN" | "COMMIT" | "ROLLBACK" => parts.push(Part::Text(String::from(*sql))),
+                _ => {
+                    for part in sql.split("; ") {
+                        parts.push(self.prepare_part(part).await?);
+                    }
+                }
             }
             prepared.push(Prepared {
                 number: self.statements.len() as u32,
                 params: types.len() as u16,
             });
             self.statements.push(Statement {
-                id: answer.statement_id(),
-                verb: verb_of(&sql),
-                places,
+                verb,
                 types: types.to_vec(),
+                parts,
             });
         }
         Ok(prepared)
+    }
+
+    async fn prepare_part(&mut self, sql: &str) -> Result<Part, LinkError> {
+        let (sql, places) = with_question_marks(sql);
+        self.command(PREPARE, sql.as_bytes()).await?;
+        self.receive().await?;
+        if self.packet.first() == Some(&ERR) {
+            return Err(LinkError::Server(self.server_error()?));
+        }
+        let answer: StmtPacket = read(&self.packet, ())?;
+        if usize::from(answer.num_params()) != places.len() {
+            return Err(LinkError::Protocol("number of parameters"));
+        }
+        for list in [answer.num_params(), answer.num_columns()] {
+            self.skip_list(list).await?;
+        }
+        Ok(Part::Prepared(answer.statement_id(), places))
     }
 
     /// Skips descriptions up to their end; there is no end of none.
@@ -286,19 +310,55 @@ impl MySql {
     ) -> Result<(), LinkError> {
         answers.clear();
         for bound in round.bound() {
-            let statement = &self.statements[bound.statement.number as usize];
-            self.out.clear();
-            self.out.push(EXECUTE);
-            push_execute(statement, &round.params(bound), &mut self.out)?;
-            let verb = statement.verb;
-            self.start().await?;
-            self.take_results::<Binary>(verb, answers).await?;
+            let number = bound.statement.number as usize;
+            for part in 0..self.statements[number].parts.len() {
+                let is_last = part + 1 == self.statements[number].parts.len();
+                if is_last {
+                    self.run_part(number, part, &round.params(bound), answers)
+                        .await?;
+                } else {
+                    let mut of_part = Answers::new();
+                    let params = round.params(bound);
+                    self.run_part(number, part, &params, &mut of_part).await?;
+                    answers.error = of_part.error.take();
+                }
+                if answers.error.is_some() {
+                    break;
+                }
+            }
             if answers.error.is_some() {
                 break;
             }
         }
         round.clear();
         Ok(())
+    }
+
+    /// Runs a part of a statement. Its error is in `answers`.
+    async fn run_part(
+        &mut self,
+        number: usize,
+        part: usize,
+        params: &[Option<&[u8]>],
+        answers: &mut Answers,
+    ) -> Result<(), LinkError> {
+        let statement = &self.statements[number];
+        let verb = statement.verb;
+        self.out.clear();
+        match &statement.parts[part] {
+            Part::Text(sql) => {
+                self.out.push(QUERY);
+                self.out.extend_from_slice(sql.as_bytes());
+                self.start().await?;
+                self.take_results::<Text>(verb, answers).await
+            }
+            Part::Prepared(id, places) => {
+                self.out.push(EXECUTE);
+                push_execute(*id, places, &statement.types, params, &mut self.out)?;
+                self.start().await?;
+                self.take_results::<Binary>(verb, answers).await
+            }
+        }
     }
 
     /// Runs one statement. Its error is in `answers`.
@@ -591,209 +651,13 @@ fn error_of(packet: &[u8]) -> Result<ServerError, LinkError> {
         .map(|state| state.as_str().into_owned());
     let sqlstate = match error.error_code() {
         1205 => String::from("55P03"),
+        1146 => String::from("42P01"),
+        1050 | 1061 => String::from("42P07"),
+        1062 => String::from("23505"),
         _ => state.unwrap_or_default(),
     };
     Ok(ServerError {
         sqlstate,
         message: format!("{} (error {})", error.message_str(), error.error_code()),
     })
-}
-
-/// The statement with a question mark for each `$n`, and which parameter each stands for.
-fn with_question_marks(sql: &str) -> (String, Vec<u16>) {
-    let mut out = String::with_capacity(sql.len());
-    let mut places = Vec::new();
-    let mut rest = sql;
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: u16 = rest[..digits].parse().expect("a dollar begins a parameter");
-        rest = &rest[digits..];
-        out.push('?');
-        places.push(number - 1);
-    }
-    out.push_str(rest);
-    (out, places)
-}
-
-/// The word by which PostgreSQL answers such a statement; empty: another one.
-fn verb_of(sql: &str) -> &'static str {
-    let word = sql.trim_start().split([' ', ';', '(']).next().unwrap_or("");
-    let known = [
-        "SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "ROLLBACK",
-    ];
-    let mut known = known.into_iter();
-    match word.eq_ignore_ascii_case("START") {
-        true => "BEGIN",
-        false => known
-            .find(|verb| word.eq_ignore_ascii_case(verb))
-            .unwrap_or(""),
-    }
-}
-
-/// The body of an execution behind its command.
-fn push_execute(
-    statement: &Statement,
-    params: &[Option<&[u8]>],
-    out: &mut Vec<u8>,
-) -> Result<(), LinkError> {
-    out.extend_from_slice(&statement.id.to_le_bytes());
-    // No cursor, once.
-    out.extend_from_slice(&[0, 1, 0, 0, 0]);
-    let count = statement.places.len();
-    if count == 0 {
-        return Ok(());
-    }
-    let nulls = out.len();
-    out.resize(nulls + count.div_ceil(8), 0);
-    out.push(1);
-    for place in &statement.places {
-        let kind = match statement.types[usize::from(*place)] {
-            ParamType::Int | ParamType::BigInt => ColumnType::MYSQL_TYPE_LONGLONG,
-            ParamType::Numeric => ColumnType::MYSQL_TYPE_NEWDECIMAL,
-            ParamType::Text | ParamType::Timestamp => ColumnType::MYSQL_TYPE_VAR_STRING,
-        };
-        out.extend_from_slice(&[kind as u8, 0]);
-    }
-    for (at, place) in statement.places.iter().enumerate() {
-        let place = usize::from(*place);
-        let Some(text) = params[place] else {
-            out[nulls + at / 8] |= 1 << (at % 8);
-            continue;
-        };
-        match statement.types[place] {
-            ParamType::Int | ParamType::BigInt => {
-                let number = std::str::from_utf8(text)
-                    .ok()
-                    .and_then(|it| it.parse().ok());
-                let number: i64 = number.ok_or(LinkError::Protocol("a parameter is no number"))?;
-                out.extend_from_slice(&number.to_le_bytes());
-            }
-            ParamType::Numeric | ParamType::Text | ParamType::Timestamp => {
-                push_length(text.len(), out);
-                out.extend_from_slice(text);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A length in front of its bytes.
-fn push_length(length: usize, out: &mut Vec<u8>) {
-    let bytes = (length as u64).to_le_bytes();
-    match length {
-        0..=250 => out.push(bytes[0]),
-        251..=0xffff => {
-            out.push(0xfc);
-            out.extend_from_slice(&bytes[..2]);
-        }
-        0x1_0000..=0xff_ffff => {
-            out.push(0xfd);
-            out.extend_from_slice(&bytes[..3]);
-        }
-        _ => {
-            out.push(0xfe);
-            out.extend_from_slice(&bytes);
-        }
-    }
-}
-
-/// A value as PostgreSQL writes it; `None`: NULL.
-fn text_of(value: Value) -> Option<Vec<u8>> {
-    let mut text = String::new();
-    let written = match value {
-        Value::NULL => return None,
-        Value::Bytes(bytes) => return Some(bytes),
-        Value::Int(number) => write!(text, "{number}"),
-        Value::UInt(number) => write!(text, "{number}"),
-        Value::Float(number) => write!(text, "{number}"),
-        Value::Double(number) => write!(text, "{number}"),
-        Value::Date(year, month, day, hour, minute, second, micros) => {
-            let date = write!(
-                text,
-                "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
-            );
-            date.and_then(|()| push_fraction(micros, &mut text))
-        }
-        Value::Time(is_negative, days, hours, minutes, seconds, micros) => {
-            let sign = if is_negative { "-" } else { "" };
-            let hours = days * 24 + u32::from(hours);
-            let time = write!(text, "{sign}{hours:02}:{minutes:02}:{seconds:02}");
-            time.and_then(|()| push_fraction(micros, &mut text))
-        }
-    };
-    written.expect("text takes everything");
-    Some(text.into_bytes())
-}
-
-/// Microseconds without the zeros at their end.
-fn push_fraction(micros: u32, out: &mut String) -> std::fmt::Result {
-    if micros == 0 {
-        return Ok(());
-    }
-    let digits = format!("{micros:06}");
-    write!(out, ".{}", digits.trim_end_matches('0'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_stand_where_the_statement_wants_them() {
-        let (sql, places) = with_question_marks("UPDATE t SET a = $3 WHERE b = $1 AND c = $10");
-        assert_eq!(sql, "UPDATE t SET a = ? WHERE b = ? AND c = ?");
-        assert_eq!(places, [2, 0, 9]);
-    }
-
-    #[test]
-    fn an_execution_has_types_and_values_in_the_order_of_places() {
-        let statement = Statement {
-            id: 7,
-            verb: "UPDATE",
-            places: vec![1, 0, 2],
-            types: vec![ParamType::Int, ParamType::Text, ParamType::Numeric],
-        };
-        let mut out = Vec::new();
-        push_execute(&statement, &[Some(b"-2"), Some(b"abc"), None], &mut out).unwrap();
-        let mut wanted = vec![7, 0, 0, 0, 0, 1, 0, 0, 0, 0b100, 1, 253, 0, 8, 0, 246, 0];
-        wanted.extend_from_slice(b"\x03abc");
-        wanted.extend_from_slice(&(-2i64).to_le_bytes());
-        assert_eq!(out, wanted);
-        let error = push_execute(&statement, &[Some(b"x"), None, None], &mut Vec::new());
-        assert!(matches!(error, Err(LinkError::Protocol(_))));
-    }
-
-    #[test]
-    fn lengths_take_as_many_bytes_as_they_need() {
-        let bytes = |length| {
-            let mut out = Vec::new();
-            push_length(length, &mut out);
-            out
-        };
-        assert_eq!(bytes(250), [250]);
-        assert_eq!(bytes(251), [0xfc, 251, 0]);
-        assert_eq!(bytes(0x1_0000), [0xfd, 0, 0, 1]);
-        assert_eq!(bytes(0x100_0000), [0xfe, 0, 0, 0, 1, 0, 0, 0, 0]);
-    }
-
-    #[test]
-    fn values_are_written_as_postgresql_writes_them() {
-        let text = |value| String::from_utf8(text_of(value).unwrap()).unwrap();
-        assert_eq!(text(Value::Int(-5)), "-5");
-        assert_eq!(
-            text(Value::Date(2026, 1, 2, 3, 4, 5, 60_000)),
-            "2026-01-02 03:04:05.06"
-        );
-        assert_eq!(text(Value::Time(true, 1, 2, 0, 0, 0)), "-26:00:00");
-        assert_eq!(text_of(Value::NULL), None);
-    }
-
-    #[test]
-    fn statements_are_called_as_postgresql_calls_them() {
-        assert_eq!(verb_of("  select 1"), "SELECT");
-        assert_eq!(verb_of("START TRANSACTION READ ONLY"), "BEGIN");
-        assert_eq!(verb_of("SET a = 1"), "");
-    }
 }
