@@ -33,6 +33,7 @@
 //! | [`histories`] | records what clients see, and judges it |
 //! | [`echo`] | a server that answers at once, to measure the client |
 //! | [`server`] | which server, and its counters |
+//! | [`compare`], [`search`] | which of two is faster; the highest rate that meets a goal |
 //! | [`delay`] | a proxy that delays, for links of one machine |
 //! | [`report`] | table, JSON, HTML |
 //! | [`outputs`] | files that a command leaves behind |
@@ -48,6 +49,7 @@ pub mod answers {
     //! Rows, tags and errors of a round.
     pub use workload::wire::{Answers, ServerError};
 }
+pub mod compare;
 pub mod delay;
 pub mod echo;
 pub mod error;
@@ -63,6 +65,7 @@ pub mod records;
 pub mod redis;
 pub mod report;
 pub mod run;
+pub mod search;
 pub mod server;
 pub mod shape;
 pub mod spread;

@@ -1,19 +1,25 @@
 //! `trellis bench`: loads, runs and checks a workload on any database that speaks the wire protocol
 //! of PostgreSQL, or of MySQL.
 
+mod calibrate;
+mod compare;
+mod search;
+
 use anyhow::{Context, Result, bail};
+use calibrate::{CalibrateArgs, calibrate, echo};
 use check::{Judgement, Level};
 use clap::{Args, Subcommand, ValueEnum};
+use compare::CompareArgs;
 use drive::histories::{self, HistoryOptions};
 use drive::outputs;
 use drive::report;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use drive::view::Screen;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
-use std::net::TcpListener;
+use search::SearchArgs;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 use workload::history::Kind;
 
@@ -26,6 +32,8 @@ use workload::history::Kind;
     trellis bench run --workload list-append --url postgres://postgres@127.0.0.1:5432/test \
     --isolation serializable --history seen.edn\n  \
     trellis bench check --history seen.edn --level snapshot-isolation\n  \
+    trellis bench compare --a postgres://trellis@127.0.0.1:5433/shop --b mysql://root@127.0.0.1/shop\n  \
+    trellis bench search --url postgres://trellis@127.0.0.1:5433/shop --goal p99:20ms\n  \
     trellis bench calibrate --warehouses 1000 --keying\n\n\
     The database must exist. PostgreSQL, MariaDB and MySQL are measured by the same commands \
     (mysql://root@127.0.0.1:3306/shop). A workload other than \
@@ -45,6 +53,10 @@ enum BenchCommand {
     Run(RunArgs),
     /// Check the consistency conditions, or judge a recorded history
     Check(CheckArgs),
+    /// Which of two databases is faster, and by how much: TPC-C in rounds of A B B A
+    Compare(CompareArgs),
+    /// The highest rate of TPC-C that meets a latency goal
+    Search(SearchArgs),
     /// Measure this client: TPC-C against a server that answers at once
     Calibrate(CalibrateArgs),
     /// The server of `calibrate`: prints its address, and answers until it is ended
@@ -171,35 +183,6 @@ struct RunArgs {
     report: Option<PathBuf>,
 }
 
-#[derive(Args)]
-struct CalibrateArgs {
-    /// Warehouses that the inputs name
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    warehouses: u32,
-    /// Terminals of a closed loop, connections of an open loop [default: 16; with --keying ten for
-    /// each warehouse]
-    #[arg(long)]
-    clients: Option<u32>,
-    /// Connections that the terminals share [default: one each; with --keying at most 200]
-    #[arg(long)]
-    connections: Option<u32>,
-    /// Open loop: so many transactions are due per second [default: closed loop]
-    #[arg(long, value_parser = rate)]
-    rate: Option<f64>,
-    /// Measured seconds
-    #[arg(long, default_value_t = 10)]
-    seconds: u64,
-    /// Seconds before the measured phase
-    #[arg(long, default_value_t = 2)]
-    warmup: u64,
-    /// Keying and think times of clause 5.2.5
-    #[arg(long)]
-    keying: bool,
-    /// Where the result goes as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
 /// What concerns recorded histories only.
 #[derive(Args)]
 #[command(next_help_heading = "Recorded histories")]
@@ -263,6 +246,8 @@ fn screen() -> Screen<std::io::Stdout> {
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     match &args.command {
         BenchCommand::Load(load) => load_tpcc(load),
+        BenchCommand::Compare(args) => compare::compare(args),
+        BenchCommand::Search(args) => search::search(args),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
         BenchCommand::Run(run) => match run.target.workload.history() {
@@ -369,100 +354,6 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
         args.report.as_deref(),
     )?;
     judged(found.verdict.judgement)
-}
-
-/// The echo server, a process of its own: its memory and its processor time are not the client's.
-struct Echo {
-    process: Child,
-    address: String,
-}
-
-impl Echo {
-    fn start() -> Result<Echo> {
-        let program = std::env::current_exe().context("this program's own file")?;
-        let mut command = Command::new(program);
-        command.args(["bench", "echo"]).stdin(Stdio::null());
-        let mut process = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("the echo server")?;
-        let mut address = String::new();
-        let said = process
-            .stdout
-            .take()
-            .context("the echo server says where it is")?;
-        BufReader::new(said).read_line(&mut address)?;
-        Ok(Echo {
-            process,
-            address: address.trim().to_owned(),
-        })
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn echo() -> Result<ExitCode> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("the echo server")?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", listener.local_addr()?)?;
-    out.flush()?;
-    drive::echo::serve(&listener).context("the echo server")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
-    outputs::check(args.json.as_deref())?;
-    let echo = Echo::start()?;
-    let clients = match args.keying {
-        true => 10 * args.warehouses,
-        false => 16,
-    };
-    let mut options = RunOptions::new(&format!("postgres://echo@{}/echo", echo.address));
-    options.keying = args.keying;
-    options.runner = RunnerOptions {
-        clients: args.clients.unwrap_or(clients),
-        connections: args.connections,
-        rate: args.rate,
-        length: Duration::from_secs(args.seconds),
-        warmup: Duration::from_secs(args.warmup),
-        ..RunnerOptions::default()
-    };
-    let found = tpcc::calibrate(&options, args.warehouses, &mut screen())?;
-    print_report(&found)?;
-    let peak_kib = peak_kib();
-    let mut out = std::io::stdout();
-    if let Some(kib) = peak_kib {
-        writeln!(
-            out,
-            "client: {:.1} MiB of memory at most",
-            kib as f64 / 1024.0
-        )?;
-    }
-    if let Some(path) = &args.json {
-        let mut json = report::json(&found);
-        json["client"]["peak_kib"] = peak_kib.into();
-        let text = serde_json::to_string_pretty(&json)?;
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(match found.committed() {
-        0 => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    })
-}
-
-/// The most memory that this process has had, in KiB.
-fn peak_kib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
 fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
