@@ -147,6 +147,9 @@ fn open_loop_keeps_up_or_says_that_it_did_not() {
     options.runner.rate = Some(200_000.0);
     let flooded = tpcc::run(&options, &mut Silent).unwrap();
     assert!(flooded.overloaded.is_some());
+    // What ends in the five seconds after the phase is no throughput of the phase.
+    let in_phase = flooded.committed_per_s() * 3.0;
+    assert!(in_phase < 0.8 * flooded.committed() as f64, "{in_phase}");
     let json = report::json(&flooded);
     assert!(
         json["latency_us"]["p50"].is_null(),

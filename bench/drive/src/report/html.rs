@@ -153,7 +153,7 @@ fn headline(report: &RunReport) -> Vec<(&'static str, String)> {
         (None, None) => cells.push(("new_order_per_min", String::from("no number"))),
     }
     if report.has_number() {
-        let rate = report.committed() as f64 / report.options.length.as_secs_f64();
+        let rate = report.committed_per_s();
         cells.push(("committed per second", format!("{rate:.1}")));
     }
     if has_percentiles(report) {

@@ -17,7 +17,6 @@ pub fn json(report: &RunReport) -> Value {
     let percentiles = has_percentiles(report);
     let share = |name: &str| report.per_txn(name);
     let number = report.has_number();
-    let seconds = report.options.length.as_secs_f64();
     json!({
         "format": FORMAT,
         "passed": report.passed(),
@@ -25,7 +24,7 @@ pub fn json(report: &RunReport) -> Value {
         "protocol": report.server.protocol,
         "nodes": report.server.nodes.unwrap_or(report.target.endpoints.len() as u64),
         "committed": number.then(|| report.committed()),
-        "committed_per_s": number.then(|| report.committed() as f64 / seconds),
+        "committed_per_s": number.then(|| report.committed_per_s()),
         "rolled_back": report.kinds.iter().map(|kind| kind.tally.rolled_back).sum::<u64>(),
         "aborted": report.aborted(),
         "retried": report.kinds.iter().map(|kind| kind.tally.retried).sum::<u64>(),
@@ -176,7 +175,7 @@ fn tally_json(tally: &Tally, shown: bool) -> Value {
 fn kind_json(kind: &KindReport, report: &RunReport, shown: bool) -> Value {
     let mut value = tally_json(&kind.tally, shown);
     let seconds = report.options.length.as_secs_f64();
-    value["committed_per_s"] = json!(kind.tally.committed as f64 / seconds);
+    value["committed_per_s"] = json!(kind.tally.in_phase as f64 / seconds);
     value
 }
 

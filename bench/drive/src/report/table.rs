@@ -97,7 +97,6 @@ fn percentiles(shown: bool, at: &dyn Fn(f64) -> Option<u64>) -> String {
 }
 
 fn summary(report: &RunReport, out: &mut String) {
-    let seconds = report.options.length.as_secs_f64();
     if report.has_number() {
         match (tpmc(report), efficiency(report), new_order_per_min(report)) {
             (Some(tpmc), Some(efficiency), _) => {
@@ -109,7 +108,7 @@ fn summary(report: &RunReport, out: &mut String) {
             }
             _ => {}
         }
-        let all = report.committed() as f64 / seconds;
+        let all = report.committed_per_s();
         let _ = writeln!(out, "committed per second {all:.1}");
     } else {
         let _ = writeln!(out, "the consistency check failed: this run has no number");

@@ -594,6 +594,9 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         let is_measured = self.stage.is_measured(job.due_us);
         let mut share = self.share();
         note_whole(&mut share, job.kind, &outcome, done);
+        if self.stage.is_measured(now_us) {
+            share.kinds[job.kind].count_in_phase(&outcome);
+        }
         if outcome == Outcome::Committed && job.terminal.is_some() {
             share.second_committed[job.kind] += 1;
             count(&mut share.second_response, times.response_us);

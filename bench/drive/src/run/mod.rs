@@ -235,6 +235,12 @@ impl RunReport {
         self.kinds.iter().map(|kind| kind.tally.unknown).sum()
     }
 
+    /// Commits of all kinds per second, by those that came within the measured phase.
+    pub fn committed_per_s(&self) -> f64 {
+        let in_phase: u64 = self.kinds.iter().map(|kind| kind.tally.in_phase).sum();
+        in_phase as f64 / self.options.length.as_secs_f64()
+    }
+
     /// Transactions without an outcome when the run ended.
     pub fn unfinished(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.tally.unfinished).sum()
@@ -247,8 +253,8 @@ impl RunReport {
 
     /// Processor time of the client for a transaction that has ended, in microseconds.
     pub fn client_us_per_txn(&self) -> Option<f64> {
-        let rolled_back: u64 = self.kinds.iter().map(|kind| kind.tally.rolled_back).sum();
-        let ended = self.committed() + rolled_back;
+        let ended = |kind: &KindReport| kind.tally.in_phase + kind.tally.rolled_back_in_phase;
+        let ended: u64 = self.kinds.iter().map(ended).sum();
         let used: f64 = self.client_threads.iter().sum();
         let us = used * self.options.length.as_secs_f64() * 1e6;
         (ended > 0 && used > 0.0).then(|| us / ended as f64)
@@ -258,7 +264,7 @@ impl RunReport {
     /// or rolled back as their input says (of TPC-C's NewOrder, clause 5.4.1 counts both).
     pub fn per_minute(&self, kind: usize) -> f64 {
         let tally = &self.kinds[kind].tally;
-        let done = tally.committed + tally.rolled_back;
+        let done = tally.in_phase + tally.rolled_back_in_phase;
         done as f64 * 60.0 / self.options.length.as_secs_f64()
     }
 

@@ -50,6 +50,11 @@ pub struct Tally {
     pub committed: u64,
     /// Rolled back as the input asked.
     pub rolled_back: u64,
+    /// Commits within the measured phase, whenever they were due: what a rate is made of. Those of
+    /// `committed` may have come after it.
+    pub in_phase: u64,
+    /// The same of what was rolled back as the input asked.
+    pub rolled_back_in_phase: u64,
     /// Given up, by SQLSTATE or reason.
     pub failed: BTreeMap<String, u64>,
     /// Connection lost after COMMIT was sent.
@@ -78,6 +83,8 @@ impl Tally {
         Tally {
             committed: 0,
             rolled_back: 0,
+            in_phase: 0,
+            rolled_back_in_phase: 0,
             failed: BTreeMap::new(),
             unknown: 0,
             unfinished: 0,
@@ -98,6 +105,15 @@ impl Tally {
             Outcome::RolledBack => self.rolled_back += 1,
             Outcome::Failed(reason) => *self.failed.entry(reason.clone()).or_default() += 1,
             Outcome::Unknown => self.unknown += 1,
+        }
+    }
+
+    /// Counts a transaction that has ended within the measured phase.
+    pub(crate) fn count_in_phase(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Committed => self.in_phase += 1,
+            Outcome::RolledBack => self.rolled_back_in_phase += 1,
+            Outcome::Failed(_) | Outcome::Unknown => {}
         }
     }
 
@@ -130,6 +146,8 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         self.committed += other.committed;
         self.rolled_back += other.rolled_back;
+        self.in_phase += other.in_phase;
+        self.rolled_back_in_phase += other.rolled_back_in_phase;
         self.unknown += other.unknown;
         self.unfinished += other.unfinished;
         self.retried += other.retried;

@@ -47,7 +47,7 @@ fn shares(quick: bool) -> &'static [u64] {
 
 /// Committed transactions per second.
 fn rate(seen: &Seen) -> f64 {
-    seen.report.committed() as f64 / seen.report.options.length.as_secs_f64()
+    seen.report.committed_per_s()
 }
 
 fn run(

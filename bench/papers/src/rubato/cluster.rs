@@ -92,7 +92,7 @@ pub(super) const COLUMNS: [&str; 8] = [
 
 /// Committed transactions per second.
 fn rate(seen: &Seen) -> f64 {
-    seen.report.committed() as f64 / seen.report.options.length.as_secs_f64()
+    seen.report.committed_per_s()
 }
 
 /// A part of the experiment.

@@ -57,8 +57,7 @@ struct Ran {
 
 impl Ran {
     fn rate(&self, load: usize) -> f64 {
-        let report = &self.reports[load];
-        report.committed() as f64 / report.options.length.as_secs_f64()
+        self.reports[load].committed_per_s()
     }
 }
 
@@ -148,7 +147,7 @@ fn options(quick: bool) -> RunnerOptions {
 }
 
 fn say(lab: &mut Lab, name: &str, load: &str, report: &RunReport) -> Result<()> {
-    let rate = report.committed() as f64 / report.options.length.as_secs_f64();
+    let rate = report.committed_per_s();
     lab.clock.besides_done(run_s(lab.quick));
     lab.clock.say(&format!("{name}, {load}: {rate:.0} per s"))
 }

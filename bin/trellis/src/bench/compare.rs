@@ -68,14 +68,14 @@ pub(super) fn compare(args: &CompareArgs) -> Result<ExitCode> {
             let report = run(args, urls[which], seed)
                 .with_context(|| format!("{}: {}", ["A", "B"][which], urls[which]))?;
             measured.names[which] = report.server.name();
-            rates[at] = report.committed() as f64 / args.seconds as f64;
+            rates[at] = report.committed_per_s();
         }
         let [a, b, c, d] = rates;
         let left_s = u64::from(args.rounds - round - 1) * 4 * run_s;
         writeln!(
             out,
-            "round {:>3}   A {a:>9.1}   B {b:>9.1}   B {c:>9.1}   A {d:>9.1} per s   about {left_s} s \
-             left",
+            "round {:>3}   A {a:>9.1}   B {b:>9.1}   B {c:>9.1}   A {d:>9.1} per s   about \
+             {left_s} s left",
             round + 1
         )?;
         out.flush()?;
@@ -139,8 +139,8 @@ fn print(measured: &Measured, found: &Comparison) -> Result<()> {
         true => writeln!(out, "They differ.")?,
         false => writeln!(
             out,
-            "They are not told apart: a difference of less than {percent:.1} % would mostly not have \
-             been seen. More rounds see less."
+            "They are not told apart: a difference of less than {percent:.1} % would mostly not \
+             have been seen. More rounds see smaller ones."
         )?,
     }
     Ok(())

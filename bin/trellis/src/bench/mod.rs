@@ -32,7 +32,8 @@ use workload::history::Kind;
     trellis bench run --workload list-append --url postgres://postgres@127.0.0.1:5432/test \
     --isolation serializable --history seen.edn\n  \
     trellis bench check --history seen.edn --level snapshot-isolation\n  \
-    trellis bench compare --a postgres://trellis@127.0.0.1:5433/shop --b mysql://root@127.0.0.1/shop\n  \
+    trellis bench compare --a postgres://trellis@127.0.0.1:5433/shop \
+    --b mysql://root@127.0.0.1/shop\n  \
     trellis bench search --url postgres://trellis@127.0.0.1:5433/shop --goal p99:20ms\n  \
     trellis bench calibrate --warehouses 1000 --keying\n\n\
     The database must exist. PostgreSQL, MariaDB and MySQL are measured by the same commands \

@@ -22,7 +22,7 @@ pub(super) struct SearchArgs {
     /// A database that holds TPC-C
     #[arg(long)]
     url: String,
-    /// Quantile and time that its responses must keep: p50, p90, p95, p99 or p99.9, with us, ms or s
+    /// Quantile and time that its responses must keep: p50, p90, p95, p99 or p99.9; us, ms or s
     #[arg(long, default_value = "p99:100ms", value_parser = goal)]
     goal: Goal,
     /// The rate that is tried first, per second
@@ -172,7 +172,7 @@ fn try_rate(args: &SearchArgs, rate: f64) -> Result<Tried> {
     let why = reason(&report, args.goal, at);
     Ok(Tried {
         rate,
-        committed_per_s: report.committed() as f64 / args.seconds as f64,
+        committed_per_s: report.committed_per_s(),
         at_quantile_us: at,
         is_met: why.is_empty(),
         why,
