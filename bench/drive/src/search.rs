@@ -3,8 +3,8 @@
 /// A rate that was tried, and whether it met the goal.
 pub type Trial = (f64, bool);
 
-/// Looks for the highest rate from `from` on that meets the goal, to within `precision` (0.05: 5
-/// %). `try_rate` tries one. The last one that met it is the answer; `None`: not even the first one.
+/// Looks for the highest rate that meets the goal, beginning with `from`, to within `precision`: a
+/// share. `try_rate` tries one. The last one that met it is the answer; `None`: none did.
 ///
 /// At most `trials_max` rates are tried. A rate above one that has failed is never tried again.
 ///
