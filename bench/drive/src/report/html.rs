@@ -10,7 +10,7 @@ use std::fmt::Write;
 use workload::finding::Verdict;
 
 const STYLE: &str = ":root{color-scheme:light dark}body{font:14px/1.5 system-ui,sans-serif;\
-max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1d2430;background:#fff;\
+max-width:66rem;margin:2rem auto;padding:0 1rem;color:#1d2430;background:#fff;\
 overflow-wrap:break-word}h1{font-size:1.5rem}\
 h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%}th,td{\
 padding:.25rem .5rem;text-align:right;vertical-align:top;border-bottom:1px solid #e2e6ec}\
