@@ -192,7 +192,8 @@ pub(crate) fn reach(endpoint: &Endpoint, timeout: Option<Duration>) -> Result<St
     let addresses = (endpoint.host.as_str(), endpoint.port).to_socket_addrs()?;
     let mut last = LinkError::Io(ErrorKind::NotFound, format!("{endpoint} has no address"));
     for address in addresses {
-        match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
+        let patience = Duration::from_secs(10).min(timeout.unwrap_or(Duration::MAX));
+        match TcpStream::connect_timeout(&address, patience) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(timeout.or(Some(Duration::from_secs(30))))?;

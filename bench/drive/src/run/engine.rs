@@ -30,6 +30,8 @@ const SLEEP_US_MAX: u64 = 50_000;
 const CONNECTING_US: u64 = 2_000;
 /// How often connections are looked at that wait for too long.
 const LOOK_US: u64 = 100_000;
+/// How long a connection may take that is made again. A run waits for it at its end.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// When a connection is made again that could not be made.
 const AGAIN_US: u64 = 100_000;
 /// Events that are taken at a time.
@@ -143,7 +145,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             if self.stage.is_refused() {
                 return Ok(());
             }
-            let session = self.stage.open(number)?;
+            let session = self.stage.open(number, self.stage.options.timeout)?;
             self.slots.push(Slot {
                 number,
                 is_background,
@@ -546,7 +548,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         let (stage, number, done) = (self.stage, slot.number, self.connected.0.clone());
         self.scope.spawn(move || {
             // Whoever waited may have ended: the run is over.
-            let _ = done.send((at, stage.open(number)));
+            let _ = done.send((at, stage.open(number, CONNECT_MAX)));
         });
     }
 

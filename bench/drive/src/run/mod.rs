@@ -27,8 +27,8 @@ use crate::view::{Live, Progress};
 use cpu::CpuReading;
 use engine::Engine;
 use hdrhistogram::Histogram;
-use stage::Stage;
 pub(crate) use stage::lock;
+use stage::{Deal, Stage};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally::{Share, Tally, histogram};
 use workload::finding::{Finding, Verdict};
@@ -386,9 +386,12 @@ pub fn run<W: Workload>(
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
     options.validate()?;
-    let endpoints = target.endpoints.len() as u32;
-    if options.connections(workload.is_paced()) < endpoints {
-        let text = format!("{endpoints} endpoints need as many connections");
+    let deal = Deal::new(workload, target, options);
+    if (deal.connections as usize) < deal.endpoints.min(deal.terminals as usize) {
+        let text = format!(
+            "{} terminals at {} endpoints need a connection to each",
+            deal.terminals, deal.endpoints
+        );
         return Err(DriveError::Option(text));
     }
     if options.rate.is_some() && workload.is_paced() {

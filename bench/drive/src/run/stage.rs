@@ -26,7 +26,7 @@ pub(crate) struct Deal {
 }
 
 impl Deal {
-    fn new<W: Workload>(workload: &W, target: &Target, options: &RunnerOptions) -> Deal {
+    pub(crate) fn new<W: Workload>(workload: &W, target: &Target, options: &RunnerOptions) -> Deal {
         let endpoints = target.endpoints.len();
         let connections = options.connections(workload.is_paced());
         let terminals = match options.rate {
@@ -228,13 +228,15 @@ impl<'a, W: Workload> Stage<'a, W> {
         waiting.map(|waiting| waiting.load(Ordering::Relaxed)).sum()
     }
 
-    /// Connects: to the endpoint of this number first, then to the others.
-    pub(crate) fn open(&self, number: u32) -> Result<W::Session, LinkError> {
+    /// Connects: to the endpoint of this number first, then to the others. The loop is patient, not
+    /// the connection: so `patience` bounds this alone.
+    pub(crate) fn open(&self, number: u32, patience: Duration) -> Result<W::Session, LinkError> {
+        let patience = patience.min(self.options.timeout);
         let endpoints = &self.target.endpoints;
         let mut result = Err(LinkError::Protocol("no endpoint"));
         for step in 0..endpoints.len() {
             let endpoint = &endpoints[(self.deal.endpoint(number) + step) % endpoints.len()];
-            result = self.workload.open(endpoint, self.options.timeout);
+            result = self.workload.open(endpoint, patience);
             if result.is_ok() {
                 break;
             }
