@@ -9,6 +9,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 /// Rows of an order.
 const LINES: usize = 10;
@@ -37,8 +38,14 @@ pub fn serve(listener: &TcpListener) -> std::io::Result<()> {
         };
         for ready in &events[..count] {
             if ready.data() == LISTENER {
-                let Ok((stream, _)) = listener.accept() else {
-                    continue;
+                let (stream, _) = match listener.accept() {
+                    Ok(accepted) => accepted,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                    Err(_) => {
+                        // As when there are too many: it would be asked again at once.
+                        std::thread::sleep(Duration::from_millis(10));
+                        continue;
+                    }
                 };
                 stream.set_nodelay(true)?;
                 epoll.add(&stream, event(next))?;

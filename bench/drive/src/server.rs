@@ -101,14 +101,16 @@ pub const POSTGRES_SETTINGS: &str = "SET enable_seqscan = off";
 
 impl Server {
     /// Applies the settings above where they are for; a server that does not know them goes on
-    /// without. On MySQL a session says its level here, and not in BEGIN.
-    pub fn tune(&self, link: &mut Link, isolation: Isolation) -> Result<(), LinkError> {
+    /// without. On MySQL a session says its level here, and not in BEGIN; `None`: the server's own.
+    pub fn tune(&self, link: &mut Link, isolation: Option<Isolation>) -> Result<(), LinkError> {
         if self.is_trellis {
             return Ok(());
         }
         if self.dialect == Dialect::MySql {
             link.command(MYSQL_MODE)?;
-            let level = isolation.sql();
+            let Some(level) = isolation.map(Isolation::sql) else {
+                return Ok(());
+            };
             return link.command(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
         }
         match link.command(POSTGRES_SETTINGS) {

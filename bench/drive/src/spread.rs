@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use workload::finding::Finding;
 use workload::spread::{Job, Plan, Source};
 use workload::tpcc::Scale;
-use workload::wire::{Isolation, Session};
+use workload::wire::Session;
 
 /// Makes the tables of a plan and fills them. The database must exist and be empty.
 ///
@@ -173,7 +173,7 @@ impl Workload for SpreadRun {
 
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session<Link>, LinkError> {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
-        self.server.tune(&mut link, Isolation::Serializable)?;
+        self.server.tune(&mut link, None)?;
         ready(Session::open(link, &self.plan.statements()))
     }
 

@@ -44,6 +44,11 @@ impl Lateness {
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+
+    /// They wait again.
+    pub(crate) fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Stream {

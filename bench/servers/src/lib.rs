@@ -16,6 +16,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fmt;
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -24,10 +26,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a server may take until it accepts connections.
 const START_MAX: Duration = Duration::from_secs(60);
+/// How long a server may take to end before it is killed.
+const END_MAX: Duration = Duration::from_secs(10);
 /// What they write when they can be used: they listen before that.
 const READY: [&str; 3] = [
     "ready to accept connections",
@@ -143,13 +147,16 @@ impl Server {
         };
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ns = now.unwrap_or_default().subsec_nanos();
         let name = format!(
-            "trellis-{}-{}-{number}",
+            "trellis-{}-{}-{number}-{now_ns}",
             kind.name().to_lowercase(),
             std::process::id()
         );
         let folder = std::env::temp_dir().join(name);
-        during("making a folder", std::fs::create_dir_all(&folder))?;
+        // It must be new: what lies there already is somebody else's.
+        during("making a folder", std::fs::create_dir(&folder))?;
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let mut server = Server {
             kind,
@@ -165,6 +172,16 @@ impl Server {
     /// How a client names a database of it.
     pub fn url(&self, database: &str) -> String {
         format!("{}@{}/{database}", self.kind.scheme(), self.address)
+    }
+
+    /// What is to be cleared when the process ends without dropping this.
+    pub fn remains(&self) -> Remains {
+        let pid = self.child.as_ref().map(Child::id);
+        Remains {
+            kind: self.kind,
+            pid: pid.map(|pid| Pid::from_raw(pid as i32)),
+            folder: self.folder.clone(),
+        }
     }
 
     /// Where it listens.
@@ -278,15 +295,54 @@ impl Server {
     }
 }
 
+/// What is left to do for a server when the process ends.
+#[derive(Clone, Debug)]
+pub struct Remains {
+    kind: Kind,
+    pid: Option<Pid>,
+    folder: PathBuf,
+}
+
+impl Remains {
+    /// Tells the server to end, waits for it, and removes its files. Best effort: what stays behind
+    /// lies in the folder for temporary files.
+    pub fn clear(&self) {
+        if let Some(pid) = self.pid {
+            // PostgreSQL ends at once, and gives its shared memory back. Redis and MariaDB write
+            // what they have.
+            let signal = match self.kind {
+                Kind::Postgres => Signal::SIGQUIT,
+                Kind::MariaDb | Kind::Redis => Signal::SIGTERM,
+            };
+            let _ = kill(pid, signal);
+            let began = Instant::now();
+            while !has_ended(pid) && began.elapsed() < END_MAX {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if !has_ended(pid) {
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether a child is no more, or only what its parent has not asked for.
+fn has_ended(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    let state = stat.ok().and_then(|stat| {
+        let (_, rest) = stat.rsplit_once(')')?;
+        rest.trim_start().chars().next()
+    });
+    matches!(state, None | Some('Z'))
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
+        self.remains().clear();
         if let Some(mut child) = self.child.take() {
-            // Its files are thrown away: it need not end well. Best effort.
-            let _ = child.kill();
             let _ = child.wait();
         }
-        // Best effort: a temporary folder that stays behind does no harm.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -9,5 +9,5 @@ mod node_log;
 pub mod nodes;
 mod processes;
 
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, at_interrupt};
 pub use processes::{Ended, LocalCluster, Started, connect, terminate, url};

@@ -4,8 +4,11 @@
 #![warn(missing_docs)]
 
 use servers::{Kind, Server};
+use std::fs::File;
+use std::io::Write;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Starts a server with these arguments. `None` where it is not installed; with
 /// `TRELLIS_REQUIRE_PEERS` set that is a failure, so that CI cannot skip by mistake; without it the
@@ -34,14 +37,22 @@ host all plain_user 127.0.0.1/32 password
 host all all 127.0.0.1/32 trust
 ";
 
+/// The part of the time that no name of an earlier process has.
+fn nanos() -> u32 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().subsec_nanos()
+}
+
 impl Peer {
     /// Starts a server; see [`start`].
     pub fn start() -> Option<Peer> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("trellis-access-{}-{number}", std::process::id());
+        let name = format!("trellis-access-{}-{number}-{}", std::process::id(), nanos());
         let access = std::env::temp_dir().join(name);
-        std::fs::write(&access, ACCESS).expect("the temporary folder is writable");
+        let mut file = File::create_new(&access).expect("nobody else has made this file");
+        file.write_all(ACCESS.as_bytes())
+            .expect("the temporary folder is writable");
         let settings = [
             "fsync=off".to_owned(),
             "max_connections=200".to_owned(),

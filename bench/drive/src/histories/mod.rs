@@ -267,7 +267,7 @@ impl RunWorkload for Recorder {
 
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session, LinkError> {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
-        self.server.tune(&mut link, self.shape.isolation)?;
+        self.server.tune(&mut link, Some(self.shape.isolation))?;
         if !self.server.is_trellis {
             // Strong conflicts deadlock, and a second for each leaves nothing to see. Only a
             // superuser may say so; others record less.

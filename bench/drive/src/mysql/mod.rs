@@ -8,6 +8,7 @@
 //! | MySQL | here |
 //! |---|---|
 //! | 1213, a deadlock; a write set that Galera refuses at COMMIT | 40001, as the server says |
+//! | 1020, the row is newer than the snapshot | 40001 |
 //! | 1205, a wait for a lock that was too long | 55P03; the transaction stays open |
 //! | 1146, 1050 and 1061, 1062: no table, it is there already, a key is | 42P01, 42P07, 23505 |
 //! | a statement of two parts: `UPDATE ..; SELECT ..` | both in turn: the rows of the second |
@@ -650,6 +651,7 @@ fn error_of(packet: &[u8]) -> Result<ServerError, LinkError> {
         .sql_state_ref()
         .map(|state| state.as_str().into_owned());
     let sqlstate = match error.error_code() {
+        1020 => String::from("40001"),
         1205 => String::from("55P03"),
         1146 => String::from("42P01"),
         1050 | 1061 => String::from("42P07"),

@@ -10,13 +10,15 @@ use serde_json::{Map, Value, json};
 use workload::finding::Verdict;
 
 /// The version of the layout; larger when a field changes its meaning.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The run as JSON. Numbers that must not be shown are null.
 pub fn json(report: &RunReport) -> Value {
     let percentiles = has_percentiles(report);
     let share = |name: &str| report.per_txn(name);
     let number = report.has_number();
+    let unanswered = report.kinds.iter().map(|kind| kind.tally.unanswered());
+    let unanswered = unanswered.sum();
     json!({
         "format": FORMAT,
         "passed": report.passed(),
@@ -34,7 +36,7 @@ pub fn json(report: &RunReport) -> Value {
         "new_order_per_min": new_order_per_min(report),
         "tpmC": tpmc(report),
         "efficiency": efficiency(report),
-        "latency_us": latency(&report.response, report.unfinished(), percentiles),
+        "latency_us": latency(&report.response, unanswered, percentiles),
         "overloaded": report.overloaded,
         "distributed_share": distributed_share(report),
         "per_txn": {
@@ -163,9 +165,9 @@ fn tally_json(tally: &Tally, shown: bool) -> Value {
         "unknown": tally.unknown,
         "units": tally.units,
         "skipped": tally.skipped,
-        "latency_us": latency(&tally.response, tally.unfinished, shown),
-        "service_us": latency(&tally.service, tally.unfinished, shown),
-        "queue_us": latency(&tally.queue, tally.unfinished, shown),
+        "latency_us": latency(&tally.response, tally.unanswered(), shown),
+        "service_us": latency(&tally.service, tally.unanswered(), shown),
+        "queue_us": latency(&tally.queue, tally.unanswered(), shown),
         "histogram_us": raw(&tally.response),
         "service_histogram_us": raw(&tally.service),
         "queue_histogram_us": raw(&tally.queue),

@@ -114,6 +114,8 @@ fn summary(report: &RunReport, out: &mut String) {
         let _ = writeln!(out, "the consistency check failed: this run has no number");
     }
     let has_queue = report.kinds.iter().any(|kind| !kind.tally.queue.is_empty());
+    let unanswered = report.kinds.iter().map(|kind| kind.tally.unanswered());
+    let unanswered: u64 = unanswered.sum();
     if has_queue && has_percentiles(report) {
         for (name, of) in [("service time", 0), ("queue time", 1)] {
             let mut sum = crate::run::tally::histogram();
@@ -125,7 +127,7 @@ fn summary(report: &RunReport, out: &mut String) {
                 };
                 sum.add(part).expect("all histograms have the same bounds");
             }
-            let at = |quantile| quantile_of(&sum, report.unfinished(), quantile);
+            let at = |quantile| quantile_of(&sum, unanswered, quantile);
             let _ = writeln!(out, "{name:<77}{}", percentiles(true, &at));
         }
     }

@@ -30,12 +30,14 @@ const SLEEP_US_MAX: u64 = 50_000;
 const CONNECTING_US: u64 = 2_000;
 /// How often connections are looked at that wait for too long.
 const LOOK_US: u64 = 100_000;
-/// How long a connection may take that is made again. A run waits for it at its end.
+/// Room for what makes a connection.
+const CONNECT_STACK: usize = 512 << 10;
+/// How long each step of making a connection again may take. A run waits for it at its end.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// When a connection is made again that could not be made.
 const AGAIN_US: u64 = 100_000;
 /// Events that are taken at a time.
-const EVENTS: usize = 64;
+const EVENTS: usize = 256;
 
 /// One thread of a run.
 pub(crate) struct Engine<'scope, 'env, W: Workload> {
@@ -59,6 +61,8 @@ pub(crate) struct Engine<'scope, 'env, W: Workload> {
     connecting: usize,
     connected: (Sender<Connection<W>>, Receiver<Connection<W>>),
     looked_us: u64,
+    /// No attempt begins any more, and no connection is made.
+    is_over: bool,
     cpu_us: [Option<u64>; 2],
     prng: Prng,
     audit: W::Audit,
@@ -127,6 +131,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             connecting: 0,
             connected: channel(),
             looked_us: 0,
+            is_over: false,
             cpu_us: [None; 2],
             prng: stream(stage.options.seed, &[0x6261_636b, thread as u64]),
             audit: W::Audit::default(),
@@ -173,6 +178,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
 
     fn set_free(&mut self, at: usize, session: W::Session) {
         let slot = &mut self.slots[at];
+        slot.lateness.clear();
         slot.work = Some(Work::Idle(session));
         match slot.is_background {
             true => self.free_background.push_back(at),
@@ -189,7 +195,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             self.note_cpu(now_us);
             self.take_connected();
             self.fire(now_us);
-            self.dispatch(now_us);
+            self.dispatch();
             if self.is_over(now_us) {
                 break;
             }
@@ -199,7 +205,19 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             }
             self.wait();
         }
+        self.end_attempts();
         self.count_unfinished();
+    }
+
+    /// Ends the attempts that are under way: each knows by its own what that means for it.
+    fn end_attempts(&mut self) {
+        self.is_over = true;
+        for at in 0..self.slots.len() {
+            if matches!(self.slots[at].work, Some(Work::Busy(..))) {
+                self.slots[at].lateness.set();
+                self.poll(at);
+            }
+        }
     }
 
     /// When the terminals of a closed loop begin.
@@ -223,10 +241,13 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         if now_us >= stage.drained_us() {
             return true;
         }
-        let is_closed = stage.options.rate.is_none();
-        let waits = !is_closed && self.queues.iter().any(|queue| !queue.is_empty());
-        let comes = self.arrivals.len() > 0 || waits || !self.deferred.is_empty();
+        let comes = self.arrivals.len() > 0 || self.waits() || !self.deferred.is_empty();
         now_us >= stage.end_us() && self.busy == 0 && !comes
+    }
+
+    /// Whether a transaction waits for a connection.
+    fn waits(&self) -> bool {
+        self.queues.iter().any(|queue| !queue.is_empty())
     }
 
     /// The processor time of this thread at both ends of the measured phase.
@@ -357,15 +378,12 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         }
     }
 
-    /// Gives connections to transactions that wait, as long as there are both. A closed loop begins
-    /// none after its end.
-    fn dispatch(&mut self, now_us: u64) {
-        let is_closed = self.stage.options.rate.is_none();
-        let over = is_closed && now_us >= self.stage.end_us();
-        let endpoints = if over { 0 } else { self.queues.len() };
+    /// Gives connections to transactions that wait, as long as there are both. What was due before
+    /// the end begins after it, too.
+    fn dispatch(&mut self) {
         loop {
             let mut found = false;
-            for endpoint in 0..endpoints {
+            for endpoint in 0..self.queues.len() {
                 while !self.queues[endpoint].is_empty() {
                     let Some(at) = self.free[endpoint].pop_front() else {
                         break;
@@ -542,14 +560,24 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
 
     /// Makes a connection again, in a thread of its own: that takes a moment.
     fn connect(&mut self, at: usize, goes_on: Option<(W::Input, Job)>) {
+        let is_wanted = self.waits() || self.stage.now_us() < self.stage.end_us();
+        if goes_on.is_none() && (self.is_over || !is_wanted) {
+            return;
+        }
         self.connecting += 1;
         let slot = &mut self.slots[at];
         slot.work = Some(Work::Connecting(goes_on));
         let (stage, number, done) = (self.stage, slot.number, self.connected.0.clone());
-        self.scope.spawn(move || {
+        let failed = done.clone();
+        let builder = std::thread::Builder::new().stack_size(CONNECT_STACK);
+        let spawned = builder.spawn_scoped(self.scope, move || {
             // Whoever waited may have ended: the run is over.
             let _ = done.send((at, stage.open(number, CONNECT_MAX)));
         });
+        if let Err(error) = spawned {
+            // This very loop receives it.
+            let _ = failed.send((at, Err(error.into())));
+        }
     }
 
     /// Connections that were made meanwhile.
@@ -618,7 +646,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             Some(session) => self.set_free(at, session),
             None => self.connect(at, None),
         }
-        if let Some(terminal) = job.terminal {
+        if let Some(terminal) = job.terminal.filter(|_| !self.is_over) {
             self.think(terminal, job.kind);
         }
     }
@@ -630,8 +658,12 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             let slot = &self.slots[at];
             let is_busy = matches!(slot.work, Some(Work::Busy(..)));
             if is_busy && slot.since_us + patience_us <= now_us {
-                slot.lateness.set();
+                // The answer may be there, and the loop is late.
                 self.poll(at);
+                if matches!(self.slots[at].work, Some(Work::Busy(..))) {
+                    self.slots[at].lateness.set();
+                    self.poll(at);
+                }
             }
         }
     }
@@ -655,28 +687,18 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             // An interrupted sleep is a short one.
             let _ = ppoll(&mut whole, Some(TimeSpec::from_duration(sleep)), None);
         }
+        // More of them come with the next turn of the loop, which has other things to do as well.
         let mut events = [EpollEvent::empty(); EVENTS];
-        loop {
-            let count = self
-                .epoll
-                .wait(&mut events, EpollTimeout::ZERO)
-                .unwrap_or(0);
-            for event in &events[..count] {
-                self.poll(event.data() as usize);
-            }
-            if count < EVENTS {
-                return;
-            }
+        let waited = self.epoll.wait(&mut events, EpollTimeout::ZERO);
+        for event in &events[..waited.unwrap_or(0)] {
+            self.poll(event.data() as usize);
         }
     }
 
-    /// What was due in the measured phase and has no outcome. What is on its way may still happen.
+    /// What was due in the measured phase and has no outcome.
     fn count_unfinished(&mut self) {
         let (stage, mut kinds) = (self.stage, Vec::new());
         for slot in &self.slots {
-            if let Some(Work::Busy(_, job)) = &slot.work {
-                self.share().whole[job.kind].unknown += 1;
-            }
             let job = match &slot.work {
                 Some(
                     Work::Busy(_, job)
@@ -685,19 +707,23 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
                 ) => job,
                 _ => continue,
             };
-            kinds.push((job.kind, job.due_us));
+            kinds.push((job.terminal.map(|_| job.kind), job.due_us));
         }
         for waiting in self.queues.iter_mut().flat_map(std::mem::take) {
             let state = &mut self.terminals[waiting.terminal].state;
             let input = waiting.input;
             let input = input.unwrap_or_else(|| stage.workload.generate(state));
-            kinds.push((stage.workload.kind(&input), waiting.due_us));
+            kinds.push((Some(stage.workload.kind(&input)), waiting.due_us));
         }
-        kinds.extend(self.deferred.iter().map(|one| (one.kind, one.due_us)));
+        kinds.extend(self.deferred.iter().map(|one| (None, one.due_us)));
         let mut share = self.share();
         for (kind, due_us) in kinds {
             if stage.is_measured(due_us) {
-                share.kinds[kind].unfinished += 1;
+                let tally = match kind {
+                    Some(kind) => &mut share.kinds[kind],
+                    None => &mut share.deferred,
+                };
+                tally.unfinished += 1;
             }
         }
     }

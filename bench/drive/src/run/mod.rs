@@ -26,6 +26,7 @@ use crate::url::Target;
 use crate::view::{Live, Progress};
 use cpu::CpuReading;
 use engine::Engine;
+pub(crate) use engine::is_retryable;
 use hdrhistogram::Histogram;
 pub(crate) use stage::lock;
 use stage::{Deal, Stage};
@@ -80,7 +81,7 @@ pub struct RunnerOptions {
     pub length: Duration,
     /// Decides every input and every arrival.
     pub seed: u64,
-    /// For 40001 and 40P01.
+    /// For 40001, 40P01 and 55P03.
     pub retry: RetryPolicy,
     /// The longest wait for an answer; after it the connection is given up.
     pub timeout: Duration,
@@ -241,14 +242,16 @@ impl RunReport {
         in_phase as f64 / self.options.length.as_secs_f64()
     }
 
-    /// Transactions without an outcome when the run ended.
+    /// Transactions without an outcome when the run ended, deferred ones included.
     pub fn unfinished(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.tally.unfinished).sum()
+        let kinds = self.kinds.iter().map(|kind| kind.tally.unfinished);
+        kinds.sum::<u64>() + self.deferred.unfinished
     }
 
     /// A quantile of the response times of all kinds ([`Tally::response_at`]).
     pub fn response_at(&self, quantile: f64) -> Option<u64> {
-        tally::quantile_of(&self.response, self.unfinished(), quantile)
+        let unanswered = self.kinds.iter().map(|kind| kind.tally.unanswered());
+        tally::quantile_of(&self.response, unanswered.sum(), quantile)
     }
 
     /// Processor time of the client for a transaction that has ended, in microseconds.

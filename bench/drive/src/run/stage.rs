@@ -13,6 +13,9 @@ use workload::{arrival, stream};
 /// The most threads of a run.
 const THREADS_MAX: usize = 16;
 
+/// How long an endpoint that refused a connection comes after the others.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
+
 /// How terminals and connections are dealt to threads and endpoints: terminal k and connection k to
 /// endpoint k modulo their number, and whole rounds of endpoints to the threads in turn.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +99,8 @@ pub(crate) struct Stage<'a, W: Workload> {
     ready: Mutex<usize>,
     news: Condvar,
     refused: Mutex<Option<LinkError>>,
+    /// When each endpoint last refused a connection.
+    failed: Vec<Mutex<Option<Instant>>>,
     start: OnceLock<Option<Instant>>,
 }
 
@@ -129,6 +134,7 @@ impl<'a, W: Workload> Stage<'a, W> {
             ready: Mutex::new(0),
             news: Condvar::new(),
             refused: Mutex::new(None),
+            failed: target.endpoints.iter().map(|_| Mutex::new(None)).collect(),
             start: OnceLock::new(),
         }
     }
@@ -228,20 +234,29 @@ impl<'a, W: Workload> Stage<'a, W> {
         waiting.map(|waiting| waiting.load(Ordering::Relaxed)).sum()
     }
 
-    /// Connects: to the endpoint of this number first, then to the others. The loop is patient, not
-    /// the connection: so `patience` bounds this alone.
+    /// Connects: to the endpoint of this number first, then to the others. One that has refused a
+    /// moment ago comes last: each connection would wait for it in vain. The loop is patient, not
+    /// the connection: so `patience` bounds each wait of this alone.
     pub(crate) fn open(&self, number: u32, patience: Duration) -> Result<W::Session, LinkError> {
         let patience = patience.min(self.options.timeout);
         let endpoints = &self.target.endpoints;
+        let steps = 0..endpoints.len();
+        let in_turn = steps.map(|step| (self.deal.endpoint(number) + step) % endpoints.len());
+        let mut order: Vec<usize> = in_turn.collect();
+        order.sort_by_key(|at| self.has_refused(*at));
         let mut result = Err(LinkError::Protocol("no endpoint"));
-        for step in 0..endpoints.len() {
-            let endpoint = &endpoints[(self.deal.endpoint(number) + step) % endpoints.len()];
-            result = self.workload.open(endpoint, patience);
+        for at in order {
+            result = self.workload.open(&endpoints[at], patience);
+            *lock(&self.failed[at]) = result.is_err().then(Instant::now);
             if result.is_ok() {
                 break;
             }
         }
         result
+    }
+
+    fn has_refused(&self, endpoint: usize) -> bool {
+        lock(&self.failed[endpoint]).is_some_and(|at| at.elapsed() < REFUSED_FOR)
     }
 }
 

@@ -136,10 +136,15 @@ impl Tally {
         }
     }
 
-    /// A quantile of the response times, in microseconds. `None` if there are none, or if what is
-    /// unfinished may reach it: those would all be slower than the rest.
+    /// Transactions without an answer: they would all be slower than the rest.
+    pub fn unanswered(&self) -> u64 {
+        self.unfinished + self.unknown
+    }
+
+    /// A quantile of the response times, in microseconds. `None` if there are none, or if what has
+    /// no answer may reach it.
     pub fn response_at(&self, quantile: f64) -> Option<u64> {
-        quantile_of(&self.response, self.unfinished, quantile)
+        quantile_of(&self.response, self.unanswered(), quantile)
     }
 
     /// Adds the counts of another thread.

@@ -9,7 +9,7 @@ use crate::answers::Answers;
 use crate::error::{DriveError, While};
 use crate::homes::Homes;
 use crate::link::{Link, LinkError, Status};
-use crate::run::cpu;
+use crate::run::{cpu, is_retryable};
 use crate::server::Server;
 use crate::url::Target;
 use crate::view::{Loaded, Progress};
@@ -353,8 +353,7 @@ fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result
     loop {
         match try_chunk(link, chunk, bytes, rows) {
             Err(LinkError::Server(error))
-                if matches!(error.sqlstate.as_str(), "40001" | "40P01")
-                    && attempt < CHUNK_ATTEMPTS_MAX =>
+                if is_retryable(&error.sqlstate) && attempt < CHUNK_ATTEMPTS_MAX =>
             {
                 if link.status() != Status::Idle {
                     link.command("ROLLBACK")?;

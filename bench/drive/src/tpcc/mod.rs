@@ -294,7 +294,7 @@ impl Workload for Tpcc {
 
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session<Link>, LinkError> {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
-        self.server.tune(&mut link, self.isolation)?;
+        self.server.tune(&mut link, Some(self.isolation))?;
         let mut statements = sql::all(self.isolation);
         for (statement, _) in &mut statements {
             *statement = self.server.dialect.statement(statement);

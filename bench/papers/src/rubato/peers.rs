@@ -9,8 +9,11 @@ use crate::repetition::Lab;
 use anyhow::{Context, Result, bail};
 use drive::run::{RunReport, RunnerOptions};
 use drive::view::Silent;
+use local_cluster::at_interrupt;
 use servers::{Kind, Server};
 use sim::scale::{Mix, System, homes};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use workload::spread::Plan;
 use workload::tpcc::Scale;
@@ -119,8 +122,8 @@ fn row(load: &str, ran: &Ran, at: usize) -> Vec<String> {
     ];
     for kind in &ran.reports[at].kinds {
         for quantile in [0.5, 0.99] {
-            let us = kind.tally.response.value_at_quantile(quantile);
-            row.push(format!("{:.2}", us as f64 / 1e3));
+            let us = kind.tally.response_at(quantile);
+            row.push(us.map_or("-".to_owned(), |us| format!("{:.2}", us as f64 / 1e3)));
         }
     }
     row
@@ -165,11 +168,28 @@ fn trellis(lab: &mut Lab, system: System) -> Result<Vec<RunReport>> {
     Ok(reports)
 }
 
+/// Notes that a server is cleared, however its runs ended.
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// The runs on a server of others; `None`: it is not installed.
 fn other(lab: &mut Lab, kind: Kind) -> Result<Option<Vec<RunReport>>> {
     let Some(server) = Server::start(kind, &[])? else {
         return Ok(None);
     };
+    // A cluster has run before: signals are watched for.
+    let over = Over(Arc::default());
+    let (is_over, remains) = (over.0.clone(), server.remains());
+    at_interrupt(move || {
+        if !is_over.load(Ordering::SeqCst) {
+            remains.clear();
+        }
+    });
     // Databases that both have from the start.
     let url = server.url(match kind {
         Kind::Postgres => "postgres",

@@ -1,7 +1,7 @@
 //! `trellis bench calibrate`: what the client itself costs.
 
 use super::{print_report, rate, screen};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drive::run::RunnerOptions;
 use drive::tpcc::{self, RunOptions};
@@ -51,7 +51,7 @@ impl Echo {
     fn start() -> Result<Echo> {
         let program = std::env::current_exe().context("this program's own file")?;
         let mut command = Command::new(program);
-        command.args(["bench", "echo"]).stdin(Stdio::null());
+        command.args(["bench", "echo"]).stdin(Stdio::piped());
         let mut process = command
             .stdout(Stdio::piped())
             .spawn()
@@ -62,6 +62,7 @@ impl Echo {
             .take()
             .context("the echo server says where it is")?;
         BufReader::new(said).read_line(&mut address)?;
+        ensure!(!address.is_empty(), "the echo server has ended at once");
         Ok(Echo {
             process,
             address: address.trim().to_owned(),
@@ -82,6 +83,11 @@ pub(super) fn echo() -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", listener.local_addr()?)?;
     out.flush()?;
+    // Whoever has started it holds the other end: it ends with them, however they end.
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
     drive::echo::serve(&listener).context("the echo server")?;
     Ok(ExitCode::SUCCESS)
 }

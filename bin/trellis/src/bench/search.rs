@@ -137,16 +137,15 @@ pub(super) fn search(args: &SearchArgs) -> Result<ExitCode> {
         all.push(tried);
         anyhow::Ok(is_met)
     })?;
-    write_json(args, found.0, &all)?;
+    let check = tpcc::check(&args.url, &mut Silent)?;
+    let holds = check.failed() == 0;
+    write_json(args, found.0.filter(|_| holds), &all)?;
     let Some(best) = found.0 else {
         bail!("no rate met the goal, down to the lowest that was tried");
     };
-    let check = tpcc::check(&args.url, &mut Silent)?;
-    if check.failed() > 0 {
-        bail!(
-            "{} consistency conditions fail: there is no number",
-            check.failed()
-        );
+    if !holds {
+        let failed = check.failed();
+        bail!("{failed} consistency conditions fail: there is no number");
     }
     writeln!(
         out,
@@ -167,6 +166,9 @@ fn try_rate(args: &SearchArgs, rate: f64) -> Result<Tried> {
         ..RunnerOptions::default()
     };
     let report = tpcc::run(&options, &mut Silent)?;
+    if report.audits_failed() > 0 {
+        bail!("the run failed its checks: {}", report.faults().join("; "));
+    }
     let at = report.response_at(args.goal.quantile);
     let at = at.filter(|_| report.overloaded.is_none());
     let why = reason(&report, args.goal, at);

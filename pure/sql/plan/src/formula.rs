@@ -217,7 +217,7 @@ pub(crate) fn judge_conflict(
         judged.value.clone_from(value);
     }
     let obstacle = match cases.as_deref() {
-        None => None,
+        None => has_too_many_cases(&judged).then_some(Obstacle::Cases),
         Some(_) if writer.table.replicated => Some(Obstacle::Replicated),
         Some([_, _, ..]) => Some(Obstacle::Condition),
         Some(cases) if is_guarded(cases) => Some(Obstacle::Checked),
@@ -226,6 +226,12 @@ pub(crate) fn judge_conflict(
     let cases = cases.filter(|_| obstacle.is_none());
     let changes = cases.and_then(|mut cases| cases.pop());
     (Formulas { judged, obstacle }, changes)
+}
+
+/// Of assignments that make no cases together: whether each alone would.
+pub(crate) fn has_too_many_cases(judged: &[Judged]) -> bool {
+    let is_change = |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Ordered);
+    judged.iter().all(is_change)
 }
 
 /// The changes for one proposed row (`judge_conflict`).

@@ -2,7 +2,7 @@
 
 use super::query::pushable;
 use crate::formula::{
-    Case, Class, Formulas, Judged, Obstacle, guards_of, is_guarded, judge, watched,
+    Case, Formulas, Judged, Obstacle, guards_of, has_too_many_cases, is_guarded, judge, watched,
 };
 use crate::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
 use catalog::Table;
@@ -177,8 +177,7 @@ fn update(
         (Some(None), None) => Some(Obstacle::Condition),
         (None | Some(Some(_)), None) => None,
     };
-    let is_change = |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Ordered);
-    let has_too_many = cases.is_none() && judged.iter().all(is_change);
+    let has_too_many = cases.is_none() && has_too_many_cases(&judged);
     let made = cases.is_some();
     let cases = cases.unwrap_or_default();
     let is_guarded = guards.is_some() || is_guarded(&cases);
