@@ -241,13 +241,13 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         if now_us >= stage.drained_us() {
             return true;
         }
-        let comes = self.arrivals.len() > 0 || self.waits() || !self.deferred.is_empty();
+        let comes = self.arrivals.len() > 0 || self.waits();
         now_us >= stage.end_us() && self.busy == 0 && !comes
     }
 
     /// Whether a transaction waits for a connection.
     fn waits(&self) -> bool {
-        self.queues.iter().any(|queue| !queue.is_empty())
+        !self.deferred.is_empty() || self.queues.iter().any(|queue| !queue.is_empty())
     }
 
     /// The processor time of this thread at both ends of the measured phase.
