@@ -1,0 +1,118 @@
+//! What a run does when the server says nothing any more, behind a relay that stops.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file whose helpers are not test functions"
+)]
+
+use drive::report;
+use drive::run::RunnerOptions;
+use drive::tpcc::{self, RunOptions};
+use drive::view::Silent;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Passes bytes on until it is told to be silent; then it keeps the connections and says nothing.
+fn relay(to: SocketAddr, is_silent: &Arc<AtomicBool>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let is_silent = is_silent.clone();
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = TcpStream::connect(to).unwrap();
+            for (from, into) in [
+                (near.try_clone().unwrap(), far.try_clone().unwrap()),
+                (far, near),
+            ] {
+                let is_silent = is_silent.clone();
+                std::thread::spawn(move || pass_on(from, into, &is_silent));
+            }
+        }
+    });
+    address
+}
+
+fn pass_on(mut from: TcpStream, mut into: TcpStream, is_silent: &AtomicBool) {
+    into.set_nodelay(true).unwrap();
+    from.set_read_timeout(Some(Duration::from_millis(20)))
+        .unwrap();
+    let mut buffer = [0; 16 << 10];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(_) if is_silent.load(Ordering::SeqCst) => {}
+            Ok(count) => {
+                if into.write_all(&buffer[..count]).is_err() {
+                    return;
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Runs four clients for two seconds, the second of which is silent.
+fn run(timeout: Duration) -> (drive::run::RunReport, Duration) {
+    let echo = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = echo.local_addr().unwrap();
+    std::thread::spawn(move || drive::echo::serve(&echo));
+    let is_silent = Arc::new(AtomicBool::new(false));
+    let address = relay(to, &is_silent);
+    let mut options = RunOptions::new(&format!("postgres://echo@{address}/echo"));
+    options.runner = RunnerOptions {
+        clients: 4,
+        warmup: Duration::ZERO,
+        length: Duration::from_secs(2),
+        timeout,
+        ..RunnerOptions::default()
+    };
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        is_silent.store(true, Ordering::SeqCst);
+    });
+    let began = Instant::now();
+    let report = tpcc::calibrate(&options, 1, &mut Silent).unwrap();
+    (report, began.elapsed())
+}
+
+#[test]
+fn a_run_ends_although_its_server_is_silent() {
+    let (report, took) = run(Duration::from_secs(600));
+    let table = report::table(&report);
+    assert!(report.committed() > 0, "{table}");
+    // Each client has one transaction under way: of unknown outcome, if its end was asked for.
+    assert_eq!(report.unknown() + report.unfinished(), 4, "{table}");
+    // They are 4 of some thousands: the median stands, the slowest are not known.
+    assert!(report.response_at(0.5).is_some(), "{table}");
+    assert_eq!(report.response_at(1.0), None, "{table}");
+    assert!(
+        table.contains("were unfinished") || report.unfinished() == 0,
+        "{table}"
+    );
+    // Two seconds and five more until it gives up.
+    assert!(took < Duration::from_secs(30), "{took:?}");
+}
+
+#[test]
+fn a_client_gives_a_silent_connection_up() {
+    let (report, took) = run(Duration::from_millis(500));
+    let table = report::table(&report);
+    // The transactions lose their connections and try again, where nobody answers either.
+    let lost = &report.messages;
+    assert!(
+        lost.contains_key("connection lost") || lost.contains_key("unknown"),
+        "{table}"
+    );
+    let told = lost
+        .values()
+        .any(|text| text.contains("did not answer in time"));
+    assert!(told, "{lost:?}");
+    assert!(
+        report.unknown() + report.unfinished() + report.failed() > 0,
+        "{table}"
+    );
+    assert!(took < Duration::from_secs(60), "{took:?}");
+}
