@@ -88,6 +88,25 @@ impl Link {
         })
     }
 
+    /// The same to the first endpoint that lets somebody in.
+    pub fn connect_any(target: &Target, timeout: Option<Duration>) -> Result<Link, LinkError> {
+        let mut first = None;
+        for endpoint in &target.endpoints {
+            match Link::connect(endpoint, target, timeout) {
+                Ok(link) => return Ok(link),
+                // The database or the password is wrong: so it is elsewhere. A server that starts,
+                // ends or is full says so, too.
+                Err(LinkError::Server(error))
+                    if !error.sqlstate.starts_with("57P") && error.sqlstate != "53300" =>
+                {
+                    return Err(LinkError::Server(error));
+                }
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or(LinkError::Protocol("no endpoint")))
+    }
+
     /// The connection, if it speaks the PostgreSQL wire protocol: for its single messages.
     pub fn postgres(&mut self) -> Option<&mut Postgres> {
         match self {

@@ -49,12 +49,12 @@ impl Server {
         words.join(" ").trim_end_matches(',').to_string()
     }
 
-    /// Connects to the first endpoint and asks which server it is.
+    /// Connects to the first endpoint that answers and asks which server it is.
     pub(crate) fn reach(
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<(Link, Server), DriveError> {
-        let link = Link::connect(&target.endpoints[0], target, timeout);
+        let link = Link::connect_any(target, timeout);
         let mut link = link.during("connecting")?;
         let server = Server::identify(&mut link).during("asking the server for its version")?;
         Ok((link, server))

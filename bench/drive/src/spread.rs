@@ -185,8 +185,7 @@ impl Workload for SpreadRun {
         let Some(read) = self.plan.read_counter() else {
             return Ok(None);
         };
-        let endpoint = &self.target.endpoints[0];
-        let mut link = Link::connect(endpoint, &self.target, None).during("connecting")?;
+        let mut link = Link::connect_any(&self.target, None).during("connecting")?;
         let mut answers = Answers::new();
         link.query(&read, &mut answers)
             .during("reading the counter")?;

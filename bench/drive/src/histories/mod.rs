@@ -170,8 +170,7 @@ impl Recorder {
     }
 
     fn connect(&self) -> Result<Link, DriveError> {
-        let endpoint = &self.target.endpoints[0];
-        Link::connect(endpoint, &self.target, Some(self.timeout)).during("connecting")
+        Link::connect_any(&self.target, Some(self.timeout)).during("connecting")
     }
 
     fn now_ns(&self) -> u64 {

@@ -54,7 +54,7 @@ fn report(verifier: &Verifier, took_ms: u64) -> CheckReport {
 }
 
 pub(super) fn read_ledger(target: &Target) -> Result<Ledger, DriveError> {
-    let mut link = Link::connect(&target.endpoints[0], target, None).during("connecting")?;
+    let mut link = Link::connect_any(target, None).during("connecting")?;
     let ledger = ready(check::read_ledger(&mut link)).during("reading the ledger")?;
     link.close();
     Ok(ledger)
