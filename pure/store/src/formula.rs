@@ -8,12 +8,14 @@
 //! Set       x                  ordered: has the row to itself, or a place in a global order
 //! Append    c || x             ordered
 //! Multiply  c * x              ordered
+//! Compute   f(columns)         ordered
 //! ```
 
+use crate::computed::{Arithmetic, Computed, calculate, cast};
 use alloc::vec::Vec;
 use base::limits::ROW_BYTES_MAX;
 use base::row::RowRef;
-use base::{Datum, Decimal, SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,8 @@ pub enum FormulaOp {
     AtMost(Datum),
     /// `column * operand`, rounded to the digits of the column; NULL stays NULL.
     Multiply(Datum),
+    /// A value computed from columns as the changes before have left them.
+    Compute(Computed),
 }
 
 /// Class of a change.
@@ -66,6 +70,7 @@ pub enum FormulaClass {
     Set,
     Append,
     Multiply,
+    Compute,
 }
 
 impl FormulaClass {
@@ -76,7 +81,10 @@ impl FormulaClass {
     pub fn commutes(self) -> bool {
         match self {
             FormulaClass::Add | FormulaClass::Min | FormulaClass::Max | FormulaClass::Guard => true,
-            FormulaClass::Set | FormulaClass::Append | FormulaClass::Multiply => false,
+            FormulaClass::Set
+            | FormulaClass::Append
+            | FormulaClass::Multiply
+            | FormulaClass::Compute => false,
         }
     }
 
@@ -101,12 +109,13 @@ impl FormulaOp {
             FormulaOp::Append(_) => FormulaClass::Append,
             FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => FormulaClass::Guard,
             FormulaOp::Multiply(_) => FormulaClass::Multiply,
+            FormulaOp::Compute(_) => FormulaClass::Compute,
         }
     }
 
-    /// The operand.
-    pub fn operand(&self) -> &Datum {
-        match self {
+    /// The operand; `None`: there are columns instead.
+    pub fn operand(&self) -> Option<&Datum> {
+        Some(match self {
             FormulaOp::Add(operand)
             | FormulaOp::Min(operand)
             | FormulaOp::Max(operand)
@@ -115,7 +124,22 @@ impl FormulaOp {
             | FormulaOp::AtLeast(operand)
             | FormulaOp::AtMost(operand)
             | FormulaOp::Multiply(operand) => operand,
+            FormulaOp::Compute(_) => return None,
+        })
+    }
+
+    /// Bytes of memory beside the operation itself.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            FormulaOp::Compute(value) => value.size_bytes(),
+            other => other.operand().map_or(0, crate::write::value_bytes),
         }
+    }
+
+    /// Whether the result depends on a column that is not the one it changes.
+    fn reads(&self, column: u16) -> bool {
+        matches!(self, FormulaOp::Compute(value) if value.reads(column))
     }
 }
 
@@ -125,7 +149,7 @@ impl ColumnFormula {
     /// (each would round), for NULL operands except of [`FormulaOp::Set`], for operands of another
     /// kind than the column, and for values that the column cannot keep.
     pub fn new(column: u16, ty: Type, op: FormulaOp) -> Option<ColumnFormula> {
-        use FormulaClass::{Add, Append, Guard, Max, Min, Multiply, Set};
+        use FormulaClass::{Add, Append, Compute, Guard, Max, Min, Multiply, Set};
         let class = op.class();
         let op = match op {
             FormulaOp::Set(value) => FormulaOp::Set(base::text::fit(ty, value).ok()?),
@@ -134,34 +158,44 @@ impl ColumnFormula {
             other => other,
         };
         let exact = match (class, ty, op.operand()) {
-            (Set, _, _) => true,
-            (Append, Type::Text | Type::Varchar(_), Datum::Text(_))
-            | (Append, Type::Bytea, Datum::Bytes(_)) => true,
-            (Append, _, _) => false,
-            (_, Type::Int2 | Type::Int4 | Type::Int8, Datum::Int(_)) => true,
-            (Multiply, Type::Numeric(_), Datum::Decimal(_)) => true,
-            (_, Type::Numeric(Some((_, scale))), Datum::Decimal(value)) => value.scale() <= scale,
+            (Set | Compute, ..) => true,
+            (_, _, None) => false,
+            (Append, Type::Text | Type::Varchar(_), Some(Datum::Text(_)))
+            | (Append, Type::Bytea, Some(Datum::Bytes(_))) => true,
+            (Append, ..) => false,
+            (_, Type::Int2 | Type::Int4 | Type::Int8, Some(Datum::Int(_))) => true,
+            (Multiply, Type::Numeric(_), Some(Datum::Decimal(_))) => true,
+            (_, Type::Numeric(Some((_, scale))), Some(Datum::Decimal(value))) => {
+                value.scale() <= scale
+            }
             // Without a fixed scale, 1.0 and 1.00 are equal and LEAST would depend on the order.
-            (Add | Guard, Type::Numeric(None), Datum::Decimal(_)) => true,
-            (Min | Max, Type::Date, Datum::Date(_))
-            | (Min | Max, Type::Timestamp(_) | Type::Timestamptz(_), Datum::Timestamp(_)) => true,
+            (Add | Guard, Type::Numeric(None), Some(Datum::Decimal(_))) => true,
+            (Min | Max, Type::Date, Some(Datum::Date(_)))
+            | (Min | Max, Type::Timestamp(_) | Type::Timestamptz(_), Some(Datum::Timestamp(_))) => {
+                true
+            }
             _ => false,
         };
         exact.then_some(ColumnFormula { column, ty, op })
     }
 
-    /// The new value of the column. Errors: 22003 if it leaves the range of the type, 22001 if it
-    /// is too long for it.
-    fn apply(&self, current: &Datum) -> Result<Datum, SqlError> {
-        match &self.op {
-            FormulaOp::Add(operand) => add(self.ty, current, operand),
-            FormulaOp::Multiply(operand) => multiply(self.ty, current, operand),
+    /// The new value of the column, if that depends on nothing but the old one; `None`: it does.
+    /// Errors: 22003 if it leaves the range of the type, 22001 if it is too long for it.
+    fn apply(&self, current: &Datum) -> Option<Result<Datum, SqlError>> {
+        let with = |what, operand| {
+            let result = calculate(what, current, operand, self.ty)?;
+            cast(result, self.ty)
+        };
+        Some(match &self.op {
+            FormulaOp::Add(operand) => with(Arithmetic::Add, operand),
+            FormulaOp::Multiply(operand) => with(Arithmetic::Multiply, operand),
             FormulaOp::Min(operand) => Ok(choose(current, operand, Ordering::Less)),
             FormulaOp::Max(operand) => Ok(choose(current, operand, Ordering::Greater)),
             FormulaOp::Set(operand) => Ok(operand.clone()),
-            FormulaOp::Append(operand) => append(self.ty, current, operand),
+            FormulaOp::Append(operand) => with(Arithmetic::Append, operand),
             FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => Ok(current.clone()),
-        }
+            FormulaOp::Compute(_) => return None,
+        })
     }
 
     fn has_any_length(&self) -> bool {
@@ -174,7 +208,7 @@ impl ColumnFormula {
             (FormulaOp::AtLeast(_) | FormulaOp::AtMost(_), _)
             | (_, FormulaOp::AtLeast(_) | FormulaOp::AtMost(_)) => None,
             (_, FormulaOp::Set(value)) => Some(FormulaOp::Set(value.clone())),
-            (FormulaOp::Set(value), _) => later.apply(value).ok().map(FormulaOp::Set),
+            (FormulaOp::Set(value), _) => later.apply(value)?.ok().map(FormulaOp::Set),
             (FormulaOp::Add(Datum::Int(a)), FormulaOp::Add(Datum::Int(b))) => {
                 a.checked_add(*b).map(|sum| FormulaOp::Add(Datum::Int(sum)))
             }
@@ -189,7 +223,8 @@ impl ColumnFormula {
                 Some(FormulaOp::Max(choose(a, b, Ordering::Greater)))
             }
             (FormulaOp::Append(a), FormulaOp::Append(b)) if self.has_any_length() => {
-                append(self.ty, a, b).ok().map(FormulaOp::Append)
+                let both = calculate(Arithmetic::Append, a, b, self.ty);
+                both.ok().map(FormulaOp::Append)
             }
             // Other appends stay apart: each is cut to the column's length.
             (
@@ -197,7 +232,8 @@ impl ColumnFormula {
                 | FormulaOp::Min(_)
                 | FormulaOp::Max(_)
                 | FormulaOp::Append(_)
-                | FormulaOp::Multiply(_),
+                | FormulaOp::Multiply(_)
+                | FormulaOp::Compute(_),
                 _,
             ) => None,
         }
@@ -211,35 +247,29 @@ impl Formula {
     /// 54000 if a set value or an append makes the row too big, XX001 if the row does not decode;
     /// `out` then has undefined content after its old end.
     pub fn fold(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
-        let row_ref = RowRef::new(row);
+        let mut changed = Changed {
+            row: RowRef::new(row),
+            values: Vec::new(),
+        };
+        let before = out.len();
         match self.0.as_slice() {
             [] => {
                 out.extend_from_slice(row);
                 return Ok(());
             }
             [only] => {
+                let value = changed.value(only)?;
                 let column = usize::from(only.column);
-                let current = row_ref.col(column, only.ty).map_err(corrupt)?;
-                let value = only.apply(&current)?;
-                let before = out.len();
-                row_ref.replace(column, &value, out).map_err(corrupt)?;
-                return self.fits(out.len() - before);
+                let replaced = changed.row.replace(column, &value, out);
+                replaced.map_err(corrupt)?;
             }
-            _ => {}
-        }
-        let mut values: Vec<(usize, Datum)> = Vec::with_capacity(self.0.len());
-        for change in &self.0 {
-            let column = usize::from(change.column);
-            match values.iter_mut().find(|(known, _)| *known == column) {
-                Some((_, value)) => *value = change.apply(value)?,
-                None => {
-                    let current = row_ref.col(column, change.ty).map_err(corrupt)?;
-                    values.push((column, change.apply(&current)?));
-                }
+            all => {
+                changed.values.reserve(all.len());
+                all.iter().try_for_each(|change| changed.apply(change))?;
+                let replaced = changed.row.replace_columns(&changed.values, out);
+                replaced.map_err(corrupt)?;
             }
         }
-        let before = out.len();
-        row_ref.replace_columns(&values, out).map_err(corrupt)?;
         self.fits(out.len() - before)
     }
 
@@ -261,19 +291,21 @@ impl Formula {
 
     /// [`Formula::holds`]; `None`: a change fails.
     fn guards_hold(&self, row: RowRef<'_>) -> Option<bool> {
-        for (at, guard) in self.0.iter().enumerate() {
-            let least = match &guard.op {
+        let mut changed = Changed {
+            row,
+            values: Vec::new(),
+        };
+        for change in &self.0 {
+            let least = match &change.op {
                 FormulaOp::AtLeast(_) => true,
                 FormulaOp::AtMost(_) => false,
-                _ => continue,
-            };
-            let mut value = row.col(usize::from(guard.column), guard.ty).ok()?;
-            for change in &self.0[..at] {
-                if change.column == guard.column {
-                    value = change.apply(&value).ok()?;
+                _ => {
+                    changed.apply(change).ok()?;
+                    continue;
                 }
-            }
-            let order = value.compare(guard.op.operand());
+            };
+            let value = changed.column(change.column, change.ty).ok()?;
+            let order = value.compare(change.op.operand()?);
             let holds = if least { order.is_ge() } else { order.is_le() };
             if value.is_null() || !holds {
                 return Some(false);
@@ -294,11 +326,12 @@ impl Formula {
     }
 
     /// Whether the order of `self` and `other` does not matter: no column has changes in both that
-    /// exclude each other.
+    /// exclude each other, and neither computes from a column that the other changes.
     #[must_use]
     pub fn commutes_with(&self, other: &Formula) -> bool {
-        let shares = |a: &ColumnFormula, b: &ColumnFormula| {
-            a.column != b.column || a.op.class().shares(b.op.class())
+        let shares = |a: &ColumnFormula, b: &ColumnFormula| match a.column == b.column {
+            true => a.op.class().shares(b.op.class()),
+            false => !a.op.reads(b.column) && !b.op.reads(a.column),
         };
         self.0.iter().all(|a| other.0.iter().all(|b| shares(a, b)))
     }
@@ -309,6 +342,29 @@ impl Formula {
     pub fn is_guarded(&self) -> bool {
         let guard = |change: &ColumnFormula| change.op.class() == FormulaClass::Guard;
         self.0.iter().any(guard)
+    }
+
+    /// Whether a value is computed from columns.
+    #[inline]
+    #[must_use]
+    pub fn computes(&self) -> bool {
+        let computes = |change: &ColumnFormula| change.op.class() == FormulaClass::Compute;
+        self.0.iter().any(computes)
+    }
+
+    /// Calls `visit` for each column that the formula changes, has conditions on, or computes from;
+    /// for some more than once.
+    pub fn each_column(&self, visit: &mut dyn FnMut(u16)) {
+        for change in &self.0 {
+            visit(change.column);
+            if let FormulaOp::Compute(value) = &change.op {
+                value.each(&mut |it| {
+                    if let Computed::Column(column, _) = it {
+                        visit(*column);
+                    }
+                });
+            }
+        }
     }
 
     /// Applies `self`, then `later`: operations on one column and of one class become one.
@@ -333,7 +389,9 @@ impl Formula {
     /// Moves a guard in front of the additions to its column, where it joins the guard of its kind
     /// that stands there. Returns whether that was possible.
     fn take_guard(&mut self, guard: &ColumnFormula) -> bool {
-        let mut bound = guard.op.operand().clone();
+        let Some(mut bound) = guard.op.operand().cloned() else {
+            return false;
+        };
         let least = matches!(guard.op, FormulaOp::AtLeast(_));
         let (mut first, mut same) = (None, None);
         for (at, own) in self.0.iter().enumerate() {
@@ -353,7 +411,8 @@ impl Formula {
                 | FormulaOp::Max(_)
                 | FormulaOp::Set(_)
                 | FormulaOp::Append(_)
-                | FormulaOp::Multiply(_) => {
+                | FormulaOp::Multiply(_)
+                | FormulaOp::Compute(_) => {
                     return false;
                 }
             }
@@ -363,7 +422,8 @@ impl Formula {
             false => Ordering::Less,
         };
         if let Some(same) = same {
-            bound = choose(self.0[same].op.operand(), &bound, order);
+            let other = self.0[same].op.operand();
+            bound = other.map_or_else(|| bound.clone(), |other| choose(other, &bound, order));
         }
         let op = match least {
             true => FormulaOp::AtLeast(bound),
@@ -386,18 +446,57 @@ impl Formula {
             if change.op.class() == FormulaClass::Guard && self.take_guard(&change) {
                 continue;
             }
-            // Only the last change of the column may be merged: order matters between classes.
-            let last = self
-                .0
-                .iter_mut()
-                .rev()
-                .find(|earlier| earlier.column == change.column);
+            // Only the last change of the column may be merged: order matters between classes. And
+            // what is computed in between sees the column without the later change.
+            let mut earlier = self.0.iter_mut().rev();
+            let last = earlier
+                .find(|it| it.column == change.column || it.op.reads(change.column))
+                .filter(|it| it.column == change.column);
             match last.and_then(|earlier| earlier.merge(&change).map(|op| (earlier, op))) {
                 Some((earlier, op)) => earlier.op = op,
                 None => self.0.push(change),
             }
         }
         self
+    }
+}
+
+/// A row with some columns changed.
+struct Changed<'a> {
+    row: RowRef<'a>,
+    /// The columns and their new values.
+    values: Vec<(usize, Datum)>,
+}
+
+impl Changed<'_> {
+    fn column(&self, column: u16, ty: Type) -> Result<Datum, SqlError> {
+        let column = usize::from(column);
+        let mut values = self.values.iter();
+        match values.find(|(known, _)| *known == column) {
+            Some((_, value)) => Ok(value.clone()),
+            None => self.row.col(column, ty).map_err(corrupt),
+        }
+    }
+
+    /// What the change makes of its column.
+    fn value(&self, change: &ColumnFormula) -> Result<Datum, SqlError> {
+        if let FormulaOp::Compute(value) = &change.op {
+            let value = value.value(&|column, ty| self.column(column, ty))?;
+            return cast(value, change.ty);
+        }
+        let current = self.column(change.column, change.ty)?;
+        let value = change.apply(&current);
+        value.expect("what is computed from columns is done")
+    }
+
+    fn apply(&mut self, change: &ColumnFormula) -> Result<(), SqlError> {
+        let value = self.value(change)?;
+        let column = usize::from(change.column);
+        match self.values.iter_mut().find(|(known, _)| *known == column) {
+            Some((_, old)) => *old = value,
+            None => self.values.push((column, value)),
+        }
+        Ok(())
     }
 }
 
@@ -436,57 +535,4 @@ fn choose(current: &Datum, operand: &Datum, wanted: Ordering) -> Datum {
 fn kept(ty: Type, value: Datum) -> Option<Datum> {
     let kept = base::text::fit(ty, value.clone()).ok()?;
     (kept.compare(&value) == Ordering::Equal).then_some(kept)
-}
-
-fn append(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {
-    let both = match (current, operand) {
-        (Datum::Null, _) => return Ok(Datum::Null),
-        (Datum::Text(a), Datum::Text(b)) => Datum::Text([&**a, &**b].concat().into()),
-        (Datum::Bytes(a), Datum::Bytes(b)) => Datum::Bytes([&**a, &**b].concat().into()),
-        _ => panic!("a formula appends {operand:?} to {current:?}: the planner mixed up kinds"),
-    };
-    base::text::fit(ty, both)
-}
-
-fn add(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {
-    match (current, operand) {
-        (Datum::Null, _) => Ok(Datum::Null),
-        (Datum::Int(a), Datum::Int(b)) => in_range(ty, a.checked_add(*b)),
-        (Datum::Decimal(a), Datum::Decimal(b)) => rounded(ty, a.add(*b)?),
-        _ => panic!("a formula adds {operand:?} to {current:?}: the planner mixed up kinds"),
-    }
-}
-
-fn multiply(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {
-    match (current, operand) {
-        (Datum::Null, _) => Ok(Datum::Null),
-        (Datum::Int(a), Datum::Int(b)) => in_range(ty, a.checked_mul(*b)),
-        (Datum::Decimal(a), Datum::Decimal(b)) => rounded(ty, a.mul(*b)?),
-        _ => panic!("a formula multiplies {current:?} by {operand:?}: the planner mixed up kinds"),
-    }
-}
-
-/// A whole number as a column of this type keeps it.
-fn in_range(ty: Type, value: Option<i64>) -> Result<Datum, SqlError> {
-    let (min, max, name) = match ty {
-        Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX), "smallint"),
-        Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX), "integer"),
-        _ => (i64::MIN, i64::MAX, "bigint"),
-    };
-    match value {
-        Some(value) if (min..=max).contains(&value) => Ok(Datum::Int(value)),
-        _ => Err(SqlError::new(
-            SqlState::NUMERIC_OUT_OF_RANGE,
-            alloc::format!("{name} out of range"),
-        )),
-    }
-}
-
-fn rounded(ty: Type, value: Decimal) -> Result<Datum, SqlError> {
-    match ty {
-        Type::Numeric(Some((precision, scale))) => {
-            Ok(Datum::Decimal(value.rescale(precision, scale)?))
-        }
-        _ => Ok(Datum::Decimal(value)),
-    }
 }

@@ -27,12 +27,14 @@ extern crate alloc;
 
 pub use base::bytes;
 mod checkpoint;
+pub mod computed;
 mod digest;
 mod expiry;
 pub mod formula;
 mod horizons;
 mod moving;
 mod newer;
+pub mod range;
 mod redo;
 mod store;
 mod tree;

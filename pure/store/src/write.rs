@@ -69,7 +69,7 @@ impl Write {
             Write::Insert(row) | Write::Put(row) => row.len() + 1,
             Write::Delete => 1,
             Write::Formula(formula) => formula.0.iter().fold(1, |sum, change| {
-                sum + size_of::<crate::ColumnFormula>() + value_bytes(change.op.operand())
+                sum + size_of::<crate::ColumnFormula>() + change.op.size_bytes()
             }),
         }
     }

@@ -6,15 +6,19 @@
 //! guards      hold at their end
 //! constants, extremes, appends, factors, beside others only if folded in order
 //!             the additions may rest on each of the constants: the ends begin at the outermost
+//! values that are computed from columns, beside others only if folded in order
+//!             no sums: all columns get ranges (`hull.rs`)
 //! ```
 
+mod hull;
+
 use crate::increment::{Folding, lowers};
-use crate::lock::LockTable;
 use alloc::vec::Vec;
 use base::limits::ROW_BYTES_MAX;
 use base::row::RowRef;
-use base::{Datum, Decimal, Key, TxnId, Type};
+use base::{Datum, Decimal, Type};
 use core::cmp::Ordering;
+use hull::COMPUTED_MAX;
 use store::{ColumnFormula, Formula, FormulaOp, LATE_MAX};
 
 /// Bytes by which a number in a row may grow, at most.
@@ -39,6 +43,11 @@ pub struct Escrow {
     clash: bool,
     /// Number of formulas.
     count: usize,
+    /// One of them computes values from columns.
+    computes: bool,
+    /// The formulas themselves, if a computed value stands beside them; no more than those that
+    /// may.
+    kept: Option<Vec<Formula>>,
 }
 
 /// Values on which additions to a column may come to rest, beside the one that is there.
@@ -75,31 +84,50 @@ impl Escrow {
             guards: Vec::new(),
             clash: false,
             count: 0,
+            computes: false,
+            kept: None,
         }
     }
 
-    /// The increments that transactions other than `txn` have pending on the row, each of which
-    /// holds an increment lock there; `None`: none. `pending` gives the formula of one of them.
-    pub fn of_others<'a>(
+    /// The formulas that `each` calls its argument with; `None`: none. `computes`: the formula that
+    /// is to stand beside them computes a value from columns.
+    pub fn of(
         folding: Folding,
-        locks: &LockTable,
-        txn: TxnId,
-        key: &Key,
-        pending: impl Fn(TxnId) -> Option<&'a Formula>,
+        computes: bool,
+        each: impl Fn(&mut dyn FnMut(Option<&Formula>)),
     ) -> Option<Escrow> {
-        let mut escrow: Option<Escrow> = None;
-        locks.each_incrementer(txn, key, &mut |other| {
-            if let Some(formula) = pending(other) {
-                let escrow = escrow.get_or_insert_with(|| Escrow::new(folding));
+        let all = |keeps: bool| {
+            let mut escrow: Option<Escrow> = None;
+            each(&mut |formula| {
+                let Some(formula) = formula else {
+                    return;
+                };
+                let escrow = escrow.get_or_insert_with(|| Escrow {
+                    kept: keeps.then(Vec::new),
+                    ..Escrow::new(folding)
+                });
                 escrow.add(formula);
-            }
-        });
-        escrow
+            });
+            escrow
+        };
+        let first = all(computes && folding == Folding::InOrder);
+        let is_short = |it: &Escrow| it.computes && it.kept.is_none();
+        match first.as_ref().is_some_and(is_short) {
+            true => all(true),
+            false => first,
+        }
     }
 
     /// Adds the pending formula of one transaction.
     pub fn add(&mut self, formula: &Formula) {
         self.count += 1;
+        self.computes |= formula.computes();
+        if let Some(kept) = &mut self.kept {
+            if kept.len() <= COMPUTED_MAX {
+                kept.push(formula.clone());
+            }
+            return;
+        }
         if self.folding == Folding::AsTheyCome {
             let others = [&self.raising, &self.lowering, &self.others];
             self.clash |= !others.iter().all(|other| other.commutes_with(formula));
@@ -141,7 +169,10 @@ impl Escrow {
             self.bases.len() - 1
         });
         let base = &mut self.bases[place];
-        let operand = change.op.operand();
+        let Some(operand) = change.op.operand() else {
+            self.clash = true;
+            return;
+        };
         if let FormulaOp::Append(_) = change.op {
             base.appended += store::write::value_bytes(operand);
             return;
@@ -195,6 +226,12 @@ impl Escrow {
         if self.clash || is_full {
             return false;
         }
+        if let Some(kept) = &self.kept {
+            return hull::fold_in_every_order(row, kept);
+        }
+        if self.computes {
+            return false;
+        }
         let guards = core::mem::take(&mut self.guards);
         if self.bases.is_empty() {
             return end_holds(&self.lowering, row, &guards, false)
@@ -217,7 +254,7 @@ impl Escrow {
             size = size_of_number(least)?.max(size_of_number(most)?);
         }
         for change in self.additions(base.column) {
-            size = size.add(size_of_number(change.op.operand())?).ok()?;
+            size = size.add(size_of_number(change.op.operand()?)?).ok()?;
         }
         // Each result is rounded.
         size = size.add(Decimal::from(self.count as i64)).ok()?;
@@ -317,7 +354,7 @@ fn stretched(ends: Option<(Datum, Datum)>, value: &Datum) -> Option<(Datum, Datu
 fn as_of_all(formula: &Formula, at: usize) -> Option<ColumnFormula> {
     let guard = &formula.0[at];
     let least = matches!(guard.op, FormulaOp::AtLeast(_));
-    let mut bound = guard.op.operand().clone();
+    let mut bound = guard.op.operand()?.clone();
     for (place, change) in formula.0.iter().enumerate() {
         let FormulaOp::Add(operand) = &change.op else {
             continue;
@@ -361,8 +398,9 @@ fn end_holds(additions: &Formula, row: &[u8], guards: &[ColumnFormula], raised: 
         let above = matches!(guard.op, FormulaOp::AtMost(_));
         let value = RowRef::new(&out).col(usize::from(guard.column), guard.ty);
         let value = value.unwrap_or(Datum::Null);
-        let order = value.compare(guard.op.operand());
-        above != raised || !value.is_null() && if above { order.is_le() } else { order.is_ge() }
+        let order = guard.op.operand().map(|bound| value.compare(bound));
+        let holds = order.is_some_and(|it| if above { it.is_le() } else { it.is_ge() });
+        above != raised || !value.is_null() && holds
     })
 }
 
@@ -371,8 +409,10 @@ mod tests {
     use super::*;
     use crate::increment::claim_to_add;
     use crate::lock::LockMode;
+    use alloc::boxed::Box;
     use alloc::vec;
     use base::{Prng, row};
+    use store::computed::{Arithmetic, Computed};
 
     const TYPES: [Type; 4] = [
         Type::Int2,
@@ -410,6 +450,7 @@ mod tests {
                 (Type::Numeric(_), 3..=4) => FormulaOp::Add(Datum::Decimal(
                     Decimal::from_parts(prng.between(-99, 99).into(), 1).expect("it is small"),
                 )),
+                (_, 8) if prng.below(3) == 0 => FormulaOp::Compute(computed(prng, ty)),
                 _ => continue,
             };
             changes.extend(ColumnFormula::new(column as u16, ty, op));
@@ -417,10 +458,38 @@ mod tests {
         Formula(changes)
     }
 
+    /// A value for a column of the type, from it or another one.
+    fn computed(prng: &mut Prng, ty: Type) -> Computed {
+        let column = match ty {
+            Type::Int2 => 2 * prng.below(2) as u16,
+            Type::Numeric(_) => 3,
+            _ => 1,
+        };
+        let constant = match ty {
+            Type::Int2 => Datum::Int(prng.between(-3, 3)),
+            Type::Numeric(_) => Datum::Decimal(
+                Decimal::from_parts(prng.between(-150, 150).into(), 2).expect("it is small"),
+            ),
+            _ => Datum::Text("ab".into()),
+        };
+        let what = match ty {
+            Type::Int2 | Type::Numeric(_) => [
+                Arithmetic::Subtract,
+                Arithmetic::Multiply,
+                Arithmetic::Divide,
+                Arithmetic::Remainder,
+            ][prng.below(4) as usize],
+            _ => Arithmetic::Append,
+        };
+        let mut operands = [Computed::Const(constant), Computed::Column(column, ty)];
+        operands.rotate_left(prng.below(2) as usize);
+        Computed::Calculate(what, Box::new(operands), ty)
+    }
+
     #[test]
     fn formulas_that_share_a_row_fold_in_every_order() {
         let mut prng = Prng::new(11);
-        let (mut shared, mut alone, mut refused) = (0, 0, 0);
+        let (mut shared, mut alone, mut refused, mut computed) = (0, 0, [0; 2], 0);
         for _ in 0..3_000 {
             let number = |prng: &mut Prng| Datum::Int(prng.between(32_600, 32_760));
             let start = [
@@ -432,31 +501,37 @@ mod tests {
                 ),
             ];
             let row = row::to_vec(&start);
-            let (mut all, mut escrow) = (Vec::new(), None);
+            let mut all: Vec<Formula> = Vec::new();
             for _ in 0..4 {
                 let formula = drawn(&mut prng);
                 if formula.fold(&row, &mut Vec::new()).is_err() {
                     continue;
                 }
-                let escrowed = escrow.clone();
+                let escrowed = Escrow::of(Folding::InOrder, formula.computes(), |add| {
+                    all.iter().for_each(|one| add(Some(one)));
+                });
                 let claim = claim_to_add(&formula, None, escrowed, Some(&row), Folding::InOrder);
                 all.push(formula.clone());
                 let holds = always_fold(&row, &all, (1 << all.len()) - 1);
                 if claim.mode() == LockMode::Exclusive {
                     alone += u32::from(!holds);
-                    refused += u32::from(holds);
+                    let by_range = all.iter().any(Formula::computes);
+                    refused[usize::from(by_range)] += u32::from(holds);
                     all.pop();
                     continue;
                 }
                 assert!(holds, "{start:?} {all:?}");
                 shared += 1;
-                escrow
-                    .get_or_insert_with(|| Escrow::new(Folding::InOrder))
-                    .add(&formula);
+                computed += u32::from(all.len() > 1 && all.iter().any(Formula::computes));
             }
         }
         assert!(shared > 4_000 && alone > 300, "{shared} {alone}");
-        assert!(refused < alone, "more is refused than must be: {refused}");
+        let [by_sum, by_range] = refused;
+        assert!(computed > 1_000, "{computed}");
+        assert!(
+            by_sum < alone && by_range < 2 * computed,
+            "more is refused than must be: {refused:?}"
+        );
     }
 
     /// A row so large that a second append does not fit, and a first one does.

@@ -29,11 +29,12 @@ impl Folding {
     }
 }
 
-/// The columns that a formula changes or has conditions on.
+/// The columns that a formula changes, has conditions on, or computes from.
 #[must_use]
 pub fn columns_of(formula: &Formula) -> Columns {
-    let columns = formula.0.iter().map(|change| u32::from(change.column));
-    columns.collect()
+    let mut columns = Columns::NONE;
+    formula.each_column(&mut |column| columns = columns.union(Columns::one(column.into())));
+    columns
 }
 
 /// The weakest lock under which the write may be kept until the commit.
@@ -59,13 +60,14 @@ pub(crate) fn lowers(change: &ColumnFormula) -> Option<bool> {
         | FormulaOp::Append(_)
         | FormulaOp::AtLeast(_)
         | FormulaOp::AtMost(_)
-        | FormulaOp::Multiply(_) => None,
+        | FormulaOp::Multiply(_)
+        | FormulaOp::Compute(_) => None,
     }
 }
 
-fn is_zero(operand: &Datum) -> bool {
-    matches!(operand, Datum::Int(0))
-        || matches!(operand, Datum::Decimal(operand) if *operand == Decimal::from(0))
+fn is_zero(operand: Option<&Datum>) -> bool {
+    matches!(operand, Some(Datum::Int(0)))
+        || matches!(operand, Some(Datum::Decimal(operand)) if *operand == Decimal::from(0))
 }
 
 /// Whether `later` lowers a column that `own` raises, or the other way round.

@@ -60,5 +60,5 @@ pub use scan::ScanRun;
 pub use seen::Seen;
 pub use snapshot::{Contact, Snapshot};
 /// The operations on rows that [`Op`] carries.
-pub use store::{ColumnFormula, Formula, FormulaOp, Write};
+pub use store::{ColumnFormula, Formula, FormulaOp, Write, computed};
 pub use write_list::WriteList;

@@ -6,6 +6,7 @@ use base::row::RowRef;
 use base::{Datum, Key, KeyRange, RowBatch, SqlError, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::computed::{Arithmetic, Computed};
 use txn::{
     ColumnFormula, Columns, Formula, FormulaOp, Modified, Op, Program, Read, RowProgram, RowTask,
     ScanOp, Slots,
@@ -314,6 +315,16 @@ impl RowTask for First {
 /// Adds to a row of one column by a formula of type `ty`, whose range the sum must not leave.
 pub fn add_formula(key: Key, ty: Type, delta: i64) -> Op {
     formula(key, ty, FormulaOp::Add(Datum::Int(delta)))
+}
+
+/// A third of the value, and `more`.
+pub fn third_and(more: i64) -> Computed {
+    let both = |what, left, right| {
+        let right = Computed::Const(Datum::Int(right));
+        Computed::Calculate(what, Box::new([left, right]), Type::Int8)
+    };
+    let third = both(Arithmetic::Divide, Computed::Column(0, Type::Int8), 3);
+    both(Arithmetic::Add, third, more)
 }
 
 /// Changes a row of one column by a formula of whole numbers.

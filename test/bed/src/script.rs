@@ -277,6 +277,10 @@ impl<P: Subject> Script<P> {
             },
             "max" => programs::formula(key, Type::Int8, FormulaOp::Max(Datum::Int(value))),
             "times" => programs::formula(key, Type::Int8, FormulaOp::Multiply(Datum::Int(value))),
+            "third" => {
+                let third = FormulaOp::Compute(programs::third_and(value));
+                programs::formula(key, Type::Int8, third)
+            }
             "set" => programs::formula(key, Type::Int8, FormulaOp::Set(Datum::Int(value))),
             "plus" => programs::add_formula(key, Type::Int8, value),
             "plus2" => programs::add_formula(key, Type::Int2, value),

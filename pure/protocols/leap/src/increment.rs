@@ -34,12 +34,8 @@ impl Leap {
     ) -> Claim {
         let held = self.pendings.formulas.of(txn, key);
         let held = held.map(|formula| Write::Formula(formula.clone()));
-        let own = self
-            .coord
-            .txns
-            .get(&txn)
-            .and_then(|state| state.written.get(key));
-        let own = held.as_ref().or(own);
+        let written = self.coord.txns.get(&txn).map(|state| &state.written);
+        let own = held.as_ref().or_else(|| written?.get(key));
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         let escrow = self.escrow(txn, key);
@@ -48,10 +44,12 @@ impl Leap {
 
     /// The sum of what other transactions have pending on the row. `None`: nothing is pending.
     fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
-        Escrow::of_others(Folding::AsTheyCome, &self.locks, txn, key, |other| {
-            let written = self.coord.txns.get(&other).map(|state| &state.written);
-            let own = written.and_then(|written| written.get(key)?.formula());
-            own.or_else(|| self.pendings.formulas.of(other, key))
+        Escrow::of(Folding::AsTheyCome, false, |add| {
+            self.locks.each_incrementer(txn, key, &mut |other| {
+                let written = self.coord.txns.get(&other).map(|state| &state.written);
+                let own = written.and_then(|written| written.get(key)?.formula());
+                add(own.or_else(|| self.pendings.formulas.of(other, key)));
+            });
         })
     }
 

@@ -42,13 +42,13 @@ impl<C: Control> Machine<C> {
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let escrow = match &job.op {
             Some(Op::Formula { key, formula }) if C::FOLDING.shares(formula) => {
-                self.escrow(job.txn, key)
+                self.escrow(job.txn, key, Some(formula))
             }
             Some(Op::Modify { key, program }) => {
                 let program = program.live(cx.decode).map_err(SqlError::from)?;
                 match guarded(&*program).is_empty() {
                     true => None,
-                    false => self.escrow(job.txn, key),
+                    false => self.escrow(job.txn, key, None),
                 }
             }
             _ => None,

@@ -133,21 +133,28 @@ impl<C: Control> Machine<C> {
         !self.is_faulty(Fault::NoSeal) && !is_planted(Planted::NoSeal)
     }
 
-    /// Increments that other transactions have pending on the row; `None`: none.
-    pub(crate) fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
-        let mut escrow = Escrow::of_others(C::FOLDING, &self.locks, txn, key, |other| {
-            let write = match (self.promises.get(&other), self.parts.get(&other)) {
-                (Some(promise), _) => promise.write(key),
-                (None, Some(part)) => part.written.get(key),
-                (None, None) => self.bulks.pending(other, key),
-            };
-            write.and_then(Write::formula)
-        });
-        for waiting in self.order.unfolded(key) {
-            let escrow = escrow.get_or_insert_with(|| Escrow::new(C::FOLDING));
-            escrow.add(&waiting.formula);
-        }
-        escrow
+    /// Increments that other transactions have pending on the row; `None`: none. `formula`: the one
+    /// that is to stand beside them, unless that is guarded.
+    pub(crate) fn escrow(
+        &self,
+        txn: TxnId,
+        key: &Key,
+        formula: Option<&Formula>,
+    ) -> Option<Escrow> {
+        let own = self.parts.get(&txn).and_then(|part| part.written.get(key));
+        let mut own = formula.into_iter().chain(own.and_then(Write::formula));
+        Escrow::of(C::FOLDING, own.any(Formula::computes), |add| {
+            self.locks.each_incrementer(txn, key, &mut |other| {
+                let write = match (self.promises.get(&other), self.parts.get(&other)) {
+                    (Some(promise), _) => promise.write(key),
+                    (None, Some(part)) => part.written.get(key),
+                    (None, None) => self.bulks.pending(other, key),
+                };
+                add(write.and_then(Write::formula));
+            });
+            let unfolded = self.order.unfolded(key).iter();
+            unfolded.for_each(|waiting| add(Some(&waiting.formula)));
+        })
     }
 
     pub(crate) fn has_increments(&self, txn: TxnId) -> bool {

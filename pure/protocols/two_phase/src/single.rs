@@ -62,7 +62,7 @@ impl<C: Control> Machine<C> {
                     return None;
                 }
                 if let Op::Formula { key, formula } = op
-                    && let Some(escrow) = self.escrow(txn, key)
+                    && let Some(escrow) = self.escrow(txn, key, Some(formula))
                 {
                     let row = cx.store.get(key, Ts::MAX);
                     if row.is_some_and(|row| !escrow.has_room(row.value, None, formula)) {

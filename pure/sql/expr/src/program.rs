@@ -4,6 +4,7 @@
 //! A program is a body, made once per plan, and the values of the parameters that the body reads.
 //! Bodies number those parameters from 0 without gaps, so a program carries no others.
 
+mod computed;
 mod first;
 mod formula;
 mod top;
@@ -15,6 +16,7 @@ use base::codec::{self, CodecError};
 use base::limits::PROGRAM_BYTES_MAX;
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
+pub use computed::is_computable;
 pub use first::FIRST_ROWS_MAX;
 use first::FirstTask;
 pub use formula::{ChangeKind, FormulaChange, formula};
@@ -438,7 +440,7 @@ impl RowProgram for Bound {
 
     fn bytes_at_most(&self) -> usize {
         let changes = self.formulas.iter().flat_map(|formula| &formula.0);
-        let changes = changes.map(|change| NODE_BYTES + datum_bytes(change.op.operand()));
+        let changes = changes.map(|change| NODE_BYTES + change.op.size_bytes());
         let params = self.params.iter().map(datum_bytes);
         self.facts.bytes + params.chain(changes).sum::<usize>()
     }

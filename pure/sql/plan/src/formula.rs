@@ -7,18 +7,19 @@
 //! c || x                  appends    text, varchar, bytea
 //! c * x                   scales     integers and numeric
 //! CASE WHEN c >= x ..     cases      adds in each case
-//! f(columns of the row)   ordered    computed where the row is, by its program
+//! f(columns of the row)   ordered    arithmetic, CASE, COALESCE and the like
+//! any other f             program    computed where the row is, which it has to itself
 //! ```
 //!
 //! `x` is over no columns. A condition on a column that only adds (`AND c >= 5`, a CHECK) becomes a
 //! guard of the formula. The statement is carried out as a formula if all its assignments are
-//! formulas, none is ordered, and nothing else reads the row.
+//! formulas, none is a program, and nothing else reads the row.
 
 use crate::step::Writer;
 use base::{Datum, Type};
 use catalog::{IndexColumn, Table};
 use core::fmt;
-use expr::program::{ChangeKind, FormulaChange};
+use expr::program::{ChangeKind, FormulaChange, is_computable};
 use expr::{Compare, Expr, Func, TextFunc, walk};
 
 /// What an assignment of an UPDATE is.
@@ -47,8 +48,10 @@ pub enum Class {
     Scales,
     /// Adds to its column; how much, conditions on columns that are added to tell.
     Cases,
-    /// Computed from the columns of the row.
+    /// Computed from the columns of the row, in the order of the formulas.
     Ordered,
+    /// Computed from the columns of a row that nobody else changes.
+    Program,
 }
 
 /// Why an assignment is no formula, or a statement is not carried out as one.
@@ -80,6 +83,8 @@ pub enum Obstacle {
     Cases,
     /// A change that is no addition stands beside a condition.
     Mixed,
+    /// Each assignment would have to be the first.
+    Circle,
 }
 
 impl fmt::Display for Class {
@@ -92,6 +97,7 @@ impl fmt::Display for Class {
             Class::Scales => "scales",
             Class::Cases => "cases",
             Class::Ordered => "ordered",
+            Class::Program => "program",
         })
     }
 }
@@ -112,6 +118,7 @@ impl fmt::Display for Obstacle {
             Obstacle::Arbiter => "the conflict is not with the primary key",
             Obstacle::Cases => return write!(f, "together they have over {CASES_MAX} cases"),
             Obstacle::Mixed => "with conditions, only additions share a row",
+            Obstacle::Circle => "each assignment reads what another one sets",
         })
     }
 }
@@ -140,11 +147,36 @@ pub(crate) fn judge(
     list: &[(u16, Expr)],
     row_value: &dyn Fn(&Expr) -> bool,
 ) -> (Vec<Judged>, Option<Vec<Case>>) {
-    let added = added_columns(writer, list);
+    let (judged, cases) = judge_with(writer, list, row_value, &added_columns(writer, list));
+    let share = match &cases {
+        None => apart(&judged) != Some(Obstacle::Cases),
+        Some(all) => {
+            let mut changes = all.iter().flatten();
+            all.len() == 1 || changes.all(|one| one.kind.commutes())
+        }
+    };
+    if share {
+        return (judged, cases);
+    }
+    // Where the cases cannot stand apart, each CASE is a value that is computed.
+    let (computed, case) = judge_with(writer, list, row_value, &[]);
+    match case {
+        Some(case) => (computed, Some(case)),
+        None => (judged, cases),
+    }
+}
+
+/// [`judge`]; CASE may ask for the columns `added`.
+fn judge_with(
+    writer: &Writer,
+    list: &[(u16, Expr)],
+    row_value: &dyn Fn(&Expr) -> bool,
+    added: &[(u16, Type)],
+) -> (Vec<Judged>, Option<Vec<Case>>) {
     let mut all = Some(vec![Vec::with_capacity(list.len())]);
     let mut guards = Vec::new();
     let judged = list.iter().map(|(column, value)| {
-        let judged = judge_one(writer, *column, value, row_value, &added, &mut guards);
+        let judged = judge_one(writer, *column, value, row_value, added, &mut guards);
         let verdict = judged.map(|(class, cases)| {
             all = all.take().zip(cases).and_then(|(all, cases)| {
                 let fits = all.len() * cases.len() <= CASES_MAX;
@@ -165,9 +197,29 @@ pub(crate) fn judge(
     for case in all.iter_mut().flatten() {
         // Conditions are on the row as it was.
         case.sort_by_key(|change| !change.kind.is_guard());
+        if !readers_first(case) {
+            all = None;
+            break;
+        }
         case.extend(guards.iter().cloned());
     }
     (judged, all)
+}
+
+/// Orders changes so that each is computed from columns that are still as they were. Returns
+/// whether there is such an order: `SET a = b, b = a` has none.
+fn readers_first(case: &mut Case) -> bool {
+    for place in 0..case.len() {
+        let is_read = |one: &FormulaChange| {
+            let mut others = case[place..].iter().filter(|it| it.column != one.column);
+            others.any(|it| walk::columns(&it.operand).contains(&u32::from(one.column)))
+        };
+        match case[place..].iter().position(|one| !is_read(one)) {
+            Some(next) => case[place..=place + next].rotate_right(1),
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Each of `all` with each of `cases` behind it.
@@ -217,7 +269,7 @@ pub(crate) fn judge_conflict(
         judged.value.clone_from(value);
     }
     let obstacle = match cases.as_deref() {
-        None => has_too_many_cases(&judged).then_some(Obstacle::Cases),
+        None => apart(&judged),
         Some(_) if writer.table.replicated => Some(Obstacle::Replicated),
         Some([_, _, ..]) => Some(Obstacle::Condition),
         Some(cases) if is_guarded(cases) => Some(Obstacle::Checked),
@@ -228,10 +280,17 @@ pub(crate) fn judge_conflict(
     (Formulas { judged, obstacle }, changes)
 }
 
-/// Of assignments that make no cases together: whether each alone would.
-pub(crate) fn has_too_many_cases(judged: &[Judged]) -> bool {
-    let is_change = |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Ordered);
-    judged.iter().all(is_change)
+/// Why assignments make no cases together although each alone would.
+pub(crate) fn apart(judged: &[Judged]) -> Option<Obstacle> {
+    let is_change = |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Program);
+    if !judged.iter().all(is_change) {
+        return None;
+    }
+    let mut classes = judged.iter().filter_map(|one| one.verdict.as_ref().ok());
+    Some(match classes.any(|class| *class == Class::Ordered) {
+        true => Obstacle::Circle,
+        false => Obstacle::Cases,
+    })
 }
 
 /// The changes for one proposed row (`judge_conflict`).
@@ -252,7 +311,7 @@ pub(crate) fn is_guarded(cases: &[Case]) -> bool {
     cases.iter().flatten().any(|change| change.kind.is_guard())
 }
 
-/// The class of an assignment, and what it does in each case unless it is ordered. `added`: the
+/// The class of an assignment, and what it does in each case unless it is a program. `added`: the
 /// columns that a CASE may ask for.
 fn judge_one(
     writer: &Writer,
@@ -284,12 +343,12 @@ fn judge_one(
         if !walk::columns(check).contains(&u32::from(column)) {
             continue;
         }
-        // An ordered formula is computed by a program, which looks at the checks as well.
-        let answered = class == Class::Ordered
-            || matches!(class, Class::Adds | Class::Cases)
-                && guards_of(check, &|wanted| (wanted == column).then_some(ty), guards);
-        if !answered {
-            return Err(Obstacle::Check(name.clone()));
+        match class {
+            // A program looks at the checks as well.
+            Class::Ordered | Class::Program => return Ok((Class::Program, None)),
+            Class::Adds | Class::Cases
+                if guards_of(check, &|wanted| (wanted == column).then_some(ty), guards) => {}
+            _ => return Err(Obstacle::Check(name.clone())),
         }
     }
     Ok((class, cases))
@@ -372,7 +431,7 @@ pub(crate) fn watched(writer: &Writer, column: u16) -> Option<Obstacle> {
     keyed.then_some(Obstacle::ForeignKey)
 }
 
-/// The class of an assignment, and its change unless it is ordered.
+/// The class of an assignment, and its change unless it is a program.
 fn change_of(table: &Table, column: u16, value: &Expr) -> (Class, Option<FormulaChange>) {
     let described = &table.columns[usize::from(column)];
     let found = if walk::is_row_independent(value) {
@@ -386,10 +445,15 @@ fn change_of(table: &Table, column: u16, value: &Expr) -> (Class, Option<Formula
             column: u32::from(column),
             ty: described.ty,
         };
-        own.function(value)
+        let computed = || {
+            let null = described.not_null && reads_null(table, value);
+            let computable = !null && is_computable(value);
+            computable.then(|| (Class::Ordered, ChangeKind::Compute, value.clone()))
+        };
+        own.function(value).or_else(computed)
     };
     match found {
-        None => (Class::Ordered, None),
+        None => (Class::Program, None),
         Some((class, kind, operand)) => {
             let change = FormulaChange {
                 column,
@@ -400,6 +464,14 @@ fn change_of(table: &Table, column: u16, value: &Expr) -> (Class, Option<Formula
             (class, Some(change))
         }
     }
+}
+
+/// Whether the value reads a column that may be NULL.
+fn reads_null(table: &Table, value: &Expr) -> bool {
+    let mut columns = walk::columns(value).into_iter();
+    // Columns of other rows are no column of the table.
+    let keeps = |column: u32| table.columns.get(column as usize);
+    columns.any(|column| keeps(column).is_none_or(|column| !column.not_null))
 }
 
 /// The value before the cast to the type of its column.
@@ -459,7 +531,7 @@ impl Own {
                 _ => false,
             },
             Class::Appends => matches!(self.ty, Type::Text | Type::Varchar(_) | Type::Bytea),
-            Class::Constant | Class::Cases | Class::Ordered => false,
+            Class::Constant | Class::Cases | Class::Ordered | Class::Program => false,
         };
         let [left, right] = args.as_slice() else {
             return None;

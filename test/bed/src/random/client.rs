@@ -20,7 +20,7 @@ pub enum Act {
     Formula {
         /// Which row.
         key: Key,
-        /// How: adds, sets, or takes the larger of two.
+        /// How: adds, sets, takes the larger of two, or computes.
         op: FormulaOp,
         /// The result must be one: if not, the statement fails.
         ty: Type,
@@ -136,11 +136,16 @@ pub struct Client {
     pub(super) floor: Ts,
 }
 
-/// Most changes add; some set the value, or make it no less than something.
+/// Most changes add; some set the value, make it no less than something, or compute it from itself.
 pub(super) fn some_change(delta: i64, initial: i64) -> FormulaOp {
     match delta {
         _ if delta % 5 == 0 => FormulaOp::Set(Datum::Int(initial + delta)),
         _ if delta % 7 == 0 => FormulaOp::Max(Datum::Int(initial + delta)),
+        _ if delta % 4 == 0 => {
+            // About as large as at first.
+            let more = initial - initial / 3 + delta;
+            FormulaOp::Compute(programs::third_and(more))
+        }
         _ => FormulaOp::Add(Datum::Int(delta)),
     }
 }

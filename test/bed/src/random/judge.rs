@@ -7,7 +7,7 @@ use base::{Datum, Key, ShardId, Slot, Ts, TxnId};
 use core::ops::ControlFlow;
 use journal::Record;
 use std::collections::BTreeMap;
-use store::FormulaClass;
+use store::FormulaOp;
 use txn::{Outcome, Read};
 
 /// Rows of all shards.
@@ -51,13 +51,17 @@ impl Replay {
             }
             Act::Formula { key, op, .. } => {
                 let row = self.row(shard, key);
-                let Datum::Int(operand) = *op.operand() else {
-                    panic!("{op:?} is not of whole numbers")
-                };
-                *row = match op.class() {
-                    FormulaClass::Add => *row + operand,
-                    FormulaClass::Set => operand,
-                    FormulaClass::Max => operand.max(*row),
+                *row = match (op, op.operand()) {
+                    (FormulaOp::Add(_), Some(Datum::Int(operand))) => *row + operand,
+                    (FormulaOp::Set(_), Some(Datum::Int(operand))) => *operand,
+                    (FormulaOp::Max(_), Some(Datum::Int(operand))) => (*row).max(*operand),
+                    (FormulaOp::Compute(value), None) => {
+                        let value = value.value(&|_, _| Ok(Datum::Int(*row)));
+                        value
+                            .ok()
+                            .and_then(|it| it.as_int())
+                            .expect("it is a number")
+                    }
                     other => panic!("nobody draws {other:?}"),
                 };
                 Told::Done

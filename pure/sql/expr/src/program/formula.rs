@@ -1,12 +1,13 @@
 //! Changes of columns that can be a formula: what a plan has of them, and their formula for the
 //! values of the parameters.
 
+use super::computed::computed;
 use crate::{Env, Expr, value_of};
 use base::{Datum, Decimal, SqlError, Type};
 use serde::{Deserialize, Serialize};
 use txn::{ColumnFormula, Formula, FormulaOp};
 
-/// One change of one column, with an operand over no columns.
+/// One change of one column, with an operand that is over no columns unless it is computed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FormulaChange {
     /// The column that changes, or that a guard is over.
@@ -38,6 +39,8 @@ pub enum ChangeKind {
     Append,
     /// `column * operand`
     Multiply,
+    /// The operand, which is over columns of the row as they were before the statement.
+    Compute,
     /// Guard: `column >= operand`
     AtLeast,
     /// Guard: `column > operand`
@@ -53,7 +56,11 @@ impl ChangeKind {
     pub fn commutes(self) -> bool {
         !matches!(
             self,
-            ChangeKind::Set | ChangeKind::SetNotNull | ChangeKind::Append | ChangeKind::Multiply
+            ChangeKind::Set
+                | ChangeKind::SetNotNull
+                | ChangeKind::Append
+                | ChangeKind::Multiply
+                | ChangeKind::Compute
         )
     }
 
@@ -77,7 +84,8 @@ impl ChangeKind {
             | ChangeKind::Set
             | ChangeKind::SetNotNull
             | ChangeKind::Append
-            | ChangeKind::Multiply => return None,
+            | ChangeKind::Multiply
+            | ChangeKind::Compute => return None,
         })
     }
 
@@ -102,6 +110,7 @@ impl ChangeKind {
             ChangeKind::AtMost => FormulaOp::AtMost(value.clone()),
             ChangeKind::Above => FormulaOp::AtLeast(next(ty, value, 1)?),
             ChangeKind::Below => FormulaOp::AtMost(next(ty, value, -1)?),
+            ChangeKind::Compute => return None,
         })
     }
 }
@@ -122,9 +131,11 @@ fn next(ty: Type, value: &Datum, step: i64) -> Option<Datum> {
 pub fn formula(changes: &[FormulaChange], env: &Env<'_>) -> Result<Option<Formula>, SqlError> {
     let mut columns = Vec::with_capacity(changes.len());
     for change in changes {
-        let mut computed = Datum::Null;
-        let operand = value_of(&change.operand, env, &mut computed)?;
-        let op = change.kind.op(change.ty, operand);
+        let mut value = Datum::Null;
+        let op = match change.kind {
+            ChangeKind::Compute => computed(&change.operand, Some(env)).map(FormulaOp::Compute),
+            kind => kind.op(change.ty, value_of(&change.operand, env, &mut value)?),
+        };
         match op.and_then(|op| ColumnFormula::new(change.column, change.ty, op)) {
             Some(column) => columns.push(column),
             None => return Ok(None),

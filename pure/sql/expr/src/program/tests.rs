@@ -1,7 +1,8 @@
 //! Programs on their way to other nodes.
 
 use super::*;
-use crate::{Compare, Func};
+use crate::{Compare, Func, TextFunc};
+use base::{Decimal, Prng};
 
 fn column() -> Expr {
     Expr::Column(0, Type::Int4)
@@ -80,4 +81,148 @@ fn formulas_count_in_the_bytes_of_a_program() {
     let mut sent = Vec::new();
     program.encode(&mut sent);
     assert!(sent.len() > 160_000 && sent.len() <= program.bytes_at_most());
+}
+
+/// Types of the columns that values are computed from.
+const TYPES: [Type; 5] = [
+    Type::Int4,
+    Type::Int8,
+    Type::Numeric(Some((9, 2))),
+    Type::Text,
+    Type::Bool,
+];
+
+fn drawn_datum(prng: &mut Prng, ty: Type) -> Datum {
+    let decimal = |prng: &mut Prng| {
+        Decimal::from_parts(prng.between(-99_999, 99_999).into(), 2).expect("it is small")
+    };
+    match ty {
+        Type::Int4 => Datum::Int(prng.between(-9, 9)),
+        Type::Int8 => Datum::Int(prng.between(-5_000_000_000, 5_000_000_000)),
+        Type::Numeric(_) => Datum::Decimal(decimal(prng)),
+        Type::Bool => Datum::Bool(prng.below(2) == 0),
+        _ => Datum::Text("abc"[..prng.below(4) as usize].into()),
+    }
+}
+
+fn drawn_expr(prng: &mut Prng, ty: Type, depth: u32) -> Expr {
+    let number = !matches!(ty, Type::Text | Type::Bool);
+    let inner = |prng: &mut Prng, ty: Type| drawn_expr(prng, ty, depth.saturating_sub(1));
+    if depth == 0 {
+        let column = TYPES.iter().position(|it| *it == ty).expect("it is there");
+        return match prng.below(4) {
+            0 => Expr::Const(drawn_datum(prng, ty), ty),
+            1 => Expr::Param(column as u32, ty),
+            _ => Expr::Column(column as u32, ty),
+        };
+    }
+    let two = vec![inner(prng, ty), inner(prng, ty)];
+    match prng.below(12) {
+        _ if ty == Type::Bool => match prng.below(5) {
+            0 => Expr::And(two),
+            1 => Expr::Or(two),
+            2 => Expr::Not(Box::new(inner(prng, ty))),
+            3 => Expr::IsNull(Box::new(inner(prng, Type::Text)), prng.below(2) == 0),
+            _ => {
+                let of = TYPES[prng.below(5) as usize];
+                let compare = [
+                    Compare::Eq,
+                    Compare::Ne,
+                    Compare::Lt,
+                    Compare::Le,
+                    Compare::Gt,
+                    Compare::Ge,
+                ][prng.below(6) as usize];
+                let sides = vec![inner(prng, of), inner(prng, of)];
+                Expr::Call(Func::Compare(compare), sides, ty)
+            }
+        },
+        0..=4 if number => {
+            let func = [Func::Add, Func::Sub, Func::Mul, Func::Div, Func::Rem];
+            Expr::Call(func[prng.below(5) as usize].clone(), two, ty)
+        }
+        5 if matches!(ty, Type::Numeric(_)) => {
+            let func = [Func::Round, Func::Trunc, Func::Ceil, Func::Floor];
+            let func = func[prng.below(4) as usize].clone();
+            let mut args = vec![inner(prng, ty)];
+            if matches!(func, Func::Round | Func::Trunc) && prng.below(2) == 0 {
+                let digits = Datum::Int(prng.between(-2, 3));
+                args.push(Expr::Const(digits, Type::Int4));
+            }
+            Expr::Call(func, args, ty)
+        }
+        6 if number => {
+            let func = [Func::Neg, Func::Abs];
+            let func = func[prng.below(2) as usize].clone();
+            Expr::Call(func, vec![inner(prng, ty)], ty)
+        }
+        7 if number => {
+            let from = TYPES[prng.below(3) as usize];
+            Expr::Cast {
+                arg: Box::new(inner(prng, from)),
+                to: ty,
+                explicit: prng.below(2) == 0,
+            }
+        }
+        8 => Expr::Call(Func::Least, two, ty),
+        9 => Expr::Call(Func::Greatest, two, ty),
+        10 => Expr::Coalesce(two, ty),
+        _ if ty == Type::Text && prng.below(2) == 0 => {
+            Expr::Call(Func::Text(TextFunc::Concat), two, ty)
+        }
+        _ => Expr::Case {
+            arms: vec![(inner(prng, Type::Bool), inner(prng, ty))],
+            otherwise: Box::new(inner(prng, ty)),
+            ty,
+        },
+    }
+}
+
+/// What a formula computes is what the evaluator of SQL computes, errors included.
+#[test]
+fn computed_values_are_those_of_the_evaluator() {
+    let mut prng = Prng::new(41);
+    let (mut same, mut failed, mut null, mut refused) = (0, 0, 0, 0);
+    for _ in 0..20_000 {
+        let ty = TYPES[prng.below(5) as usize];
+        let depth = prng.below(4) as u32;
+        let expr = drawn_expr(&mut prng, ty, depth);
+        let params: Vec<Datum> = TYPES.map(|ty| drawn_datum(&mut prng, ty)).into();
+        let values = TYPES.map(|ty| match prng.below(8) {
+            0 => Datum::Null,
+            _ => drawn_datum(&mut prng, ty),
+        });
+        let row = base::row::to_vec(&values);
+        let env = Env::of_program(&params);
+        let expected = eval(&expr, &EncodedRow(RowRef::new(&row)), &env);
+        assert!(is_computable(&expr), "{expr:?}");
+        let Some(value) = computed::computed(&expr, Some(&env)) else {
+            // A part over no columns fails.
+            refused += 1;
+            continue;
+        };
+        let found = value.value(&|column, _| Ok(values[usize::from(column)].clone()));
+        match (&found, &expected) {
+            (Ok(found), Ok(expected)) => {
+                // Zeros behind the point count.
+                assert_eq!(
+                    format!("{found:?}"),
+                    format!("{expected:?}"),
+                    "{expr:?} {values:?}"
+                );
+                same += 1;
+                null += u32::from(found.is_null());
+            }
+            (Err(found), Err(expected)) => {
+                assert_eq!(found.state(), expected.state(), "{expr:?} {values:?}");
+                failed += 1;
+            }
+            _ => panic!("{found:?} for {expected:?}: {expr:?} {values:?}"),
+        }
+    }
+    assert!(
+        same > 10_000 && failed > 500 && null > 500,
+        "{same} {failed} {null}"
+    );
+    assert!(refused < 1_000, "{refused}");
 }

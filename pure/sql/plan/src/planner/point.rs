@@ -2,7 +2,7 @@
 
 use super::query::pushable;
 use crate::formula::{
-    Case, Formulas, Judged, Obstacle, guards_of, has_too_many_cases, is_guarded, judge, watched,
+    Case, Formulas, Judged, Obstacle, apart, guards_of, is_guarded, judge, watched,
 };
 use crate::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
 use catalog::Table;
@@ -177,7 +177,7 @@ fn update(
         (Some(None), None) => Some(Obstacle::Condition),
         (None | Some(Some(_)), None) => None,
     };
-    let has_too_many = cases.is_none() && has_too_many_cases(&judged);
+    let apart = apart(&judged).filter(|_| cases.is_none());
     let made = cases.is_some();
     let cases = cases.unwrap_or_default();
     let is_guarded = guards.is_some() || is_guarded(&cases);
@@ -185,7 +185,7 @@ fn update(
     let formulas = Formulas {
         judged,
         obstacle: match &obstacle {
-            _ if has_too_many => Some(Obstacle::Cases),
+            _ if apart.is_some() => apart,
             None if is_guarded && !commutes => Some(Obstacle::Mixed),
             other => other.clone().filter(|_| made),
         },

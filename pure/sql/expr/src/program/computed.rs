@@ -1,0 +1,205 @@
+//! Expressions that a formula computes where its row is folded: of SQL what the store can bound.
+
+use crate::{Compare, Env, Expr, Func, TextFunc, value_of, walk};
+use base::{Datum, Type};
+use txn::computed::{Arithmetic, COMPUTED_NODES_MAX, Computed, Condition, Rounding};
+
+/// Whether a formula can compute the value, if no parameter is NULL. The result then is NULL only
+/// where a column that it reads is.
+pub fn is_computable(value: &Expr) -> bool {
+    computed(value, None).is_some()
+}
+
+/// The value for these parameters; `None`: a formula cannot compute it, or a part over no columns
+/// fails. Without an environment, what is over no columns stays open.
+pub(super) fn computed(value: &Expr, env: Option<&Env<'_>>) -> Option<Computed> {
+    let mut translation = Translation { env, nodes: 0 };
+    let value = translation.value(value)?;
+    (translation.nodes <= COMPUTED_NODES_MAX).then_some(value)
+}
+
+struct Translation<'a> {
+    env: Option<&'a Env<'a>>,
+    /// Values and conditions so far.
+    nodes: usize,
+}
+
+fn is_number(ty: Type) -> bool {
+    matches!(ty, Type::Int2 | Type::Int4 | Type::Int8 | Type::Numeric(_))
+}
+
+fn is_text(ty: Type) -> bool {
+    matches!(ty, Type::Text | Type::Varchar(_))
+}
+
+impl Translation<'_> {
+    /// Counts a value or condition; `None`: they are too many.
+    fn count(&mut self) -> Option<()> {
+        self.nodes += 1;
+        (self.nodes <= COMPUTED_NODES_MAX).then_some(())
+    }
+
+    /// The value of what is over no columns; `None` for NULL, so that the result is NULL only where
+    /// a column is.
+    fn constant(&self, value: &Expr) -> Option<Datum> {
+        let Some(env) = self.env else {
+            let is_null = matches!(value, Expr::Const(Datum::Null, _));
+            return (!is_null).then_some(Datum::Null);
+        };
+        let mut computed = Datum::Null;
+        let found = value_of(value, env, &mut computed).ok()?;
+        (!found.is_null()).then(|| found.clone())
+    }
+
+    fn value(&mut self, value: &Expr) -> Option<Computed> {
+        self.count()?;
+        if walk::is_row_independent(value) {
+            return self.constant(value).map(Computed::Const);
+        }
+        Some(match value {
+            Expr::Column(column, ty) => Computed::Column(u16::try_from(*column).ok()?, *ty),
+            Expr::Call(Func::Compare(_), ..)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsNull(..) => Computed::Truth(Box::new(self.condition(value)?)),
+            Expr::Call(func, args, ty) => return self.call(func, args, *ty),
+            Expr::Cast { arg, to, explicit } => {
+                let from = arg.ty();
+                let keeps =
+                    is_number(from) && is_number(*to) || is_text(from) && is_text(*to) && !explicit;
+                match keeps {
+                    true => Computed::Cast(Box::new(self.value(arg)?), *to),
+                    false => return None,
+                }
+            }
+            Expr::Case {
+                arms, otherwise, ..
+            } => {
+                let mut both = Vec::with_capacity(arms.len());
+                for (condition, value) in arms {
+                    both.push((self.condition(condition)?, self.value(value)?));
+                }
+                Computed::Case(both, Box::new(self.value(otherwise)?))
+            }
+            Expr::Coalesce(all, _) => Computed::Coalesce(self.values(all)?),
+            _ => return None,
+        })
+    }
+
+    fn values(&mut self, all: &[Expr]) -> Option<Vec<Computed>> {
+        all.iter().map(|one| self.value(one)).collect()
+    }
+
+    fn two(&mut self, left: &Expr, right: &Expr) -> Option<Box<[Computed; 2]>> {
+        Some(Box::new([self.value(left)?, self.value(right)?]))
+    }
+
+    fn call(&mut self, func: &Func, args: &[Expr], ty: Type) -> Option<Computed> {
+        let numbers = is_number(ty) && args.iter().all(|arg| is_number(arg.ty()));
+        let arithmetic = match func {
+            Func::Add if numbers => Arithmetic::Add,
+            Func::Sub if numbers => Arithmetic::Subtract,
+            Func::Mul if numbers => Arithmetic::Multiply,
+            Func::Div if numbers => Arithmetic::Divide,
+            Func::Rem if numbers => Arithmetic::Remainder,
+            Func::Text(TextFunc::Concat) => {
+                let kinds = |arg: &Expr| is_text(arg.ty()) == is_text(ty);
+                let known = is_text(ty) || ty == Type::Bytea;
+                match known && args.iter().all(kinds) {
+                    true => Arithmetic::Append,
+                    false => return None,
+                }
+            }
+            Func::Least => return Some(Computed::Least(self.values(args)?)),
+            Func::Greatest => return Some(Computed::Greatest(self.values(args)?)),
+            _ if numbers => return self.of_one_number(func, args, ty),
+            _ => return None,
+        };
+        let [left, right] = args else {
+            return None;
+        };
+        Some(Computed::Calculate(arithmetic, self.two(left, right)?, ty))
+    }
+
+    /// A function of one number, perhaps to a number of digits.
+    fn of_one_number(&mut self, func: &Func, args: &[Expr], ty: Type) -> Option<Computed> {
+        let zero = || match ty {
+            Type::Numeric(_) => Computed::Const(Datum::Decimal(0.into())),
+            _ => Computed::Const(Datum::Int(0)),
+        };
+        let of = self.value(args.first()?)?;
+        let negative = |of| Computed::Calculate(Arithmetic::Subtract, Box::new([zero(), of]), ty);
+        let rounding = match (func, args.len()) {
+            (Func::Neg, 1) => return Some(negative(of)),
+            (Func::Abs, 1) => {
+                self.nodes *= 2;
+                // The largest of NULL and NULL is NULL.
+                let both = Vec::from([of.clone(), negative(of)]);
+                return Some(Computed::Greatest(both));
+            }
+            (Func::Round, _) => Rounding::Nearest,
+            (Func::Trunc, _) => Rounding::Truncate,
+            (Func::Floor, 1) => Rounding::Down,
+            (Func::Ceil, 1) => Rounding::Up,
+            _ => return None,
+        };
+        let digits = match args.get(1) {
+            None => 0,
+            Some(digits) if walk::is_row_independent(digits) => {
+                let digits = self.constant(digits)?;
+                digits.as_int().unwrap_or(0)
+            }
+            Some(_) => return None,
+        };
+        let digits = i32::try_from(digits).ok().filter(|it| it.abs() <= 38)?;
+        Some(Computed::Round(rounding, Box::new(of), digits))
+    }
+
+    fn condition(&mut self, condition: &Expr) -> Option<Condition> {
+        self.count()?;
+        let all = |this: &mut Self, all: &[Expr]| -> Option<Vec<Condition>> {
+            all.iter().map(|one| this.condition(one)).collect()
+        };
+        Some(match condition {
+            Expr::Call(Func::Compare(compare), sides, _) => {
+                let wanted = match compare {
+                    Compare::Eq => [false, true, false],
+                    Compare::Ne => [true, false, true],
+                    Compare::Lt => [true, false, false],
+                    Compare::Le => [true, true, false],
+                    Compare::Gt => [false, false, true],
+                    Compare::Ge => [false, true, true],
+                    _ => return None,
+                };
+                let [left, right] = sides.as_slice() else {
+                    return None;
+                };
+                Condition::Compare(wanted, self.two(left, right)?)
+            }
+            Expr::And(parts) => Condition::And(all(self, parts)?),
+            Expr::Or(parts) => Condition::Or(all(self, parts)?),
+            Expr::Not(condition) => Condition::Not(Box::new(self.condition(condition)?)),
+            Expr::IsNull(value, negated) => {
+                let is_null = Condition::IsNull(Box::new(self.value(value)?));
+                match negated {
+                    true => Condition::Not(Box::new(is_null)),
+                    false => is_null,
+                }
+            }
+            other if other.ty() == Type::Bool => {
+                Condition::Value(Box::new(self.bool_value(other)?))
+            }
+            _ => return None,
+        })
+    }
+
+    /// A truth value that is no condition on values.
+    fn bool_value(&mut self, value: &Expr) -> Option<Computed> {
+        match value {
+            Expr::Column(..) | Expr::Case { .. } | Expr::Coalesce(..) => self.value(value),
+            _ if walk::is_row_independent(value) => self.value(value),
+            _ => None,
+        }
+    }
+}
