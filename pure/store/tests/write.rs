@@ -1,6 +1,7 @@
 //! Formulas and the coalescing of writes, against doing things one after the other.
 
 use base::{Datum, Decimal, IndexId, Key, Prng, Slot, SqlState, Ts, Type, row};
+use store::computed::{Arithmetic, Computed};
 use store::{ColumnFormula, Formula, FormulaOp, Store, Write};
 
 const TYPES: [Type; 4] = [
@@ -47,7 +48,7 @@ fn draw_change(prng: &mut Prng, one_class: bool) -> ColumnFormula {
     let class = if one_class {
         u64::from(column)
     } else {
-        prng.below(6)
+        prng.below(7)
     };
     let op = match class {
         0 => FormulaOp::Min(operand),
@@ -55,9 +56,21 @@ fn draw_change(prng: &mut Prng, one_class: bool) -> ColumnFormula {
         2 => FormulaOp::Max(operand),
         3 => FormulaOp::Set(operand),
         4 => FormulaOp::AtLeast(operand),
-        _ => FormulaOp::AtMost(operand),
+        5 => FormulaOp::AtMost(operand),
+        _ => FormulaOp::Compute(half_of_another(column)),
     };
     ColumnFormula::new(column, TYPES[usize::from(column)], op).expect("exact")
+}
+
+/// Whole numbers from each other, decimal ones from themselves.
+fn half_of_another(column: u16) -> Computed {
+    let (ty, two) = match column {
+        1 => (TYPES[1], decimal(2, 0)),
+        _ => (TYPES[usize::from(2 - column)], Datum::Int(2)),
+    };
+    let from = Computed::Column(2 - column, ty);
+    let both = Box::new([from, Computed::Const(two)]);
+    Computed::Calculate(Arithmetic::Divide, both, ty)
 }
 
 fn draw_formula(prng: &mut Prng, one_class: bool) -> Formula {
@@ -98,6 +111,27 @@ fn merged_formulas_equal_one_after_the_other() {
             "{a:?} then {b:?}"
         );
     }
+}
+
+#[test]
+fn what_commutes_gives_the_same_in_both_orders() {
+    let mut prng = Prng::new(3);
+    let mut computed = [0; 2];
+    for _ in 0..20_000 {
+        let row = draw_row(&mut prng);
+        let (a, b) = (
+            draw_formula(&mut prng, false),
+            draw_formula(&mut prng, false),
+        );
+        let same = values(&fold(&a, &fold(&b, &row))) == values(&fold(&b, &fold(&a, &row)));
+        let commutes = a.commutes_with(&b);
+        assert!(same || !commutes, "{a:?} and {b:?}");
+        assert_eq!(commutes, b.commutes_with(&a));
+        if a.computes() {
+            computed[usize::from(commutes)] += 1;
+        }
+    }
+    assert!(computed[0] > 1_000 && computed[1] > 500, "{computed:?}");
 }
 
 #[test]

@@ -222,6 +222,17 @@ mod tests {
         assert_eq!(claim(None, &[], &set), Exclusive);
         assert_eq!(claim_of(&Write::Formula(set), AsTheyCome).mode(), Exclusive);
         assert_eq!(columns_of(&adding(1)), Columns::one(0));
+        // A value that is computed depends on its columns.
+        let from = store::computed::Computed::Column(3, Type::Int2);
+        let computed = changing(1, FormulaOp::Compute(from));
+        assert_eq!(
+            columns_of(&computed),
+            Columns::one(1).union(Columns::one(3))
+        );
+        assert_eq!(
+            claim_of(&Write::Formula(computed), AsTheyCome).mode(),
+            Exclusive
+        );
     }
 
     /// Each addition stays in range beside the row, and one of them does not beside the other,

@@ -137,23 +137,37 @@ fn keyed(kind: Kind, table: u32) -> String {
     }
 }
 
+/// Whether rows of the table have their list twice.
+fn has_copy(kind: Kind, table: u32) -> bool {
+    kind == Kind::ListAppend && table == 1
+}
+
 fn of_keys(kind: Kind, table: u32) -> [(String, Vec<ParamType>); 5] {
     let name = keyed(kind, table);
     let (change, value) = match kind {
         Kind::ListAppend => (format!("{name}.v || ',' || "), Text),
         _ => (String::new(), BigInt),
     };
-    // Where the key is not the primary key, the primary key is its mirror.
     let (columns, values, unique) = match table {
+        // Where the key is not the primary key, the primary key is its mirror.
         2 => ("id, k, v", format!("{MIRROR} - $1, $1, $2"), "id"),
+        _ if has_copy(kind, table) => ("k, v, w", "$1, $2, $2".to_string(), "k"),
         _ => ("k, v", "$1, $2".to_string(), "k"),
     };
     let insert = format!("INSERT INTO {name} ({columns}) VALUES ({values})");
-    let upsert = format!("{insert} ON CONFLICT ({unique}) DO UPDATE SET v = {change}excluded.v");
+    let set = |value: &str| match has_copy(kind, table) {
+        // The list is what its copy was, and more: a formula over another column.
+        true => format!("v = {name}.w || ',' || {value}, w = {name}.w || ',' || {value}"),
+        false => format!("v = {change}{value}"),
+    };
+    let upsert = format!(
+        "{insert} ON CONFLICT ({unique}) DO UPDATE SET {}",
+        set("excluded.v")
+    );
     [
         (upsert, vec![Int, value]),
         (
-            format!("UPDATE {name} SET v = {change}$2 WHERE k = $1"),
+            format!("UPDATE {name} SET {} WHERE k = $1", set("$2")),
             vec![Int, value],
         ),
         (insert, vec![Int, value]),
@@ -189,8 +203,12 @@ pub fn create(shape: &Shape) -> Vec<String> {
             for table in 0..TABLES {
                 let name = keyed(shape.kind, table);
                 if table < 2 {
+                    let copy = match has_copy(shape.kind, table) {
+                        true => ", w text NOT NULL",
+                        false => "",
+                    };
                     all.push(format!(
-                        "CREATE TABLE {name} (k int PRIMARY KEY, v {value} NOT NULL)"
+                        "CREATE TABLE {name} (k int PRIMARY KEY, v {value} NOT NULL{copy})"
                     ));
                     continue;
                 }
