@@ -19,6 +19,9 @@ use workload::wire::{Connection, Round};
 
 pub use workload::wire::{ParamType, Prepared, Status};
 
+/// How long one of several endpoints may take to let somebody in.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Why a request has no answer.
 #[derive(Clone, Debug)]
 pub enum LinkError {
@@ -88,12 +91,20 @@ impl Link {
         })
     }
 
-    /// The same to the first endpoint that lets somebody in.
+    /// The same to the first endpoint that lets somebody in. Where there are others, one has
+    /// [`PATIENCE`] to do so.
     pub fn connect_any(target: &Target, timeout: Option<Duration>) -> Result<Link, LinkError> {
         let mut first = None;
+        let patience = match target.endpoints.len() {
+            0 | 1 => timeout,
+            _ => Some(timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE))),
+        };
         for endpoint in &target.endpoints {
-            match Link::connect(endpoint, target, timeout) {
-                Ok(link) => return Ok(link),
+            match Link::connect(endpoint, target, patience) {
+                Ok(mut link) => {
+                    link.stream().set_timeout(timeout)?;
+                    return Ok(link);
+                }
                 // The database or the password is wrong: so it is elsewhere. A server that starts,
                 // ends or is full says so, too.
                 Err(LinkError::Server(error))

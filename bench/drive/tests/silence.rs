@@ -4,15 +4,20 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
+use check::Outcome;
+use drive::histories::{self, HistoryOptions};
 use drive::report;
 use drive::run::RunnerOptions;
 use drive::tpcc::{self, RunOptions};
 use drive::view::Silent;
+use peer::Peer;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use workload::history::Kind;
+use workload::wire::Isolation;
 
 /// Passes bytes on until it is told to be silent; then it keeps the connections and says nothing.
 fn relay(to: SocketAddr, is_silent: &Arc<AtomicBool>) -> SocketAddr {
@@ -115,4 +120,39 @@ fn a_client_gives_a_silent_connection_up() {
         "{table}"
     );
     assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
+/// What was asked for and not answered may have happened. A history without it would show reads of
+/// values that nobody has written.
+#[test]
+fn a_history_keeps_what_was_not_answered() {
+    let Some(peer) = Peer::start() else { return };
+    let url = peer.url("postgres");
+    let (before, rest) = url.split_once("@127.0.0.1:").unwrap();
+    let (port, database) = rest.split_once('/').unwrap();
+    let to: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
+    let is_silent = Arc::new(AtomicBool::new(false));
+    let near = relay(to, &is_silent);
+    // The half of the clients that comes by way of the relay hears nothing after a second.
+    let url = format!("{before}@{near},127.0.0.1:{port}/{database}");
+    let mut options = HistoryOptions::new(&url, Kind::HotCounter, Isolation::ReadCommitted);
+    options.runner.clients = 16;
+    options.runner.length = Duration::from_secs(2);
+    options.runner.timeout = Duration::from_secs(600);
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        is_silent.store(true, Ordering::SeqCst);
+    });
+    let found = histories::run(&options, &mut Silent).unwrap();
+    let table = report::table(&found.run);
+    let of = |wanted: Outcome| {
+        let txns = found.history.txns.iter();
+        txns.filter(|txn| txn.outcome == wanted).count() as u64
+    };
+    let (unknown, committed) = (of(Outcome::Unknown), of(Outcome::Committed));
+    assert!(
+        unknown > 0 && committed > 100,
+        "{unknown} {committed}\n{table}"
+    );
+    assert_eq!(unknown, found.run.unknown(), "{table}");
 }

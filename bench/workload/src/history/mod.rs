@@ -17,8 +17,9 @@
 //! that ranges hold keys that are written now and keys that are not there yet.
 //!
 //! Tables 0 and 1 of lists and registers are found by their primary key, table 2 by a secondary
-//! index. Table 1 of lists has a copy of each list, and what is read is computed from the copy. Style is drawn as well: blocks or single statements, simple or extended protocol, one
-//! round for all or one for each statement, now and then a ROLLBACK of all that was done.
+//! index. Table 1 of lists has a copy of each list, and what is read is computed from the copy.
+//! Style is drawn as well: blocks or single statements, simple or extended protocol, one round for
+//! all or one for each statement, now and then a ROLLBACK of all that was done.
 
 pub mod plan;
 pub mod run;

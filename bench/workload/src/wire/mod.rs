@@ -1,8 +1,9 @@
 //! What a transaction needs of a connection, so that one text of it runs everywhere.
 //!
-//! A workload's transactions are `async fn`s over a [`Connection`]. The benchmark's driver blocks
-//! in each call and its futures are ready at the first poll; the simulator suspends in them until
-//! virtual time brings the answer. Neither knows what the other does.
+//! A workload's transactions are `async fn`s over a [`Connection`]. The benchmark's event
+//! loops suspend in them until the answer is there, and the simulator until virtual time brings it;
+//! what waits for a connection by itself has futures that are ready at the first poll. None knows
+//! what the others do.
 //!
 //! | part | content |
 //! |---|---|
