@@ -6,7 +6,8 @@ use crate::config::ShardConfig;
 use crate::input::Memory;
 use crate::message::Message;
 use crate::oldest::Readers;
-use base::{Clock, IndexId, LookupMap, NodeId, Position, Prng, ShardId, Time, Ts};
+use crate::touched::Degrees;
+use base::{Clock, DatabaseId, IndexId, LookupMap, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
 use lanes::Protocols;
 pub(crate) use lanes::clocks_suffice;
@@ -96,6 +97,9 @@ pub(crate) struct Core {
     pub(crate) catalog: Arc<Catalog>,
     /// Catalog version at which each key space's table last changed.
     pub(crate) schema: LookupMap<IndexId, u64>,
+    /// Key spaces of replicated tables.
+    pub(crate) replicated: BTreeSet<IndexId>,
+    pub(crate) degrees: Degrees,
     pub(crate) history: Option<Vec<Event>>,
     pub(crate) prng: Prng,
     unique: u64,
@@ -139,6 +143,8 @@ impl Core {
             counters: Counters::default(),
             catalog: Arc::new(Catalog::default()),
             schema: LookupMap::new(),
+            replicated: BTreeSet::new(),
+            degrees: Degrees::default(),
             history: None,
             prng: Prng::new(seed),
             unique: 0,
@@ -235,6 +241,13 @@ impl Core {
             spaces.into_iter().map(move |index| (index, id))
         });
         self.horizons.set_databases(spaces);
+        let databases = catalog.databases.values();
+        let tables = databases.flat_map(|database| database.tables.values());
+        let copied = tables.filter(|table| table.replicated);
+        let copied = copied.flat_map(|table| table.indexes().map(|index| index.id));
+        self.replicated = copied.collect();
+        let known: BTreeSet<DatabaseId> = catalog.databases.values().map(|it| it.id).collect();
+        self.degrees.keep(|database| known.contains(&database));
         self.catalog = catalog;
         for (protocol, index) in left {
             self.leave(protocol, index);

@@ -34,6 +34,7 @@ mod show;
 mod show_rows;
 mod snapshot;
 mod stages;
+mod touched;
 mod txns;
 mod used;
 

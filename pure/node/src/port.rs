@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use crate::snapshot::Held;
+use crate::touched::Touched;
 use crate::used::Used;
 use base::limits::PROGRAM_BYTES_MAX;
 use base::{
@@ -69,6 +70,7 @@ pub(crate) struct TxnShared {
     pub(crate) locked_rows: Cell<bool>,
     /// Key spaces that its statements have used, if there may be more than one statement.
     pub(crate) used: Used,
+    pub(crate) touched: Touched,
 }
 
 impl TxnShared {
@@ -378,6 +380,7 @@ impl exec::Port for StatementPort {
         if !self.autocommit {
             self.txn.used.note(&op);
         }
+        self.txn.touched.note(to.node(), &op, &core.replicated);
         let id = core.next_op();
         let mut op = op;
         let first = self.first_op.get().is_none();

@@ -32,6 +32,7 @@ impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
         match what {
             Show::Counters => counters(core),
             Show::Databases => databases(core, self.sessions),
+            Show::Distribution => distribution(core, database),
             Show::Hottest => hottest(core, database),
             Show::InDoubt => in_doubt(core),
             Show::Memory => memory(core),
@@ -72,6 +73,17 @@ fn placement(core: &Core, database: &str) -> RowBatch {
                 Datum::Int(counts.rows as i64),
                 Datum::Int(counts.bytes as i64),
             ]);
+        }
+    }
+    batch
+}
+
+/// (nodes, transactions): what this shard has committed as the coordinator, in `database`.
+fn distribution(core: &Core, database: &str) -> RowBatch {
+    let mut batch = RowBatch::new(2);
+    if let Some(database) = core.catalog.databases.get(database) {
+        for (nodes, transactions) in core.degrees.of(database.id) {
+            batch.push([Datum::Int(nodes as i64), Datum::Int(transactions as i64)]);
         }
     }
     batch

@@ -12,6 +12,7 @@ use crate::port::{Events, Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
+use crate::touched::Touched;
 use crate::used::Used;
 use admission::Admission;
 pub(crate) use admission::Gate;
@@ -304,6 +305,7 @@ impl Txns {
             wrote: Cell::new(false),
             locked_rows: Cell::new(false),
             used: Used::new(database.clone()),
+            touched: Touched::default(),
         });
         let txn = Txn {
             shared,
@@ -552,6 +554,7 @@ impl Txns {
         };
         match (result, rode) {
             (result, Some(outcome)) => {
+                self.count(handle, &outcome);
                 self.done(handle, statement, result, Some(outcome), Position(0));
                 self.forget(handle);
             }
@@ -644,9 +647,20 @@ impl Txns {
         }
     }
 
+    /// Counts a client's transaction that has committed.
+    fn count(&self, handle: TxnHandle, outcome: &Outcome) {
+        if let (Outcome::Committed { .. }, Some(txn)) = (outcome, self.by_handle.get(&handle))
+            && handle.conn != INTERNAL
+        {
+            let (shared, mut core) = (&txn.shared, self.core.borrow_mut());
+            core.degrees.count(shared.database, &shared.touched);
+        }
+    }
+
     /// The commit has an outcome.
     fn ended(&mut self, handle: TxnHandle, reply: OpReply, ending: Ending) {
         let outcome = reply.outcome.expect("a commit ends with an outcome");
+        self.count(handle, &outcome);
         let Some((statement, tag)) = ending else {
             let wait_of_reads = self.by_handle[&handle].shared.wait.get();
             let ended = FromTxn::Ended {

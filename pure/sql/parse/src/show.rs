@@ -69,6 +69,8 @@ shows! {
         database Text, protocol Text, execution Text, tables Int8, sessions Int8, rows Int8,
         row_bytes Int8
     ];
+    /// Committed transactions of the session's database by the nodes that they have touched.
+    Distribution: ["DISTRIBUTION"], SumFrom(1), [nodes Int8, transactions Int8];
     /// Rows that have moved most since they left home: where they are, how often.
     Hottest: ["HOTTEST"], Top(20), [
         table Text, index Text, key Text, home Text, owner Text, moves Int8
