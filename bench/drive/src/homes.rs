@@ -15,6 +15,21 @@ pub(crate) struct Homes {
     endpoints: Vec<Option<usize>>,
 }
 
+/// Asks a Trellis server for the numbers of the nodes that are homes of so many warehouses.
+pub(crate) fn nodes_of_warehouses(
+    link: &mut Link,
+    warehouses: u32,
+) -> Result<Vec<Option<i64>>, LinkError> {
+    let question = format!(
+        "SELECT trellis_node_of('warehouse', g::text) FROM generate_series(1, {warehouses}) g \
+         ORDER BY g"
+    );
+    let mut answers = Answers::new();
+    link.query(&question, &mut answers)?;
+    let rows = 0..answers.rows(0);
+    Ok(rows.map(|row| answers.int(0, row, 0)).collect())
+}
+
 impl Homes {
     /// Asks a Trellis server, whose tables have been made, for the homes of so many warehouses.
     pub(crate) fn ask(
@@ -32,18 +47,12 @@ impl Homes {
             (answers.int(0, row, 0), endpoint)
         });
         let nodes: Vec<(Option<i64>, Option<usize>)> = nodes.collect();
-        let question = format!(
-            "SELECT trellis_node_of('warehouse', g::text) FROM generate_series(1, {warehouses}) g \
-             ORDER BY g"
-        );
-        let mut answers = Answers::new();
-        link.query(&question, &mut answers)?;
         let at = |node: Option<i64>| {
             let known = nodes.iter().find(|(number, _)| *number == node);
             known.and_then(|(_, endpoint)| *endpoint)
         };
-        let rows = 0..answers.rows(0);
-        let endpoints = rows.map(|row| at(answers.int(0, row, 0))).collect();
+        let homes = nodes_of_warehouses(link, warehouses)?;
+        let endpoints = homes.into_iter().map(at).collect();
         Ok(Homes { endpoints })
     }
 

@@ -8,6 +8,7 @@ use crate::link::{Link, LinkError};
 use crate::run::tally::{Acknowledged, Tally};
 use crate::server::Server;
 use crate::stream::Stream;
+use crate::tpcc::dike::DistributionReport;
 use crate::url::Endpoint;
 use crate::view::Progress;
 use std::time::Duration;
@@ -135,6 +136,12 @@ pub trait Workload: Sync {
     /// workload runs without pauses.
     fn pauses_us(&self, terminal: &mut Self::Terminal, kind: usize) -> Option<(u64, u64)> {
         let _ = (terminal, kind);
+        None
+    }
+
+    /// How the transactions were distributed, once they have been reconciled; `None`: that was not
+    /// controlled.
+    fn distribution(&self) -> Option<DistributionReport> {
         None
     }
 

@@ -5,6 +5,7 @@ use crate::histories::HistoryReport;
 use crate::run::tally::{Tally, quantile_of};
 use crate::run::{KindReport, RunReport, describe_mode};
 use crate::shape::CheckReport;
+use crate::tpcc::dike::{Degrees, DistributionReport};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use workload::finding::Verdict;
@@ -39,6 +40,7 @@ pub fn json(report: &RunReport) -> Value {
         "latency_us": latency(&report.response, unanswered, percentiles),
         "overloaded": report.overloaded,
         "distributed_share": distributed_share(report),
+        "distribution": report.distribution.as_ref().map(distribution),
         "per_txn": {
             "messages": share("messages"),
             "bytes": share("message_bytes"),
@@ -70,6 +72,32 @@ pub fn json(report: &RunReport) -> Value {
         "config": config(report),
         "warnings": report.warnings(),
         "messages": report.messages,
+    })
+}
+
+/// How transactions were distributed: what was asked for, drawn, committed and seen.
+fn distribution(report: &DistributionReport) -> Value {
+    let wanted = &report.requested;
+    let told = |histogram: &Degrees| {
+        json!({
+            "ratio": DistributionReport::ratio(histogram),
+            "histogram": histogram,
+        })
+    };
+    json!({
+        "requested": {
+            "mode": wanted.mode.name(),
+            "ratio": wanted.ratio,
+            "degree": wanted.degree,
+        },
+        "warehouses_per_transaction": report.keys,
+        "degree_by_equation_2": report.paper_degree,
+        "nodes": report.nodes,
+        "drawn_ratio": report.drawn_ratio,
+        "committed": report.committed.as_ref().map(told),
+        "unknown": report.unknown,
+        "observed_by_server": report.observed_by_server.as_ref().map(told),
+        "wrong": report.wrong(),
     })
 }
 

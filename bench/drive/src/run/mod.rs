@@ -22,6 +22,7 @@ mod work;
 use crate::error::DriveError;
 use crate::server::{Counters, Server, difference, read_counters};
 use crate::shape::{CheckReport, Description, Workload};
+use crate::tpcc::dike::DistributionReport;
 use crate::url::Target;
 use crate::view::{Live, Progress};
 use cpu::CpuReading;
@@ -201,6 +202,8 @@ pub struct RunReport {
     pub audits: Vec<Finding>,
     /// The conditions after the run; `None` when they were not checked.
     pub consistency: Option<CheckReport>,
+    /// How the transactions were distributed; `None`: that was not controlled.
+    pub distribution: Option<DistributionReport>,
     /// The client's share of its cores, 0 to 1.
     pub client_cpu: Option<f64>,
     /// What each of its threads used of a core, 0 to 1; empty where the system does not tell.
@@ -433,6 +436,7 @@ pub fn run<W: Workload>(
         target: target.clone(),
         options: options.clone(),
         started_unix_s,
+        distribution: workload.distribution(),
         paced: workload.is_paced(),
         kinds: kinds
             .map(|(name, tally)| KindReport { name, tally })

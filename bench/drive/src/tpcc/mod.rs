@@ -1,6 +1,7 @@
 //! TPC-C over the PostgreSQL wire: load, run, check.
 
 pub mod check;
+pub mod dike;
 pub mod load;
 mod times;
 
@@ -9,10 +10,12 @@ use crate::link::{Link, LinkError, ready};
 use crate::run::tally::{Acknowledged, Tally};
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::{POSTGRES_SETTINGS, Server};
-use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
+use crate::shape::{CheckReport, Description, Done, Ending, Failure, Measure, Workload};
 use crate::url::{Endpoint, Target};
 use crate::view::Progress;
+use dike::{Dike, DikeOptions, DistributionReport, Told};
 use load::Book;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use workload::dialect::Dialect;
 use workload::finding::{Finding, Verdict};
@@ -78,6 +81,8 @@ pub struct RunOptions {
     /// Keying and think times (clause 5.2.5): only with them a result is tpmC. Delivery is then
     /// queued and executed in the background (clause 2.7.2).
     pub keying: bool,
+    /// Dike's controls; with them the run is no TPC-C.
+    pub dike: Option<DikeOptions>,
 }
 
 impl RunOptions {
@@ -89,6 +94,7 @@ impl RunOptions {
             runner: RunnerOptions::default(),
             isolation: Isolation::Serializable,
             keying: false,
+            dike: None,
         }
     }
 }
@@ -154,6 +160,9 @@ pub struct Tpcc {
     clients: u32,
     /// Whether the server has what it says; otherwise nothing is to be found there.
     has_data: bool,
+    dike: Option<Dike>,
+    /// What the server said of a controlled run.
+    distribution: Mutex<Option<DistributionReport>>,
 }
 
 impl Tpcc {
@@ -162,6 +171,11 @@ impl Tpcc {
         let target = Target::parse(&options.url)?.of_sql()?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let content = Book::read(&mut link)?.finished_content()?;
+        let warehouses_loaded = content.scale.warehouses;
+        let dike = match &options.dike {
+            Some(dike) => Some(Dike::new(&mut link, &server, warehouses_loaded, dike)?),
+            None => None,
+        };
         link.close();
         if let Some(wanted) = options
             .warehouses
@@ -173,7 +187,10 @@ impl Tpcc {
                 warehouses(loaded)
             )));
         }
-        Ok(Tpcc::new(target, server, content, options))
+        Ok(Tpcc {
+            dike,
+            ..Tpcc::new(target, server, content, options)
+        })
     }
 
     fn new(target: Target, server: Server, content: Content, options: &RunOptions) -> Tpcc {
@@ -188,6 +205,8 @@ impl Tpcc {
             keying: options.keying,
             clients: options.runner.clients,
             has_data: true,
+            dike: None,
+            distribution: Mutex::new(None),
         }
     }
 }
@@ -197,7 +216,7 @@ impl Workload for Tpcc {
     type Input = Input;
     type Session = Session<Link>;
     type Audit = Audit;
-    type Ledger = Ledger;
+    type Ledger = (Ledger, Told);
 
     fn describe(&self) -> Description {
         let Content {
@@ -237,8 +256,15 @@ impl Workload for Tpcc {
         } else {
             "inline"
         };
-        Description {
-            name: "tpcc",
+        let (name, controlled) = match &self.dike {
+            None => ("tpcc", Vec::new()),
+            Some(dike) => {
+                remarks.push(String::from("Dike's controls: no run of TPC-C"));
+                ("dike", dike.parameters())
+            }
+        };
+        let mut description = Description {
+            name,
             parameters: vec![
                 ("warehouses", scale.warehouses.to_string()),
                 ("items", scale.items.to_string()),
@@ -259,7 +285,9 @@ impl Workload for Tpcc {
                 per_minute_max: tpmc_per_terminal_max() * f64::from(terminals),
                 skipped: "districts without an order to deliver",
             }),
-        }
+        };
+        description.parameters.extend(controlled);
+        description
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -267,11 +295,19 @@ impl Workload for Tpcc {
     }
 
     fn terminal(&self, number: u32) -> Terminal {
-        Terminal::new(self.content.scale, self.run, self.seed, number)
+        let terminal = Terminal::new(self.content.scale, self.run, self.seed, number);
+        match &self.dike {
+            Some(dike) => terminal.controlled(dike.controls.clone()),
+            None => terminal,
+        }
     }
 
     fn generate(&self, terminal: &mut Terminal) -> Input {
-        terminal.draw()
+        let input = terminal.draw();
+        if let Some(dike) = &self.dike {
+            dike.note_drawn(&input);
+        }
+        input
     }
 
     fn kind(&self, input: &Input) -> usize {
@@ -303,7 +339,15 @@ impl Workload for Tpcc {
     }
 
     async fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
-        transactions::execute(session, input).await
+        let result = transactions::execute(session, input).await;
+        if let Some(dike) = &self.dike {
+            match &result {
+                Ok(done) if done.ending == Ending::Committed => dike.note_ended(input, true),
+                Err(Failure::Unknown(_)) => dike.note_ended(input, false),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        result
     }
 
     fn is_paced(&self) -> bool {
@@ -319,17 +363,30 @@ impl Workload for Tpcc {
     }
 
     fn findings(&self, audits: Vec<Audit>) -> Vec<Finding> {
+        if self.dike.is_some() {
+            // Its inputs are not those of the specification.
+            return Vec::new();
+        }
         let mut sum = Audit::default();
         audits.iter().for_each(|audit| sum.merge(audit));
         let load = self.content.constants.c_last;
         sum.findings(&self.content.scale, load, self.run.c_last)
     }
 
-    fn ledger(&self) -> Result<Ledger, DriveError> {
-        match self.has_data {
+    fn ledger(&self) -> Result<(Ledger, Told), DriveError> {
+        let read = || match self.has_data {
             true => check::read_ledger(&self.target),
             false => Ok(Ledger::default()),
+        };
+        match &self.dike {
+            Some(_) => Told::around(&self.target, &self.server, read),
+            None => Ok((read()?, Told::default())),
         }
+    }
+
+    fn distribution(&self) -> Option<DistributionReport> {
+        let told = self.distribution.lock();
+        told.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn judge_times(&self, kinds: &[Tally], deferred: &Tally) -> Vec<Finding> {
@@ -339,7 +396,12 @@ impl Workload for Tpcc {
         }
     }
 
-    fn reconcile(&self, before: &Ledger, after: &Ledger, whole: &[Acknowledged]) -> Vec<Finding> {
+    fn reconcile(
+        &self,
+        (before, told_before): &(Ledger, Told),
+        (after, told_after): &(Ledger, Told),
+        whole: &[Acknowledged],
+    ) -> Vec<Finding> {
         if !self.has_data {
             return Vec::new();
         }
@@ -366,7 +428,15 @@ impl Workload for Tpcc {
             ),
         ];
         let finding = |(title, before, after, counted)| gained(title, before, after, counted);
-        gains.map(finding).to_vec()
+        let mut findings = gains.map(finding).to_vec();
+        if let Some(dike) = &self.dike
+            && let Some(report) = dike.report(told_before, told_after)
+        {
+            findings.extend(dike.findings(&report));
+            let told = self.distribution.lock();
+            *told.unwrap_or_else(PoisonError::into_inner) = Some(report);
+        }
+        findings
     }
 
     fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {

@@ -3,8 +3,9 @@
 use super::deck::{Deck, think_us};
 use super::random::{Constants, customer_id, item_id, last_name, last_name_number};
 use super::{DISTRICTS, Kind, Scale};
+use crate::dike::{Controls, Distribution};
 use crate::stream;
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 use base::Prng;
 
 /// How a transaction names its customer (clauses 2.5.1.2 and 2.6.1.2).
@@ -135,6 +136,7 @@ pub struct Terminal {
     district: u32,
     deck: Deck,
     prng: Prng,
+    controls: Option<Arc<Controls>>,
 }
 
 impl Terminal {
@@ -150,6 +152,15 @@ impl Terminal {
             district,
             deck: Deck::new(),
             prng,
+            controls: None,
+        }
+    }
+
+    /// The same with inputs as the controls want them, which are not the specification's.
+    pub fn controlled(self, controls: Arc<Controls>) -> Terminal {
+        Terminal {
+            controls: Some(controls),
+            ..self
         }
     }
 
@@ -160,7 +171,10 @@ impl Terminal {
 
     /// The next transaction's input: its kind comes from the terminal's deck.
     pub fn draw(&mut self) -> Input {
-        let kind = self.deck.draw(&mut self.prng);
+        let kind = match &self.controls {
+            Some(controls) => controls.mix.draw(&mut self.prng),
+            None => self.deck.draw(&mut self.prng),
+        };
         self.draw_kind(kind)
     }
 
@@ -191,6 +205,10 @@ impl Terminal {
         think_us(&mut self.prng, kind)
     }
 
+    fn distribution(&self) -> Option<Arc<Distribution>> {
+        self.controls.as_ref()?.distribution.clone()
+    }
+
     fn any_district(&mut self) -> u32 {
         self.prng.between(1, i64::from(DISTRICTS)) as u32
     }
@@ -216,18 +234,33 @@ impl Terminal {
     fn new_order(&mut self) -> NewOrder {
         let district = self.any_district();
         let customer = customer_id(&mut self.prng, &self.constants, &self.scale);
-        let count = self.prng.between(5, 15);
+        let distribution = self.distribution();
+        let suppliers = match &distribution {
+            Some(distribution) => distribution.suppliers(&mut self.prng, self.warehouse),
+            None => Vec::new(),
+        };
+        let count = match &distribution {
+            Some(distribution) => distribution.lines(&mut self.prng, suppliers.len()),
+            None => self.prng.between(5, 15) as u32,
+        };
         let rolls_back = self.prng.between(1, 100) == 1;
         let mut lines: Vec<Line> = (0..count)
             .map(|_| Line {
                 item: item_id(&mut self.prng, &self.constants, &self.scale),
-                supply_warehouse: match self.prng.between(1, 100) {
-                    1 => self.other_warehouse(),
+                supply_warehouse: match &distribution {
+                    None if self.prng.between(1, 100) == 1 => self.other_warehouse(),
                     _ => self.warehouse,
                 },
                 quantity: self.prng.between(1, 10) as u32,
             })
             .collect();
+        for (line, supplier) in lines.iter_mut().zip(&suppliers) {
+            line.supply_warehouse = *supplier;
+        }
+        for place in (0..suppliers.len()).rev() {
+            let other = place + self.prng.below((lines.len() - place) as u64) as usize;
+            lines.swap(place, other);
+        }
         if rolls_back && let Some(last) = lines.last_mut() {
             last.item = self.scale.items + 1;
         }
@@ -241,7 +274,8 @@ impl Terminal {
 
     fn payment(&mut self) -> Payment {
         let district = self.any_district();
-        let (customer_warehouse, customer_district) = match self.prng.between(1, 100) <= 85 {
+        let stays = self.distribution().is_some() || self.prng.between(1, 100) <= 85;
+        let (customer_warehouse, customer_district) = match stays {
             true => (self.warehouse, district),
             false => (self.other_warehouse(), self.any_district()),
         };

@@ -3,6 +3,7 @@
 
 mod calibrate;
 mod compare;
+mod dike;
 mod search;
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +11,7 @@ use calibrate::{CalibrateArgs, calibrate, echo};
 use check::{Judgement, Level};
 use clap::{Args, Subcommand, ValueEnum};
 use compare::CompareArgs;
+use dike::DikeArgs;
 use drive::histories::{self, HistoryOptions};
 use drive::outputs;
 use drive::report;
@@ -34,6 +36,8 @@ use workload::history::Kind;
     trellis bench check --history seen.edn --level snapshot-isolation\n  \
     trellis bench compare --a postgres://trellis@127.0.0.1:5433/shop \
     --b mysql://root@127.0.0.1/shop\n  \
+    trellis bench run --workload dike --distribution exact --ratio 20 --degree 3 \
+    --url postgres://trellis@127.0.0.1:5433,127.0.0.1:5434/shop\n  \
     trellis bench search --url postgres://trellis@127.0.0.1:5433/shop --goal p99:20ms\n  \
     trellis bench calibrate --warehouses 1000 --keying\n\n\
     The database must exist. PostgreSQL, MariaDB and MySQL are measured by the same commands \
@@ -70,6 +74,8 @@ enum BenchCommand {
 enum WorkloadName {
     /// TPC-C
     Tpcc,
+    /// TPC-C's tables and transactions, with a set share and degree of distribution
+    Dike,
     /// Appends to lists and reads them: every anomaly can be seen
     ListAppend,
     /// Writes rows and reads them
@@ -91,10 +97,10 @@ enum WorkloadName {
 }
 
 impl WorkloadName {
-    /// The history that it records; `None` for TPC-C.
+    /// The history that it records; `None` for those with TPC-C's tables.
     fn history(self) -> Option<Kind> {
         match self {
-            WorkloadName::Tpcc => None,
+            WorkloadName::Tpcc | WorkloadName::Dike => None,
             WorkloadName::ListAppend => Some(Kind::ListAppend),
             WorkloadName::Register => Some(Kind::Register),
             WorkloadName::Phantom => Some(Kind::Phantom),
@@ -175,6 +181,8 @@ struct RunArgs {
     #[arg(long)]
     no_check: bool,
     #[command(flatten)]
+    dike: DikeArgs,
+    #[command(flatten)]
     recorded: RecordArgs,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
@@ -191,18 +199,35 @@ struct RecordArgs {
     /// Keys in use at the same time; fewer conflict more [default: by workload]
     #[arg(long)]
     keys: Option<u32>,
-    /// Most operations of one transaction
-    #[arg(long, default_value_t = 5)]
-    txn_len: u32,
-    /// Transactions after which a key is given up for a new one
-    #[arg(long, default_value_t = 90)]
-    txns_per_key: u32,
+    /// Most operations of one transaction [default: 5]
+    #[arg(long)]
+    txn_len: Option<u32>,
+    /// Transactions after which a key is given up for a new one [default: 90]
+    #[arg(long)]
+    txns_per_key: Option<u32>,
     /// Judge by this level [default: what the server promises for --isolation]
     #[arg(long, value_parser = level)]
     level: Option<Level>,
     /// Where the history goes, as .edn or .json
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+}
+
+impl RecordArgs {
+    /// Refuses them for a workload that records nothing.
+    fn only_for_histories(&self) -> Result<()> {
+        let given = [
+            (self.keys.is_some(), "--keys"),
+            (self.txn_len.is_some(), "--txn-len"),
+            (self.txns_per_key.is_some(), "--txns-per-key"),
+            (self.level.is_some(), "--level"),
+            (self.history.is_some(), "--history"),
+        ];
+        match given.iter().find(|(is_given, _)| *is_given) {
+            Some((_, name)) => bail!("{name} is for workloads that record histories"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Args)]
@@ -333,13 +358,15 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
     if args.keying || args.warehouses.is_some() || args.no_check {
         bail!("--keying, --warehouses and --no-check are for tpcc");
     }
+    args.dike.only_for_dike()?;
     let paths = [&args.json, &args.report, &args.recorded.history];
     outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
     options.runner = runner(args);
     options.shape.keys = args.recorded.keys.unwrap_or(kind.default_keys());
-    options.shape.txn_len_max = args.recorded.txn_len;
-    options.shape.txns_per_key = args.recorded.txns_per_key;
+    let usual = options.shape;
+    options.shape.txn_len_max = args.recorded.txn_len.unwrap_or(usual.txn_len_max);
+    options.shape.txns_per_key = args.recorded.txns_per_key.unwrap_or(usual.txns_per_key);
     options.level = args.recorded.level;
     let found = histories::run(&options, &mut screen())?;
     print_report(&found.run)?;
@@ -358,12 +385,17 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
 }
 
 fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
+    args.recorded.only_for_histories()?;
     let paths = [&args.json, &args.report];
     outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = RunOptions::new(&args.target.url);
     options.warehouses = args.warehouses;
     options.isolation = args.isolation;
     options.keying = args.keying;
+    match args.target.workload {
+        WorkloadName::Dike => options.dike = Some(args.dike.options()),
+        _ => args.dike.only_for_dike()?,
+    }
     options.runner = runner(args);
     let found = tpcc::run(&options, &mut screen())?;
     print_report(&found)?;

@@ -1,0 +1,344 @@
+//! The warehouses of one transaction.
+
+use super::expectation::keys_for;
+use crate::tpcc::input::Input;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use base::Prng;
+use core::fmt;
+
+/// Most lines of an order, which is the most warehouses that can supply one.
+const LINES_MAX: u32 = 15;
+/// Fewest lines of an order: any order can touch one node more than that.
+const LINES_MIN: u32 = 5;
+
+/// How sure the number of nodes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The nodes are chosen first, then a warehouse on each: the placement must be known.
+    Exact,
+    /// So many warehouses that they touch the nodes on average.
+    Statistical,
+}
+
+impl Mode {
+    /// As a person types it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Exact => "exact",
+            Mode::Statistical => "statistical",
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// How.
+    pub mode: Mode,
+    /// Share of the NewOrders that touch more than one node, 0 to 1.
+    pub ratio: f64,
+    /// Nodes that such a one touches, its home among them: from 2.
+    pub degree: u32,
+}
+
+/// Which node is home of each warehouse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Warehouses of each node, from 1; nodes without one are left out.
+    nodes: Vec<Vec<u32>>,
+    /// Index of the node, by warehouse from 1.
+    homes: Vec<usize>,
+}
+
+impl Placement {
+    /// `homes`: a number for the node of each warehouse, from warehouse 1 on; equal numbers are one
+    /// node.
+    pub fn new(homes: &[u32]) -> Placement {
+        let numbers: BTreeSet<u32> = homes.iter().copied().collect();
+        let numbers: Vec<u32> = numbers.into_iter().collect();
+        let at = |number: &u32| numbers.binary_search(number).unwrap_or(0);
+        let homes: Vec<usize> = homes.iter().map(at).collect();
+        let mut nodes = alloc::vec![Vec::new(); numbers.len()];
+        for (warehouse, node) in (1..).zip(&homes) {
+            nodes[*node].push(warehouse);
+        }
+        Placement { nodes, homes }
+    }
+
+    /// Warehouses that go round so many nodes: what is assumed where nothing is known.
+    pub fn even(warehouses: u32, nodes: u32) -> Placement {
+        let homes: Vec<u32> = (0..warehouses).map(|it| it % nodes.max(1)).collect();
+        Placement::new(&homes)
+    }
+
+    /// Nodes with a warehouse.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Number of warehouses of each node.
+    pub fn sizes(&self) -> Vec<u64> {
+        self.nodes.iter().map(|all| all.len() as u64).collect()
+    }
+
+    fn node_of(&self, warehouse: u32) -> usize {
+        self.homes[warehouse as usize - 1]
+    }
+
+    /// Nodes that a transaction with this input touches.
+    pub fn degree(&self, input: &Input) -> usize {
+        let home = |warehouse: u32| self.node_of(warehouse);
+        let mut nodes = BTreeSet::new();
+        match input {
+            Input::NewOrder(order) => {
+                nodes.insert(home(order.warehouse));
+                nodes.extend(order.lines.iter().map(|line| home(line.supply_warehouse)));
+            }
+            Input::Payment(payment) => {
+                nodes.insert(home(payment.warehouse));
+                nodes.insert(home(payment.customer_warehouse));
+            }
+            Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => return 1,
+        }
+        nodes.len()
+    }
+}
+
+/// Why a distribution is not to be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistributionError(String);
+
+impl fmt::Display for DistributionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for DistributionError {}
+
+/// Draws the warehouses of transactions.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    wanted: Wanted,
+    placement: Placement,
+    /// In statistical mode, the warehouses of a distributed transaction, its home among them: so
+    /// many, and one more with this probability.
+    keys: (u64, f64),
+}
+
+impl Distribution {
+    /// Prepares what is wanted.
+    ///
+    /// # Errors
+    /// A share outside of 0 to 1, a degree that the placement or an order's lines do not allow.
+    pub fn new(wanted: Wanted, placement: Placement) -> Result<Distribution, DistributionError> {
+        let refuse = |text: String| Err(DistributionError(text));
+        if !(0.0..=1.0).contains(&wanted.ratio) {
+            return refuse(format!(
+                "the ratio {} is not 0 to 100 %",
+                wanted.ratio * 100.0
+            ));
+        }
+        let (nodes, degree) = (placement.nodes(), wanted.degree);
+        if degree < 2 {
+            return refuse(format!(
+                "a distributed transaction touches 2 nodes or more, not {degree}"
+            ));
+        }
+        if degree as usize > nodes {
+            return refuse(format!(
+                "degree {degree}: the warehouses lie on {nodes} node{}",
+                if nodes == 1 { "" } else { "s" }
+            ));
+        }
+        let keys = match wanted.mode {
+            Mode::Exact => (u64::from(degree), 0.0),
+            Mode::Statistical => match keys_for(&placement.sizes(), degree.into()) {
+                Some(keys) => keys,
+                None => {
+                    return refuse(format!("all warehouses together touch fewer than {degree}"));
+                }
+            },
+        };
+        let most = keys.0 + u64::from(keys.1 > 0.0);
+        if most > u64::from(LINES_MAX) + 1 {
+            return refuse(format!(
+                "degree {degree} takes {most} warehouses, and {LINES_MAX} at most supply an order"
+            ));
+        }
+        Ok(Distribution {
+            wanted,
+            placement,
+            keys,
+        })
+    }
+
+    /// What was asked for.
+    pub fn wanted(&self) -> Wanted {
+        self.wanted
+    }
+
+    /// The placement that it counts on.
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Mean number of warehouses of a distributed transaction, its home among them.
+    pub fn keys(&self) -> f64 {
+        self.keys.0 as f64 + self.keys.1
+    }
+
+    /// Warehouses beside `home` that supply an order, each of them at least one line: none if it
+    /// is not distributed.
+    pub fn suppliers(&self, prng: &mut Prng, home: u32) -> Vec<u32> {
+        if prng.unit() >= self.wanted.ratio {
+            return Vec::new();
+        }
+        match self.wanted.mode {
+            Mode::Exact => {
+                let mut nodes: Vec<usize> = (0..self.placement.nodes()).collect();
+                nodes.swap_remove(self.placement.node_of(home));
+                let others = some(prng, &mut nodes, self.wanted.degree as usize - 1);
+                let warehouse = |node: usize| {
+                    let all = &self.placement.nodes[node];
+                    all[prng.below(all.len() as u64) as usize]
+                };
+                others.into_iter().map(warehouse).collect()
+            }
+            Mode::Statistical => {
+                let (keys, one_more) = self.keys;
+                let keys = keys + u64::from(prng.unit() < one_more);
+                let warehouses = self.placement.homes.len() as u32;
+                let mut others: Vec<u32> = (1..=warehouses).filter(|it| *it != home).collect();
+                some(prng, &mut others, keys as usize - 1)
+            }
+        }
+    }
+
+    /// The number of an order's lines, with so many warehouses beside the home one.
+    pub fn lines(&self, prng: &mut Prng, suppliers: usize) -> u32 {
+        let least = LINES_MIN.max(suppliers as u32);
+        prng.between(least.into(), LINES_MAX.into()) as u32
+    }
+}
+
+/// So many of all, each set of them equally often.
+fn some<T: Copy>(prng: &mut Prng, all: &mut [T], count: usize) -> Vec<T> {
+    for at in 0..count {
+        let other = at + prng.below((all.len() - at) as u64) as usize;
+        all.swap(at, other);
+    }
+    all[..count].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dike::expectation::nodes_touched;
+
+    fn wanted(mode: Mode, ratio: f64, degree: u32) -> Wanted {
+        Wanted {
+            mode,
+            ratio,
+            degree,
+        }
+    }
+
+    fn nodes_of(placement: &Placement, home: u32, suppliers: &[u32]) -> usize {
+        let all = suppliers.iter().chain([&home]);
+        let nodes: BTreeSet<usize> = all.map(|it| placement.node_of(*it)).collect();
+        nodes.len()
+    }
+
+    #[test]
+    fn the_exact_degree_is_the_one_that_was_asked_for() {
+        let homes: Vec<u32> = (0..40).map(|it| [3, 5, 5, 5, 9, 11, 12][it % 7]).collect();
+        let placement = Placement::new(&homes);
+        assert_eq!(placement.nodes(), 5);
+        let mut prng = Prng::new(1);
+        for degree in 2..=5 {
+            for percent in [0u32, 1, 40, 100] {
+                let ratio = f64::from(percent) / 100.0;
+                let wanted = wanted(Mode::Exact, ratio, degree);
+                let distribution = Distribution::new(wanted, placement.clone()).expect("5 nodes");
+                let mut distributed = 0;
+                for draw in 0..20_000 {
+                    let home = draw % 40 + 1;
+                    let suppliers = distribution.suppliers(&mut prng, home);
+                    let nodes = nodes_of(&placement, home, &suppliers);
+                    assert!(nodes == 1 || nodes == degree as usize);
+                    distributed += u64::from(nodes > 1);
+                }
+                let (low, high) = crate::stats::binomial_interval(20_000, ratio, 0.99999);
+                assert!(
+                    (low..=high).contains(&distributed),
+                    "{distributed} at {ratio}"
+                );
+            }
+        }
+    }
+
+    /// Within 2 % of what was asked for, and each number of keys touches what the formula says.
+    #[test]
+    fn the_statistical_degree_is_the_mean() {
+        for (sizes, degree) in [(Vec::from([20u32; 9]), 3), (Vec::from([30, 10, 5, 5]), 2)] {
+            let nodes = sizes.iter().zip(0u32..);
+            let homes: Vec<u32> = nodes
+                .flat_map(|(size, node)| (0..*size).map(move |_| node))
+                .collect();
+            let placement = Placement::new(&homes);
+            let wanted = wanted(Mode::Statistical, 1.0, degree);
+            let distribution = Distribution::new(wanted, placement.clone()).expect("few keys");
+            let mut prng = Prng::new(7);
+            let (mut sum, mut by_keys) = (0, [(0u64, 0u64); 17]);
+            for draw in 0..100_000 {
+                let home = draw % homes.len() as u32 + 1;
+                let suppliers = distribution.suppliers(&mut prng, home);
+                let nodes = nodes_of(&placement, home, &suppliers) as u64;
+                sum += nodes;
+                let of_keys = &mut by_keys[suppliers.len() + 1];
+                *of_keys = (of_keys.0 + 1, of_keys.1 + nodes);
+            }
+            let mean = sum as f64 / 100_000.0;
+            assert!((mean / f64::from(degree) - 1.0).abs() < 0.02, "{mean}");
+            let sizes: Vec<u64> = sizes.iter().map(|size| u64::from(*size)).collect();
+            for (keys, (count, nodes)) in by_keys.into_iter().enumerate() {
+                let formula = nodes_touched(&sizes, keys.max(1) as u64);
+                let mean = nodes as f64 / count.max(1) as f64;
+                assert!(
+                    count < 10_000 || (mean / formula - 1.0).abs() < 0.02,
+                    "{keys}: {mean}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_refused() {
+        let refused = |mode, ratio, degree, placement| {
+            let error = Distribution::new(wanted(mode, ratio, degree), placement);
+            error.expect_err("it cannot be had").0
+        };
+        let exact = Mode::Exact;
+        assert!(refused(exact, 0.1, 4, Placement::even(30, 3)).contains("3 nodes"));
+        assert!(refused(exact, 0.1, 1, Placement::even(30, 3)).contains("2 nodes or more"));
+        assert!(refused(exact, 1.5, 2, Placement::even(30, 3)).contains("150"));
+        let many = refused(Mode::Statistical, 1.0, 9, Placement::even(180, 9));
+        assert!(many.contains("warehouses"), "{many}");
+    }
+
+    #[test]
+    fn every_line_count_holds_all_suppliers() {
+        let placement = Placement::even(60, 12);
+        let wanted = wanted(Mode::Exact, 1.0, 12);
+        let distribution = Distribution::new(wanted, placement).expect("12 nodes");
+        let mut prng = Prng::new(3);
+        for _ in 0..1_000 {
+            assert!((11..=15).contains(&distribution.lines(&mut prng, 11)));
+            assert!((5..=15).contains(&distribution.lines(&mut prng, 0)));
+        }
+    }
+}

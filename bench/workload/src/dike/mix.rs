@@ -1,0 +1,116 @@
+//! Shares of the five transactions.
+
+use crate::tpcc::Kind;
+use alloc::format;
+use alloc::string::{String, ToString};
+use base::Prng;
+use core::fmt;
+use core::str::FromStr;
+
+/// A weight for each kind; its share is its part of their sum, which is above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mix([u32; 5]);
+
+/// Why a text is no mix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MixError(String);
+
+impl fmt::Display for MixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for MixError {}
+
+impl Mix {
+    /// 45, 43, 4, 4 and 4 of NewOrder, Payment, OrderStatus, Delivery and StockLevel: the first of
+    /// the mixes in figure 18 b of the paper.
+    pub const PAPER: Mix = Mix([45, 43, 4, 4, 4]);
+
+    /// The kind of the next transaction.
+    pub fn draw(&self, prng: &mut Prng) -> Kind {
+        let sum: u32 = self.0.iter().sum();
+        let mut left = prng.below(u64::from(sum)) as u32;
+        for (kind, weight) in Kind::ALL.into_iter().zip(self.0) {
+            match left.checked_sub(weight) {
+                Some(rest) => left = rest,
+                None => return kind,
+            }
+        }
+        unreachable!("the weights add up to their sum")
+    }
+
+    /// The share of a kind, 0 to 1.
+    pub fn share(&self, kind: Kind) -> f64 {
+        let sum: u32 = self.0.iter().sum();
+        f64::from(self.0[kind.number()]) / f64::from(sum)
+    }
+}
+
+/// `new_order:45,payment:43`, with names as reports have them; kinds that are missing have no
+/// share.
+impl FromStr for Mix {
+    type Err = MixError;
+
+    fn from_str(text: &str) -> Result<Mix, MixError> {
+        let mut weights = [None; 5];
+        for part in text.split(',') {
+            let named = part.split_once(':');
+            let kind = named.and_then(|(name, _)| {
+                let name = name.replace('-', "_");
+                Kind::ALL.into_iter().find(|kind| kind.name() == name)
+            });
+            let weight = named.and_then(|(_, weight)| weight.parse::<u32>().ok());
+            let (Some(kind), Some(weight)) = (kind, weight.filter(|it| *it <= 1_000_000)) else {
+                let names = Kind::NAMES.join(", ");
+                return Err(MixError(format!(
+                    "{part:?} is no share such as new_order:45; the kinds are {names}"
+                )));
+            };
+            if weights[kind.number()].replace(weight).is_some() {
+                return Err(MixError(format!("{} has two shares", kind.name())));
+            }
+        }
+        let weights = weights.map(|weight| weight.unwrap_or(0));
+        match weights.iter().any(|weight| *weight > 0) {
+            true => Ok(Mix(weights)),
+            false => Err(MixError("some share must be above 0".to_string())),
+        }
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (kind, weight) in Kind::ALL.into_iter().zip(self.0) {
+            let comma = if kind.number() > 0 { "," } else { "" };
+            write!(f, "{comma}{}:{weight}", kind.name())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_drawn_as_they_are_told() {
+        let mix: Mix = "new-order:60,stock_level:20".parse().expect("a mix");
+        assert_eq!(mix.share(Kind::NewOrder), 0.75);
+        let mut prng = Prng::new(1);
+        let drawn = (0..10_000).filter(|_| mix.draw(&mut prng) == Kind::NewOrder);
+        assert!((7_300..7_700).contains(&drawn.count()));
+        assert_eq!(mix.to_string().parse(), Ok(mix));
+        for bad in [
+            "",
+            "new_order",
+            "new_order:0",
+            "x:1",
+            "payment:-1",
+            "payment:1,payment:2",
+        ] {
+            assert!(bad.parse::<Mix>().is_err(), "{bad}");
+        }
+    }
+}

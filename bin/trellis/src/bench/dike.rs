@@ -1,0 +1,74 @@
+//! Options of `trellis bench run --workload dike`.
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use drive::tpcc::dike::DikeOptions;
+use workload::dike::{Mix, Mode, Wanted};
+
+/// How sure the number of nodes is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum ModeName {
+    /// The nodes first, then a warehouse on each
+    Exact,
+    /// So many warehouses that they touch the nodes on average
+    Statistical,
+}
+
+/// What is controlled.
+#[derive(Args)]
+#[command(next_help_heading = "Dike's controls (workload dike)")]
+pub(super) struct DikeArgs {
+    /// How the nodes of distributed transactions are found [default: all stay on one node]
+    #[arg(long, value_enum, requires = "ratio", requires = "degree")]
+    distribution: Option<ModeName>,
+    /// Percentage of the NewOrders that touch several nodes
+    #[arg(long, value_parser = percent, requires = "distribution")]
+    ratio: Option<f64>,
+    /// Nodes that such a one touches, that of its home warehouse among them
+    #[arg(long, requires = "distribution")]
+    degree: Option<u32>,
+    /// Nodes over which the warehouses are spread evenly, where the server does not tell
+    #[arg(long, requires = "distribution", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    nodes: Option<u32>,
+    /// Shares of the transactions, such as new_order:45,payment:43
+    /// [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
+    #[arg(long)]
+    mix: Option<Mix>,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let number = number.filter(|percent: &f64| (0.0..=100.0).contains(percent));
+    number.ok_or_else(|| "a ratio is 0 to 100 percent".into())
+}
+
+impl DikeArgs {
+    /// Refuses them for another workload.
+    pub(super) fn only_for_dike(&self) -> Result<()> {
+        let given = [
+            (self.distribution.is_some(), "--distribution"),
+            (self.mix.is_some(), "--mix"),
+        ];
+        match given.iter().find(|(is_given, _)| *is_given) {
+            Some((_, name)) => bail!("{name} is for --workload dike"),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn options(&self) -> DikeOptions {
+        let wanted = self.distribution.zip(self.ratio).zip(self.degree);
+        let wanted = wanted.map(|((mode, percent), degree)| Wanted {
+            mode: match mode {
+                ModeName::Exact => Mode::Exact,
+                ModeName::Statistical => Mode::Statistical,
+            },
+            ratio: percent / 100.0,
+            degree,
+        });
+        DikeOptions {
+            distribution: wanted,
+            nodes: self.nodes,
+            mix: self.mix.unwrap_or(Mix::PAPER),
+        }
+    }
+}
