@@ -7,12 +7,14 @@
 use drive::link::Link;
 use drive::report;
 use drive::run::RunnerOptions;
+use drive::tpcc::dike::DikeOptions;
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use drive::url::Target;
 use drive::view::Silent;
 use drive::{DriveError, answers::Answers};
 use peer::Peer;
 use std::time::Duration;
+use workload::dike::{Mix, Mode, Wanted};
 use workload::tpcc::Scale;
 
 const SCALE: Scale = Scale {
@@ -441,5 +443,42 @@ fn every_password_method_lets_the_right_one_in() {
             .unwrap();
         assert_eq!(answers.text(0, 0, 0), user);
         assert!(connect("pen").is_err(), "{user}");
+    }
+}
+
+/// A server that tells nothing of nodes: warehouses are assumed to be spread over so many.
+#[test]
+fn a_statistical_distribution_needs_no_placement() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "spread", false);
+    let options = |mode, nodes| RunOptions {
+        dike: Some(DikeOptions {
+            distribution: Some(Wanted {
+                mode,
+                ratio: 0.4,
+                degree: 2,
+            }),
+            nodes,
+            mix: Mix::PAPER,
+        }),
+        ..short(&url)
+    };
+    let found = tpcc::run(&options(Mode::Statistical, Some(2)), &mut Silent).unwrap();
+    let table = report::table(&found);
+    assert!(found.passed(), "{table}");
+    assert_eq!(found.consistency.as_ref().unwrap().passed(), 12, "{table}");
+    let json = report::json(&found);
+    let told = &json["distribution"];
+    assert_eq!(json["workload"], "dike");
+    assert_eq!(told["requested"]["degree"], 2);
+    assert!(told["drawn_ratio"].as_f64().unwrap() > 0.3, "{told}");
+    assert!(told["committed"].is_null() && told["observed_by_server"].is_null());
+    for (mode, nodes, text) in [
+        (Mode::Exact, Some(2), "--distribution statistical"),
+        (Mode::Statistical, None, "--nodes"),
+    ] {
+        let error = tpcc::run(&options(mode, nodes), &mut Silent).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains(text), "{error}");
     }
 }

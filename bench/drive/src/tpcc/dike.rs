@@ -10,6 +10,7 @@ use crate::url::Target;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use workload::dike::{Controls, Distribution, Mix, Mode, Placement, Wanted, expectation};
 use workload::finding::{Finding, Verdict};
 use workload::stats::binomial_interval;
@@ -17,6 +18,9 @@ use workload::tpcc::input::Input;
 
 /// The most nodes that an order can touch, and one more.
 const DEGREES: usize = 17;
+
+/// How long the server may take to say what it has counted.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// What is controlled of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +54,8 @@ pub struct DistributionReport {
     pub committed: Option<Degrees>,
     /// The same of transactions with an unknown outcome.
     pub unknown: Option<Degrees>,
-    /// Of committed transactions, as the server has counted them; `None`: it does not.
+    /// Of committed transactions, as the server has counted them; `None`: it does not, or a node was
+    /// away or has started anew.
     pub observed_by_server: Option<Degrees>,
 }
 
@@ -80,11 +85,35 @@ impl DistributionReport {
     }
 }
 
-/// What `SHOW DISTRIBUTION` said, as the first and as the last of several questions.
+/// What `SHOW DISTRIBUTION` said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Counted {
+    degrees: Degrees,
+    /// Each node with how often it has started; `None`: it cannot be reached.
+    nodes: Vec<(Option<i64>, Option<i64>)>,
+}
+
+impl Counted {
+    /// What was counted between the two; `None`: a node was away or has started anew, and its
+    /// counts are lost.
+    fn gain(before: &Counted, after: &Counted) -> Option<Degrees> {
+        let is_up = |(_, starts): &(Option<i64>, Option<i64>)| starts.is_some();
+        if before.nodes != after.nodes || !after.nodes.iter().all(is_up) {
+            return None;
+        }
+        let gain = |(nodes, count): (&u64, &u64)| {
+            let gained = count.saturating_sub(before.degrees.get(nodes).copied().unwrap_or(0));
+            (*nodes > 0 && gained > 0).then_some((*nodes, gained))
+        };
+        Some(after.degrees.iter().filter_map(gain).collect())
+    }
+}
+
+/// What the server has counted, as the first and as the last of several questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    first: Option<Degrees>,
-    last: Option<Degrees>,
+    first: Option<Counted>,
+    last: Option<Counted>,
 }
 
 impl Told {
@@ -105,8 +134,13 @@ impl Told {
     }
 }
 
-fn ask(target: &Target) -> Result<Degrees, LinkError> {
-    let mut link = Link::connect_any(target, None)?;
+fn ask(target: &Target) -> Result<Counted, LinkError> {
+    let mut link = Link::connect_any(target, Some(ANSWER_LIMIT))?;
+    let mut answers = Answers::new();
+    link.query("SHOW NODES", &mut answers)?;
+    let rows = 0..answers.rows(0);
+    let nodes = rows.map(|row| (answers.int(0, row, 0), answers.int(0, row, 2)));
+    let nodes = nodes.collect();
     let mut answers = Answers::new();
     link.query("SHOW DISTRIBUTION", &mut answers)?;
     let rows = 0..answers.rows(0);
@@ -114,9 +148,9 @@ fn ask(target: &Target) -> Result<Degrees, LinkError> {
         let number = answers.int(0, row, column).unwrap_or(0);
         u64::try_from(number).unwrap_or(0)
     };
-    let told = rows.map(|row| (number(row, 0), number(row, 1))).collect();
+    let degrees = rows.map(|row| (number(row, 0), number(row, 1))).collect();
     link.close();
-    Ok(told)
+    Ok(Counted { degrees, nodes })
 }
 
 /// The controls of a run, and what has become of its transactions.
@@ -231,13 +265,6 @@ impl Dike {
             self.knows_placement.then_some(all)
         };
         let server = before.last.as_ref().zip(after.first.as_ref());
-        let gained = |(before, after): (&Degrees, &Degrees)| -> Degrees {
-            let gain = |(nodes, count): (&u64, &u64)| {
-                let gained = count.saturating_sub(before.get(nodes).copied().unwrap_or(0));
-                (*nodes > 0 && gained > 0).then_some((*nodes, gained))
-            };
-            after.iter().filter_map(gain).collect()
-        };
         let drawn = [0, 1].map(|at| self.drawn[at].load(Ordering::Relaxed) as f64);
         Some(DistributionReport {
             requested: distribution.wanted(),
@@ -250,7 +277,7 @@ impl Dike {
             drawn_ratio: drawn[1] / (drawn[0] + drawn[1]).max(1.0),
             committed: histogram(&self.committed),
             unknown: histogram(&self.unknown),
-            observed_by_server: server.map(gained),
+            observed_by_server: server.and_then(|(before, after)| Counted::gain(before, after)),
         })
     }
 
@@ -309,5 +336,68 @@ fn read_placement(link: &mut Link, warehouses: u32) -> Result<Placement, DriveEr
         _ => Err(DriveError::NotLoaded(
             "the server does not know the home of each warehouse".into(),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn degrees(counts: &[(u64, u64)]) -> Degrees {
+        counts.iter().copied().collect()
+    }
+
+    fn counted(counts: &[(u64, u64)], starts: Option<i64>) -> Counted {
+        Counted {
+            degrees: degrees(counts),
+            nodes: vec![(Some(1), Some(1)), (Some(2), starts)],
+        }
+    }
+
+    #[test]
+    fn what_was_counted_before_does_not_count() {
+        let before = counted(&[(0, 5), (1, 10)], Some(1));
+        let after = counted(&[(0, 9), (1, 17), (3, 2)], Some(1));
+        let gain = Counted::gain(&before, &after);
+        assert_eq!(gain, Some(degrees(&[(1, 7), (3, 2)])));
+        // A node has started anew, or cannot be reached.
+        for starts in [Some(2), None] {
+            let after = counted(&[(1, 20)], starts);
+            assert_eq!(Counted::gain(&before, &after), None);
+            assert_eq!(Counted::gain(&after, &after).is_some(), starts.is_some());
+        }
+    }
+
+    #[test]
+    fn wrong_degrees_are_counted() {
+        let report = |server: &[(u64, u64)]| DistributionReport {
+            requested: Wanted {
+                mode: Mode::Exact,
+                ratio: 0.5,
+                degree: 3,
+            },
+            keys: 3.0,
+            paper_degree: 2.0,
+            nodes: 3,
+            drawn_ratio: 0.5,
+            committed: Some(degrees(&[(1, 10), (3, 10)])),
+            unknown: Some(degrees(&[(3, 2)])),
+            observed_by_server: Some(degrees(server)),
+        };
+        for (server, wrong) in [
+            (&[(1, 10), (3, 10)][..], 0),
+            // Of unknown outcome, and committed.
+            (&[(1, 10), (3, 12)], 0),
+            (&[(1, 10), (3, 13)], 1),
+            (&[(1, 9), (2, 1), (3, 10)], 2),
+            (&[], 20),
+        ] {
+            assert_eq!(report(server).wrong(), Some(wrong), "{server:?}");
+        }
+        let nobody = DistributionReport {
+            observed_by_server: None,
+            ..report(&[])
+        };
+        assert_eq!(nobody.wrong(), None);
     }
 }

@@ -15,6 +15,7 @@ mod connections;
 mod copies;
 mod crash;
 mod disk_full;
+mod distribution;
 mod dump;
 mod errors;
 mod frames;
