@@ -15,14 +15,15 @@ pub(crate) struct Homes {
     endpoints: Vec<Option<usize>>,
 }
 
-/// Asks a Trellis server for the numbers of the nodes that are homes of so many warehouses.
-pub(crate) fn nodes_of_warehouses(
+/// Asks a Trellis server for the numbers of the nodes that are homes of rows of a table whose key
+/// is a number, from 1 to `count`. A replicated table has no homes.
+pub(crate) fn nodes_of(
     link: &mut Link,
-    warehouses: u32,
+    table: &str,
+    count: u32,
 ) -> Result<Vec<Option<i64>>, LinkError> {
     let question = format!(
-        "SELECT trellis_node_of('warehouse', g::text) FROM generate_series(1, {warehouses}) g \
-         ORDER BY g"
+        "SELECT trellis_node_of('{table}', g::text) FROM generate_series(1, {count}) g ORDER BY g"
     );
     let mut answers = Answers::new();
     link.query(&question, &mut answers)?;
@@ -51,7 +52,7 @@ impl Homes {
             let known = nodes.iter().find(|(number, _)| *number == node);
             known.and_then(|(_, endpoint)| *endpoint)
         };
-        let homes = nodes_of_warehouses(link, warehouses)?;
+        let homes = nodes_of(link, "warehouse", warehouses)?;
         let endpoints = homes.into_iter().map(at).collect();
         Ok(Homes { endpoints })
     }

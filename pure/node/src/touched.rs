@@ -32,8 +32,11 @@ impl Touched {
         if self.contains(node) {
             return;
         }
-        let has_copy = |op: &Op| op.index().is_some_and(|index| replicated.contains(&index));
-        if !op.is_write() && has_copy(op) {
+        // A question for the clock reads no row.
+        let Some(index) = op.index() else {
+            return;
+        };
+        if !op.is_write() && replicated.contains(&index) {
             return;
         }
         match self.first.get() {

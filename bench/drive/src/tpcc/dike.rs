@@ -3,7 +3,7 @@
 
 use crate::answers::Answers;
 use crate::error::{DriveError, While};
-use crate::homes::nodes_of_warehouses;
+use crate::homes::nodes_of;
 use crate::link::{Link, LinkError};
 use crate::server::Server;
 use crate::url::Target;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use workload::dike::{Controls, Distribution, Mix, Mode, Placement, Wanted, expectation};
 use workload::finding::{Finding, Verdict};
 use workload::stats::binomial_interval;
+use workload::tpcc::Scale;
 use workload::tpcc::input::Input;
 
 /// The most nodes that an order can touch, and one more.
@@ -169,12 +170,12 @@ impl Dike {
     pub(super) fn new(
         link: &mut Link,
         server: &Server,
-        warehouses: u32,
+        scale: &Scale,
         options: &DikeOptions,
     ) -> Result<Dike, DriveError> {
         let refuse = |text: String| Err(DriveError::Option(text));
         let known = match server.is_trellis {
-            true => Some(read_placement(link, warehouses)?),
+            true => Some(read_placement(link, scale)?),
             false => None,
         };
         let knows_placement = known.is_some();
@@ -194,7 +195,7 @@ impl Dike {
                 return refuse(text.into());
             }
             (Some(wanted), known, nodes) => {
-                let even = || Placement::even(warehouses, nodes.unwrap_or(1));
+                let even = || Placement::even(scale.warehouses, nodes.unwrap_or(1));
                 let placement = known.unwrap_or_else(even);
                 let distribution = Distribution::new(wanted, placement);
                 let distribution = distribution.map_err(|it| DriveError::Option(it.to_string()))?;
@@ -325,18 +326,24 @@ impl Dike {
     }
 }
 
-fn read_placement(link: &mut Link, warehouses: u32) -> Result<Placement, DriveError> {
-    let nodes = nodes_of_warehouses(link, warehouses).during("reading the placement")?;
-    let nodes: Option<Vec<u32>> = nodes
-        .into_iter()
-        .map(|node| u32::try_from(node?).ok())
-        .collect();
-    match nodes {
-        Some(nodes) if nodes.len() == warehouses as usize => Ok(Placement::new(&nodes)),
-        _ => Err(DriveError::NotLoaded(
+/// Where the warehouses lie, and the items where they have homes.
+fn read_placement(link: &mut Link, scale: &Scale) -> Result<Placement, DriveError> {
+    let mut nodes = |table, count| -> Result<Option<Vec<u32>>, DriveError> {
+        let nodes = nodes_of(link, table, count).during("reading the placement")?;
+        let numbers = nodes.into_iter().map(|node| u32::try_from(node?).ok());
+        let numbers: Option<Vec<u32>> = numbers.collect();
+        Ok(numbers.filter(|all| all.len() == count as usize))
+    };
+    let Some(warehouses) = nodes("warehouse", scale.warehouses)? else {
+        return Err(DriveError::NotLoaded(
             "the server does not know the home of each warehouse".into(),
-        )),
-    }
+        ));
+    };
+    let placement = Placement::new(&warehouses);
+    Ok(match nodes("item", scale.items)? {
+        Some(items) => placement.with_items(items),
+        None => placement,
+    })
 }
 
 #[cfg(test)]

@@ -171,9 +171,8 @@ impl Tpcc {
         let target = Target::parse(&options.url)?.of_sql()?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let content = Book::read(&mut link)?.finished_content()?;
-        let warehouses_loaded = content.scale.warehouses;
         let dike = match &options.dike {
-            Some(dike) => Some(Dike::new(&mut link, &server, warehouses_loaded, dike)?),
+            Some(dike) => Some(Dike::new(&mut link, &server, &content.scale, dike)?),
             None => None,
         };
         link.close();

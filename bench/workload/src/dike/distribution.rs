@@ -2,7 +2,7 @@
 
 use super::expectation::keys_for;
 use crate::tpcc::input::Input;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,6 +11,8 @@ use core::fmt;
 
 /// Most lines of an order, which is the most warehouses that can supply one.
 const LINES_MAX: u32 = 15;
+/// Draws of an item before one is taken that lies elsewhere: where it matters, each node has many.
+const DRAWS_MAX: u32 = 100_000;
 /// Fewest lines of an order: any order can touch one node more than that.
 const LINES_MIN: u32 = 5;
 
@@ -44,28 +46,36 @@ pub struct Wanted {
     pub degree: u32,
 }
 
-/// Which node is home of each warehouse.
+/// Which node is home of each warehouse, and of each item where items have homes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Warehouses of each node, from 1; nodes without one are left out.
-    nodes: Vec<Vec<u32>>,
-    /// Index of the node, by warehouse from 1.
-    homes: Vec<usize>,
+    /// Warehouses of each node that has any, from 1.
+    nodes: BTreeMap<u32, Vec<u32>>,
+    /// Number of the node, by warehouse from 1.
+    homes: Vec<u32>,
+    /// The same by item; empty: each node has all items.
+    items: Vec<u32>,
 }
 
 impl Placement {
     /// `homes`: a number for the node of each warehouse, from warehouse 1 on; equal numbers are one
     /// node.
     pub fn new(homes: &[u32]) -> Placement {
-        let numbers: BTreeSet<u32> = homes.iter().copied().collect();
-        let numbers: Vec<u32> = numbers.into_iter().collect();
-        let at = |number: &u32| numbers.binary_search(number).unwrap_or(0);
-        let homes: Vec<usize> = homes.iter().map(at).collect();
-        let mut nodes = alloc::vec![Vec::new(); numbers.len()];
-        for (warehouse, node) in (1..).zip(&homes) {
-            nodes[*node].push(warehouse);
+        let mut nodes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (warehouse, node) in (1..).zip(homes) {
+            nodes.entry(*node).or_default().push(warehouse);
         }
-        Placement { nodes, homes }
+        Placement {
+            nodes,
+            homes: homes.to_vec(),
+            items: Vec::new(),
+        }
+    }
+
+    /// The same where items have homes: the node of each, from item 1 on. A transaction touches the
+    /// nodes of its items then, too.
+    pub fn with_items(self, items: Vec<u32>) -> Placement {
+        Placement { items, ..self }
     }
 
     /// Warehouses that go round so many nodes: what is assumed where nothing is known.
@@ -81,11 +91,29 @@ impl Placement {
 
     /// Number of warehouses of each node.
     pub fn sizes(&self) -> Vec<u64> {
-        self.nodes.iter().map(|all| all.len() as u64).collect()
+        self.nodes.values().map(|all| all.len() as u64).collect()
     }
 
-    fn node_of(&self, warehouse: u32) -> usize {
+    fn node_of(&self, warehouse: u32) -> u32 {
         self.homes[warehouse as usize - 1]
+    }
+
+    /// The node of an item; `None`: each has it, or nobody.
+    fn node_of_item(&self, item: u32) -> Option<u32> {
+        self.items.get(item as usize - 1).copied()
+    }
+
+    /// Draws items until one lies on a node of these warehouses, or each node has all items.
+    pub fn item(&self, warehouses: &[u32], draw: &mut dyn FnMut() -> u32) -> u32 {
+        let mut item = draw();
+        for _ in 0..DRAWS_MAX {
+            let is_near = |node: u32| warehouses.iter().any(|it| self.node_of(*it) == node);
+            if self.node_of_item(item).is_none_or(is_near) {
+                break;
+            }
+            item = draw();
+        }
+        item
     }
 
     /// Nodes that a transaction with this input touches.
@@ -96,6 +124,8 @@ impl Placement {
             Input::NewOrder(order) => {
                 nodes.insert(home(order.warehouse));
                 nodes.extend(order.lines.iter().map(|line| home(line.supply_warehouse)));
+                let items = order.lines.iter();
+                nodes.extend(items.filter_map(|line| self.node_of_item(line.item)));
             }
             Input::Payment(payment) => {
                 nodes.insert(home(payment.warehouse));
@@ -199,11 +229,12 @@ impl Distribution {
         }
         match self.wanted.mode {
             Mode::Exact => {
-                let mut nodes: Vec<usize> = (0..self.placement.nodes()).collect();
-                nodes.swap_remove(self.placement.node_of(home));
-                let others = some(prng, &mut nodes, self.wanted.degree as usize - 1);
-                let warehouse = |node: usize| {
-                    let all = &self.placement.nodes[node];
+                let own = self.placement.node_of(home);
+                let nodes = self.placement.nodes.keys().copied();
+                let mut others: Vec<u32> = nodes.filter(|node| *node != own).collect();
+                let others = some(prng, &mut others, self.wanted.degree as usize - 1);
+                let warehouse = |node: u32| {
+                    let all = &self.placement.nodes[&node];
                     all[prng.below(all.len() as u64) as usize]
                 };
                 others.into_iter().map(warehouse).collect()
@@ -249,7 +280,7 @@ mod tests {
 
     fn nodes_of(placement: &Placement, home: u32, suppliers: &[u32]) -> usize {
         let all = suppliers.iter().chain([&home]);
-        let nodes: BTreeSet<usize> = all.map(|it| placement.node_of(*it)).collect();
+        let nodes: BTreeSet<u32> = all.map(|it| placement.node_of(*it)).collect();
         nodes.len()
     }
 
@@ -314,6 +345,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn items_lie_on_the_nodes_of_the_warehouses() {
+        let placement = Placement::new(&[4, 5, 6]).with_items(Vec::from([4, 4, 5, 6, 9]));
+        let mut prng = Prng::new(2);
+        let mut seen = BTreeSet::new();
+        for _ in 0..500 {
+            seen.insert(placement.item(&[1, 2], &mut || prng.between(1, 5) as u32));
+        }
+        assert_eq!(seen, BTreeSet::from([1, 2, 3]));
+        let everywhere = Placement::new(&[4, 5, 6]);
+        assert_eq!(everywhere.item(&[1], &mut || 5), 5);
     }
 
     #[test]

@@ -205,6 +205,14 @@ impl Terminal {
         think_us(&mut self.prng, kind)
     }
 
+    fn item(&mut self, distribution: Option<&Distribution>, near: &[u32]) -> u32 {
+        let mut draw = || item_id(&mut self.prng, &self.constants, &self.scale);
+        match distribution {
+            Some(distribution) => distribution.placement().item(near, &mut draw),
+            None => draw(),
+        }
+    }
+
     fn distribution(&self) -> Option<Arc<Distribution>> {
         self.controls.as_ref()?.distribution.clone()
     }
@@ -244,9 +252,11 @@ impl Terminal {
             None => self.prng.between(5, 15) as u32,
         };
         let rolls_back = self.prng.between(1, 100) == 1;
+        let mut near = suppliers.clone();
+        near.push(self.warehouse);
         let mut lines: Vec<Line> = (0..count)
             .map(|_| Line {
-                item: item_id(&mut self.prng, &self.constants, &self.scale),
+                item: self.item(distribution.as_deref(), &near),
                 supply_warehouse: match &distribution {
                     None if self.prng.between(1, 100) == 1 => self.other_warehouse(),
                     _ => self.warehouse,

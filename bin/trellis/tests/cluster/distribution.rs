@@ -53,7 +53,11 @@ fn the_server_counts_the_degrees_that_were_asked_for() {
             let run = options(&url, mode, percent, degree);
             let found = tpcc::run(&run, &mut Silent).unwrap();
             let table = report::table(&found);
-            assert!(found.passed(), "{protocol}: {table}");
+            assert!(
+                found.passed(),
+                "{protocol}: {:?}\n{table}",
+                found.distribution
+            );
             let told = found.distribution.unwrap();
             assert_eq!(told.nodes, 3, "each node is home of a warehouse");
             assert_eq!(told.wrong(), Some(0), "{protocol}: {told:?}");
