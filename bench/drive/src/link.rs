@@ -92,7 +92,7 @@ impl Link {
     }
 
     /// The same to the first endpoint that lets somebody in. Where there are others, one has
-    /// [`PATIENCE`] to do so.
+    /// five seconds to do so.
     pub fn connect_any(target: &Target, timeout: Option<Duration>) -> Result<Link, LinkError> {
         let mut first = None;
         let patience = match target.endpoints.len() {

@@ -13,6 +13,7 @@
 //! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
 //! | [`wire`] | what a transaction needs of a connection |
+//! | [`curve`] | numbers that change in the course of a run |
 //! | [`dike`] | how TPC-C's transactions are spread over nodes |
 //! | [`dialect`] | statements on servers that are no PostgreSQL |
 //! | [`tpcc`] | TPC-C, with the clause numbers of the specification (revision 5.11) |
@@ -26,6 +27,7 @@
 extern crate alloc;
 
 pub mod arrival;
+pub mod curve;
 pub mod dialect;
 pub mod dike;
 pub mod finding;

@@ -257,6 +257,7 @@ fn config(report: &RunReport) -> Value {
         "mode": describe_mode(options, report.paced),
         "loop": if options.rate.is_some() { "open" } else { "closed" },
         "rate_per_s": options.rate,
+        "curve": options.curve.as_ref().map(ToString::to_string),
         "clients": options.clients,
         "warmup_s": options.warmup.as_secs_f64(),
         "seconds": options.length.as_secs_f64(),

@@ -33,6 +33,7 @@ pub(crate) use stage::lock;
 use stage::{Deal, Stage};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally::{Share, Tally, histogram};
+use workload::curve::Curve;
 use workload::finding::{Finding, Verdict};
 
 /// How long a run waits after its end for what is under way.
@@ -76,6 +77,9 @@ pub struct RunnerOptions {
     pub connections: Option<u32>,
     /// Arrivals per second of an open loop; `None` for a closed loop.
     pub rate: Option<f64>,
+    /// How the rate changes, from the beginning of the measured phase on; `rate` is its mean then
+    /// ([`RunnerOptions::follow`]).
+    pub curve: Option<Curve>,
     /// Time before the measured phase.
     pub warmup: Duration,
     /// The measured phase.
@@ -96,6 +100,7 @@ impl Default for RunnerOptions {
             clients: 16,
             connections: None,
             rate: None,
+            curve: None,
             warmup: Duration::from_secs(2),
             length: Duration::from_secs(20),
             seed: 1,
@@ -114,6 +119,12 @@ impl RunnerOptions {
             false => self.clients,
         };
         self.connections.unwrap_or(all)
+    }
+
+    /// An open loop whose rate is that of the curve. Call it when the length is set.
+    pub fn follow(&mut self, curve: Curve) {
+        self.rate = Some(curve.mean(self.length.as_secs_f64()));
+        self.curve = Some(curve);
     }
 
     fn validate(&self) -> Result<(), DriveError> {
@@ -136,7 +147,8 @@ impl RunnerOptions {
             return bad("a transaction needs at least one attempt");
         }
         if let Some(rate) = self.rate {
-            let arrivals = rate * (self.warmup + self.length).as_secs_f64();
+            let most = self.curve.as_ref().map_or(rate, Curve::most);
+            let arrivals = most * (self.warmup + self.length).as_secs_f64();
             if !(rate.is_finite() && rate > 0.0) || arrivals > 1e8 {
                 return bad("the rate must be above 0 and give at most 100 million arrivals");
             }
@@ -463,6 +475,10 @@ pub fn describe_mode(options: &RunnerOptions, is_paced: bool) -> String {
     let times = format!("{warmup} s warm-up, {length} s measured");
     match (options.rate, is_paced) {
         (Some(rate), _) => {
+            let rate = match &options.curve {
+                Some(curve) => format!("{curve} ({rate:.1} on average)"),
+                None => rate.to_string(),
+            };
             format!("open loop: {rate} arrivals/s over {connections} connections, {times}")
         }
         (None, true) => format!(

@@ -65,10 +65,16 @@ impl Deal {
 
     /// The arrivals of an open loop by thread: each at a terminal that is drawn, so that those of
     /// each terminal come at random, too.
-    fn arrivals(&self, seed: u64, rate: f64, whole: Duration) -> Vec<Vec<Arrival>> {
+    fn arrivals(&self, options: &RunnerOptions, rate: f64) -> Vec<Vec<Arrival>> {
         let mut arrivals = vec![Vec::new(); self.threads];
-        let mut prng = stream(seed, &[0x7465_726d]);
-        for due_us in arrival::poisson(seed, rate, whole.as_micros() as u64) {
+        let mut prng = stream(options.seed, &[0x7465_726d]);
+        let [before_us, length_us] =
+            [options.warmup, options.length].map(|it| it.as_micros() as u64);
+        let due = match &options.curve {
+            None => arrival::poisson(options.seed, rate, before_us + length_us),
+            Some(curve) => arrival::along(options.seed, curve, before_us, length_us),
+        };
+        for due_us in due {
             let terminal = prng.below(u64::from(self.terminals)) as u32;
             arrivals[self.thread(terminal)].push((due_us, terminal));
         }
@@ -114,9 +120,8 @@ impl<'a, W: Workload> Stage<'a, W> {
     pub(crate) fn new(workload: &'a W, target: &'a Target, options: &'a RunnerOptions) -> Self {
         let deal = Deal::new(workload, target, options);
         let kinds = workload.kinds().len();
-        let whole = options.warmup + options.length;
         let arrivals = match options.rate {
-            Some(rate) => deal.arrivals(options.seed, rate, whole),
+            Some(rate) => deal.arrivals(options, rate),
             None => vec![Vec::new(); deal.threads],
         };
         let threads = 0..deal.threads;
@@ -301,7 +306,12 @@ mod tests {
             connections: 30,
             background: 0,
         };
-        let arrivals = deal.arrivals(1, 1_000.0, Duration::from_secs(30));
+        let options = RunnerOptions {
+            warmup: Duration::ZERO,
+            length: Duration::from_secs(30),
+            ..RunnerOptions::default()
+        };
+        let arrivals = deal.arrivals(&options, 1_000.0);
         let mut counts = [0u32; 300];
         for (thread, own) in arrivals.iter().enumerate() {
             assert!(own.is_sorted_by_key(|(due_us, _)| *due_us));
@@ -317,6 +327,6 @@ mod tests {
             (0.75..1.3).contains(&(variance / mean)),
             "{variance} {mean}"
         );
-        assert_eq!(arrivals, deal.arrivals(1, 1_000.0, Duration::from_secs(30)));
+        assert_eq!(arrivals, deal.arrivals(&options, 1_000.0));
     }
 }

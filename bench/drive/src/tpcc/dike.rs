@@ -55,8 +55,8 @@ pub struct DistributionReport {
     pub committed: Option<Degrees>,
     /// The same of transactions with an unknown outcome.
     pub unknown: Option<Degrees>,
-    /// Of committed transactions, as the server has counted them; `None`: it does not, or a node was
-    /// away or has started anew.
+    /// Of committed transactions, as the server has counted them; `None`: it does not, or a node
+    /// was away or has started anew.
     pub observed_by_server: Option<Degrees>,
 }
 

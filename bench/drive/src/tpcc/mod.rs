@@ -208,19 +208,10 @@ impl Tpcc {
             distribution: Mutex::new(None),
         }
     }
-}
 
-impl Workload for Tpcc {
-    type Terminal = Terminal;
-    type Input = Input;
-    type Session = Session<Link>;
-    type Audit = Audit;
-    type Ledger = (Ledger, Told);
-
-    fn describe(&self) -> Description {
-        let Content {
-            scale, constants, ..
-        } = self.content;
+    /// What a reader must know before comparing numbers.
+    fn remarks(&self) -> Vec<String> {
+        let scale = self.content.scale;
         let mut remarks = Vec::new();
         if !scale.is_standard() {
             let (i, c, o) = (scale.items, scale.customers, scale.orders);
@@ -243,13 +234,31 @@ impl Workload for Tpcc {
             }
             Dialect::Postgres => {}
         }
-        let terminals = TERMINALS_PER_WAREHOUSE * scale.warehouses;
-        if self.keying && self.clients != terminals {
+        if self.keying && self.clients != TERMINALS_PER_WAREHOUSE * scale.warehouses {
             remarks.push(format!(
                 "{} terminals instead of ten per warehouse (clause 4.2.2)",
                 self.clients
             ));
         }
+        if self.dike.is_some() {
+            remarks.push(String::from("Dike's controls: no run of TPC-C"));
+        }
+        remarks
+    }
+}
+
+impl Workload for Tpcc {
+    type Terminal = Terminal;
+    type Input = Input;
+    type Session = Session<Link>;
+    type Audit = Audit;
+    type Ledger = (Ledger, Told);
+
+    fn describe(&self) -> Description {
+        let Content {
+            scale, constants, ..
+        } = self.content;
+        let terminals = TERMINALS_PER_WAREHOUSE * scale.warehouses;
         let delivery = if self.keying {
             "queued, in the background"
         } else {
@@ -257,10 +266,7 @@ impl Workload for Tpcc {
         };
         let (name, controlled) = match &self.dike {
             None => ("tpcc", Vec::new()),
-            Some(dike) => {
-                remarks.push(String::from("Dike's controls: no run of TPC-C"));
-                ("dike", dike.parameters())
-            }
+            Some(dike) => ("dike", dike.parameters()),
         };
         let mut description = Description {
             name,
@@ -278,7 +284,7 @@ impl Workload for Tpcc {
                 ("c_id_run", self.run.c_id.to_string()),
                 ("ol_i_id_run", self.run.ol_i_id.to_string()),
             ],
-            remarks,
+            remarks: self.remarks(),
             measure: Some(Measure {
                 kind: Kind::NewOrder.number(),
                 per_minute_max: tpmc_per_terminal_max() * f64::from(terminals),

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`Placement`] | which warehouses have their home on which node |
 //! | [`Distribution`] | the warehouses of one transaction: exact where the placement is known |
-//! | [`expectation`] | how many nodes distinct keys touch on average, and how many keys that takes |
+//! | [`expectation`] | how many nodes distinct keys touch on average, and how many that takes |
 //! | [`Mix`] | shares of the five transactions that are not the specification's |
 //!
 //! A NewOrder is distributed by the warehouses that supply its lines. A Payment stays at home, so

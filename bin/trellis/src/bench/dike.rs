@@ -28,7 +28,7 @@ pub(super) struct DikeArgs {
     #[arg(long, requires = "distribution")]
     degree: Option<u32>,
     /// Nodes over which the warehouses are spread evenly, where the server does not tell
-    #[arg(long, requires = "distribution", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, requires = "distribution", value_parser = nodes)]
     nodes: Option<u32>,
     /// Shares of the transactions, such as new_order:45,payment:43
     /// [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
@@ -40,6 +40,14 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let number = number.filter(|percent: &f64| (0.0..=100.0).contains(percent));
     number.ok_or_else(|| "a ratio is 0 to 100 percent".into())
+}
+
+fn nodes(text: &str) -> Result<u32, String> {
+    let number = text
+        .parse()
+        .ok()
+        .filter(|nodes| (2..=10_000).contains(nodes));
+    number.ok_or_else(|| "2 nodes or more".into())
 }
 
 impl DikeArgs {

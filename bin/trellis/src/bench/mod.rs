@@ -23,6 +23,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use workload::curve::{Curve, CurveError};
 use workload::history::Kind;
 
 /// Arguments of `trellis bench`.
@@ -162,6 +163,10 @@ struct RunArgs {
     /// Open loop: so many transactions are due per second [default: closed loop]
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
+    /// Open loop whose rate changes: `rate:step:1000@0,2000@10`, `rate:ramp:100..900@60`,
+    /// `rate:sine:MEAN,AMPLITUDE,SECONDS`, `rate:gaussian:PEAK,SECOND,SECONDS`, `rate:trace:FILE`
+    #[arg(long, conflicts_with = "rate", value_parser = curve)]
+    curve: Option<Curve>,
     /// Measured seconds
     #[arg(long, default_value_t = 20)]
     seconds: u64,
@@ -255,6 +260,18 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a rate lies above 0 and is at most a million a second".into())
 }
 
+/// A curve of the rate; a trace is read from its file.
+fn curve(text: &str) -> Result<Curve, String> {
+    let Some(curve) = text.strip_prefix("rate:") else {
+        return Err("only the rate follows a curve: rate:step:1000@0,2000@10".into());
+    };
+    let Some(path) = curve.strip_prefix("trace:") else {
+        return curve.parse().map_err(|error: CurveError| error.to_string());
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    Curve::trace(&text).map_err(|error| format!("{path}: {error}"))
+}
+
 fn isolation(text: &str) -> Result<Isolation, String> {
     Isolation::parse(text).ok_or_else(|| format!("{text:?} is no isolation level"))
 }
@@ -342,7 +359,7 @@ fn judged(judgement: Judgement) -> Result<ExitCode> {
 }
 
 fn runner(args: &RunArgs) -> RunnerOptions {
-    RunnerOptions {
+    let mut options = RunnerOptions {
         clients: args.clients,
         connections: args.connections,
         rate: args.rate,
@@ -351,7 +368,11 @@ fn runner(args: &RunArgs) -> RunnerOptions {
         seed: args.seed,
         check: !args.no_check,
         ..RunnerOptions::default()
+    };
+    if let Some(curve) = &args.curve {
+        options.follow(curve.clone());
     }
+    options
 }
 
 fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
