@@ -306,6 +306,7 @@ impl Txns {
             locked_rows: Cell::new(false),
             used: Used::new(database.clone()),
             touched: Touched::default(),
+            committed: Cell::new(false),
         });
         let txn = Txn {
             shared,
@@ -547,6 +548,9 @@ impl Txns {
             (result, _) => result,
         };
         let rode = txn.shared.outcome.borrow_mut().take();
+        if let Some(Outcome::Committed { .. }) = &rode {
+            txn.shared.committed.set(true);
+        }
         let result = match &rode {
             // The statement was cut off with an unknown outcome.
             Some(Outcome::Unknown) => Ok(Tag::Word("")),
@@ -554,7 +558,6 @@ impl Txns {
         };
         match (result, rode) {
             (result, Some(outcome)) => {
-                self.count(handle, &outcome);
                 self.done(handle, statement, result, Some(outcome), Position(0));
                 self.forget(handle);
             }
@@ -647,20 +650,12 @@ impl Txns {
         }
     }
 
-    /// Counts a client's transaction that has committed.
-    fn count(&self, handle: TxnHandle, outcome: &Outcome) {
-        if let (Outcome::Committed { .. }, Some(txn)) = (outcome, self.by_handle.get(&handle))
-            && handle.conn != INTERNAL
-        {
-            let (shared, mut core) = (&txn.shared, self.core.borrow_mut());
-            core.degrees.count(shared.database, &shared.touched);
-        }
-    }
-
     /// The commit has an outcome.
     fn ended(&mut self, handle: TxnHandle, reply: OpReply, ending: Ending) {
         let outcome = reply.outcome.expect("a commit ends with an outcome");
-        self.count(handle, &outcome);
+        if let (Outcome::Committed { .. }, Some(txn)) = (&outcome, self.by_handle.get(&handle)) {
+            txn.shared.committed.set(true);
+        }
         let Some((statement, tag)) = ending else {
             let wait_of_reads = self.by_handle[&handle].shared.wait.get();
             let ended = FromTxn::Ended {
@@ -714,6 +709,9 @@ impl Txns {
         let mut core = self.core.borrow_mut();
         if let Some(held) = txn.shared.snapshot.get() {
             core.release_snapshot(txn.shared.database, held.at);
+        }
+        if txn.shared.committed.get() && handle.conn != INTERNAL {
+            core.degrees.count(txn.shared.database, &txn.shared.touched);
         }
         core.note_answered();
         core.forget(txn.shared.protocol, txn.shared.id);

@@ -179,14 +179,16 @@ impl ColumnFormula {
         exact.then_some(ColumnFormula { column, ty, op })
     }
 
-    /// The new value of the column, if that depends on nothing but the old one; `None`: it does.
-    /// Errors: 22003 if it leaves the range of the type, 22001 if it is too long for it.
-    fn apply(&self, current: &Datum) -> Option<Result<Datum, SqlError>> {
-        let with = |what, operand| {
-            let result = calculate(what, current, operand, self.ty)?;
-            cast(result, self.ty)
+    /// The new value of the column, which depends on nothing but the old one: no
+    /// [`FormulaOp::Compute`]. Errors: 22003 if it leaves the range of the type, 22001 if it is too
+    /// long for it.
+    fn apply(&self, current: &Datum) -> Result<Datum, SqlError> {
+        let with = |what, operand| match calculate(what, current, operand, self.ty)? {
+            // Of a whole number, the range is looked at.
+            Datum::Int(value) => Ok(Datum::Int(value)),
+            other => cast(other, self.ty),
         };
-        Some(match &self.op {
+        match &self.op {
             FormulaOp::Add(operand) => with(Arithmetic::Add, operand),
             FormulaOp::Multiply(operand) => with(Arithmetic::Multiply, operand),
             FormulaOp::Min(operand) => Ok(choose(current, operand, Ordering::Less)),
@@ -194,8 +196,8 @@ impl ColumnFormula {
             FormulaOp::Set(operand) => Ok(operand.clone()),
             FormulaOp::Append(operand) => with(Arithmetic::Append, operand),
             FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => Ok(current.clone()),
-            FormulaOp::Compute(_) => return None,
-        })
+            FormulaOp::Compute(_) => unreachable!("what is computed reads other columns"),
+        }
     }
 
     fn has_any_length(&self) -> bool {
@@ -208,7 +210,8 @@ impl ColumnFormula {
             (FormulaOp::AtLeast(_) | FormulaOp::AtMost(_), _)
             | (_, FormulaOp::AtLeast(_) | FormulaOp::AtMost(_)) => None,
             (_, FormulaOp::Set(value)) => Some(FormulaOp::Set(value.clone())),
-            (FormulaOp::Set(value), _) => later.apply(value)?.ok().map(FormulaOp::Set),
+            (FormulaOp::Set(_), FormulaOp::Compute(_)) => None,
+            (FormulaOp::Set(value), _) => later.apply(value).ok().map(FormulaOp::Set),
             (FormulaOp::Add(Datum::Int(a)), FormulaOp::Add(Datum::Int(b))) => {
                 a.checked_add(*b).map(|sum| FormulaOp::Add(Datum::Int(sum)))
             }
@@ -247,26 +250,24 @@ impl Formula {
     /// 54000 if a set value or an append makes the row too big, XX001 if the row does not decode;
     /// `out` then has undefined content after its old end.
     pub fn fold(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
-        let mut changed = Changed {
-            row: RowRef::new(row),
-            values: Vec::new(),
-        };
-        let before = out.len();
+        let (row, before) = (RowRef::new(row), out.len());
         match self.0.as_slice() {
             [] => {
-                out.extend_from_slice(row);
+                out.extend_from_slice(row.bytes());
                 return Ok(());
             }
-            [only] => {
-                let value = changed.value(only)?;
+            // What nearly every formula is.
+            [only] if only.op.class() != FormulaClass::Compute => {
                 let column = usize::from(only.column);
-                let replaced = changed.row.replace(column, &value, out);
-                replaced.map_err(corrupt)?;
+                let current = row.col(column, only.ty).map_err(corrupt)?;
+                let value = only.apply(&current)?;
+                row.replace(column, &value, out).map_err(corrupt)?;
             }
             all => {
-                changed.values.reserve(all.len());
+                let values = Vec::with_capacity(all.len());
+                let mut changed = Changed { row, values };
                 all.iter().try_for_each(|change| changed.apply(change))?;
-                let replaced = changed.row.replace_columns(&changed.values, out);
+                let replaced = row.replace_columns(&changed.values, out);
                 replaced.map_err(corrupt)?;
             }
         }
@@ -484,9 +485,7 @@ impl Changed<'_> {
             let value = value.value(&|column, ty| self.column(column, ty))?;
             return cast(value, change.ty);
         }
-        let current = self.column(change.column, change.ty)?;
-        let value = change.apply(&current);
-        value.expect("what is computed from columns is done")
+        change.apply(&self.column(change.column, change.ty)?)
     }
 
     fn apply(&mut self, change: &ColumnFormula) -> Result<(), SqlError> {
