@@ -71,8 +71,6 @@ pub(crate) struct TxnShared {
     /// Key spaces that its statements have used, if there may be more than one statement.
     pub(crate) used: Used,
     pub(crate) touched: Touched,
-    /// Its commit has been answered.
-    pub(crate) committed: Cell<bool>,
 }
 
 impl TxnShared {

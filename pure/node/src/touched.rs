@@ -16,6 +16,7 @@ use txn::Op;
 pub(crate) struct Touched {
     first: Cell<Option<NodeId>>,
     others: RefCell<Vec<NodeId>>,
+    committed: Cell<bool>,
 }
 
 impl Touched {
@@ -25,6 +26,11 @@ impl Touched {
 
     fn count(&self) -> usize {
         usize::from(self.first.get().is_some()) + self.others.borrow().len()
+    }
+
+    /// The transaction has committed.
+    pub(crate) fn note_committed(&self) {
+        self.committed.set(true);
     }
 
     /// An operation goes to a node. `replicated`: key spaces of replicated tables.
@@ -52,8 +58,11 @@ impl Touched {
 pub(crate) struct Degrees(BTreeMap<DatabaseId, Vec<u64>>);
 
 impl Degrees {
-    /// A transaction has committed.
+    /// A transaction has ended; it counts if it has committed.
     pub(crate) fn count(&mut self, database: DatabaseId, touched: &Touched) {
+        if !touched.committed.get() {
+            return;
+        }
         let nodes = touched.count();
         let counts = self.0.entry(database).or_default();
         if counts.len() <= nodes {

@@ -306,7 +306,6 @@ impl Txns {
             locked_rows: Cell::new(false),
             used: Used::new(database.clone()),
             touched: Touched::default(),
-            committed: Cell::new(false),
         });
         let txn = Txn {
             shared,
@@ -549,7 +548,7 @@ impl Txns {
         };
         let rode = txn.shared.outcome.borrow_mut().take();
         if let Some(Outcome::Committed { .. }) = &rode {
-            txn.shared.committed.set(true);
+            txn.shared.touched.note_committed();
         }
         let result = match &rode {
             // The statement was cut off with an unknown outcome.
@@ -654,7 +653,7 @@ impl Txns {
     fn ended(&mut self, handle: TxnHandle, reply: OpReply, ending: Ending) {
         let outcome = reply.outcome.expect("a commit ends with an outcome");
         if let (Outcome::Committed { .. }, Some(txn)) = (&outcome, self.by_handle.get(&handle)) {
-            txn.shared.committed.set(true);
+            txn.shared.touched.note_committed();
         }
         let Some((statement, tag)) = ending else {
             let wait_of_reads = self.by_handle[&handle].shared.wait.get();
@@ -710,7 +709,7 @@ impl Txns {
         if let Some(held) = txn.shared.snapshot.get() {
             core.release_snapshot(txn.shared.database, held.at);
         }
-        if txn.shared.committed.get() && handle.conn != INTERNAL {
+        if handle.conn != INTERNAL {
             core.degrees.count(txn.shared.database, &txn.shared.touched);
         }
         core.note_answered();
