@@ -218,7 +218,7 @@ impl Range {
                 }))
             }
             // Bytes are at least as many as characters.
-            (Type::Varchar(Some(chars)), Some(Values::Bytes(bytes))) => {
+            (Type::Varchar(Some(chars)) | Type::Char(chars @ 1..), Some(Values::Bytes(bytes))) => {
                 (*bytes <= chars as usize).then(|| self.clone())
             }
             _ => Some(self.clone()),

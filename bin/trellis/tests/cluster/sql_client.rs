@@ -295,7 +295,7 @@ fn commands_of_psql_do_what_they_do_there() {
         "{errors}"
     );
     assert!(
-        errors.contains("COUNTERS, DATABASES, HOTTEST, IN DOUBT, MEMORY"),
+        errors.contains("COUNTERS, DATABASES, DISTRIBUTION, HOTTEST, IN DOUBT, MEMORY"),
         "{errors}"
     );
     let [out, errors] = run("\\df abs\n\\df lower\n");

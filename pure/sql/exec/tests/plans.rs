@@ -128,6 +128,10 @@ fn orders_and_limits_come_from_the_index() {
         ),
         (
             "UPDATE stock SET s_quantity = s_quantity * s_quantity WHERE s_w_id = 1 AND s_i_id = 2",
+            "Formula Update on stock",
+        ),
+        (
+            "UPDATE stock SET s_quantity = gcd(s_quantity, 9) WHERE s_w_id = 1 AND s_i_id = 2",
             "Point Update on stock",
         ),
     ] {

@@ -133,7 +133,11 @@ impl Translation<'_> {
         let rounding = match (func, args.len()) {
             (Func::Neg, 1) => return Some(negative(of)),
             (Func::Abs, 1) => {
+                // The operand stands there twice, and so on for each one around it.
                 self.nodes *= 2;
+                if self.nodes > COMPUTED_NODES_MAX {
+                    return None;
+                }
                 // The largest of NULL and NULL is NULL.
                 let both = Vec::from([of.clone(), negative(of)]);
                 return Some(Computed::Greatest(both));

@@ -226,3 +226,23 @@ fn computed_values_are_those_of_the_evaluator() {
     );
     assert!(refused < 1_000, "{refused}");
 }
+
+/// `abs(x)` has its operand twice, so many inside one another must end before they are made.
+#[test]
+fn what_would_be_too_long_is_not_computed() {
+    let mut value = Expr::Column(0, Type::Int4);
+    for depth in 1..=1_000 {
+        value = Expr::Call(Func::Abs, vec![value], Type::Int4);
+        if depth == 2 {
+            assert!(is_computable(&value));
+        }
+    }
+    assert!(!is_computable(&value));
+    let sum = |terms: i64| {
+        (0..terms).fold(Expr::Column(0, Type::Int4), |sum, term| {
+            let term = Expr::Const(Datum::Int(term), Type::Int4);
+            Expr::Call(Func::Mul, vec![sum, term], Type::Int4)
+        })
+    };
+    assert!(is_computable(&sum(31)) && !is_computable(&sum(40)));
+}
