@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! +-------+---------------+------------------+------------------------+------+
-//! | flags | columns u8/16 | NULL bits (opt.) | end of each column     | data |
-//! |  u8   | (bit 2: wide) | (bit 3: present) | u8/u16/u32 (bits 0..1) |      |
+//! | flags | columns       | NULL bits (opt.) | end of each column     | data |
+//! |  u8   | u8/16/32      | (bit 3: present) | u8/u16/u32 (bits 0..1) |      |
 //! +-------+---------------+------------------+------------------------+------+
 //! ```
 //!
+//! The number of columns has 16 bits with bit 2, and 32 with bit 4, which only long arrays need.
 //! The end of a column counts from the start of the data; a column starts where the one before
 //! ends, so reading any column takes the same short time. The bytes of a value do not tell its
 //! type; the table does. All numbers are little-endian.
@@ -33,16 +34,18 @@ pub use view::RowRef;
 use crate::codec::CodecError;
 use crate::datum::Datum;
 use alloc::vec::Vec;
-use values::{value_len, write_value};
+pub use values::value_len;
+use values::write_value;
 
 const WIDTH_BITS: u8 = 0b11;
 const WIDE_COUNT: u8 = 0b100;
 const HAS_NULLS: u8 = 0b1000;
+const LONG_COUNT: u8 = 0b1_0000;
 
 const TRUNCATED: CodecError = CodecError::Truncated;
 
-/// Appends the encoding of a row. At most 65,535 columns and 4 GiB; the limits of
-/// [`crate::limits`] are far below and checked by the caller.
+/// Appends the encoding of a row. At most 4 GiB; the limits of [`crate::limits`] are far below and
+/// checked by the caller.
 pub fn encode(values: &[Datum], out: &mut Vec<u8>) {
     write_row(values.len(), |i| Column::Value(&values[i]), out);
 }
@@ -102,6 +105,16 @@ fn put_end(width: usize, end: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// Bytes of the number of columns, and the flag that tells it.
+#[inline]
+fn count_size(count: usize) -> (usize, u8) {
+    match count {
+        0..=0xff => (1, 0),
+        0x100..=0xffff => (2, WIDE_COUNT),
+        _ => (4, LONG_COUNT),
+    }
+}
+
 /// Columns whose lengths are remembered between the passes of [`write_row`].
 const REMEMBERED: usize = 64;
 /// The remembered length of NULL.
@@ -110,10 +123,6 @@ const NULL_LEN: u32 = u32::MAX;
 /// Writes a row whose column `i` is `column(i)`; it is asked up to three times for each.
 #[inline]
 fn write_row<'a>(count: usize, column: impl Fn(usize) -> Column<'a>, out: &mut Vec<u8>) {
-    assert!(
-        count <= usize::from(u16::MAX),
-        "tables have at most 1,600 columns"
-    );
     let mut lens = [0u32; REMEMBERED];
     let (mut total, mut has_nulls) = (0, false);
     for i in 0..count {
@@ -125,17 +134,14 @@ fn write_row<'a>(count: usize, column: impl Fn(usize) -> Column<'a>, out: &mut V
         }
     }
     let width = offset_width(total);
-    let wide = count > 0xff;
     let null_bytes = if has_nulls { count.div_ceil(8) } else { 0 };
-    out.reserve(3 + null_bytes + count * width + total);
+    let (count_bytes, count_flag) = count_size(count);
+    out.reserve(1 + count_bytes + null_bytes + count * width + total);
     let mut flags = (width / 2) as u8;
-    flags |= if wide { WIDE_COUNT } else { 0 };
+    flags |= count_flag;
     flags |= if has_nulls { HAS_NULLS } else { 0 };
     out.push(flags);
-    out.push(count as u8);
-    if wide {
-        out.push((count >> 8) as u8);
-    }
+    out.extend_from_slice(&(count as u32).to_le_bytes()[..count_bytes]);
     let nulls = out.len();
     out.resize(nulls + null_bytes, 0);
     let mut end = 0;

@@ -114,6 +114,7 @@ impl Access<'_> {
     ) -> Result<OpResult, OpError> {
         let mut returning = RowBatch::new(program.width());
         let mut folded = Vec::new();
+        let own = self.own_formula(key).cloned();
         let seen = self.see(cx.store, key, Ts::MAX, &mut folded);
         let version = seen.version;
         let mut modified = seen.row.map(|row| program.modify(row, &mut returning));
@@ -125,6 +126,13 @@ impl Access<'_> {
             let row = seen.row.expect("a row was changed");
             formula.fold(row, &mut changed).map_err(OpError::Sql)?;
             modified = Some(program.modify(&changed, &mut RowBatch::new(program.width())));
+        }
+        let outgrows = matches!(&modified, Some(Ok(Modified::Formula(formula)))
+            if outgrow(own.as_ref(), formula));
+        if let (true, Some(row), Some(Ok(Modified::Formula(formula)))) =
+            (outgrows, seen.row, &modified)
+        {
+            modified = Some(folded_onto(row, formula).map(Modified::Put));
         }
         // What the guards of a formula have found holds whichever version it comes upon.
         let holds = matches!(&modified, Some(Ok(Modified::Formula(formula)))
@@ -167,20 +175,37 @@ impl Access<'_> {
         key: &Key,
         formula: &Formula,
     ) -> Result<OpResult, OpError> {
-        let (mut folded, mut result) = (Vec::new(), Vec::new());
-        let row = self.see(cx.store, key, Ts::MAX, &mut folded).row;
-        let found = row.is_some();
-        if let Some(row) = row {
-            // The result is not kept, but it must be in the type's range before the statement is
-            // answered.
-            formula.fold(row, &mut result).map_err(OpError::Sql)?;
-            self.write(cx, key.clone(), Write::Formula(formula.clone()), false)?;
+        let mut folded = Vec::new();
+        let seen = self.see(cx.store, key, Ts::MAX, &mut folded);
+        let (found, version) = (seen.row.is_some(), seen.version);
+        if let Some(row) = seen.row {
+            // The result must be in the type's range before the statement is answered.
+            let result = folded_onto(row, formula).map_err(OpError::Sql)?;
+            let write = match self.outgrows(key, formula) {
+                true => Write::Put(result),
+                false => Write::Formula(formula.clone()),
+            };
+            if let Write::Put(_) = write {
+                self.note_read(cx, key, version);
+            }
+            self.write(cx, key.clone(), write, false)?;
         }
         Ok(OpResult::Modified {
             found,
             written: found,
             returning: RowBatch::new(0),
         })
+    }
+
+    /// Whether the transaction had better keep the row itself than `formula` beside what it has
+    /// done to the row ([`Formula::outgrows`]).
+    #[must_use]
+    pub fn outgrows(&self, key: &Key, formula: &Formula) -> bool {
+        outgrow(self.own_formula(key), formula)
+    }
+
+    fn own_formula(&self, key: &Key) -> Option<&Formula> {
+        self.written.as_deref()?.get(key)?.formula()
     }
 
     /// `Op::Insert` of the row that `row` gives, if the key has none. `key` is given away then.
@@ -259,4 +284,16 @@ impl Access<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether an own formula and a later one are better kept as a row.
+fn outgrow(own: Option<&Formula>, later: &Formula) -> bool {
+    own.is_some_and(|own| own.clone().then(later.clone()).outgrows(later))
+}
+
+/// The row with the changes of a formula.
+fn folded_onto(row: &[u8], formula: &Formula) -> Result<Vec<u8>, SqlError> {
+    let mut out = Vec::with_capacity(row.len());
+    formula.fold(row, &mut out)?;
+    Ok(out)
 }

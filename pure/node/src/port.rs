@@ -29,8 +29,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
 use txn::{
-    JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Program, Read, Snapshot,
-    Submission, TxnCost,
+    JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, Submission, TxnCost,
 };
 
 /// Bytes that all statements of one shard may hold (beyond: 53200).
@@ -373,7 +372,7 @@ impl exec::Port for StatementPort {
             return Started::Ready(Some(Err(OpError::Sql(error))));
         }
         if core.config.nodes.len() > 1
-            && let Some(bytes) = op.program().and_then(Program::too_long)
+            && let Some(bytes) = op.too_long()
         {
             return Started::Ready(Some(Err(OpError::Sql(program_too_long(bytes)))));
         }

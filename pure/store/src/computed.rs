@@ -6,12 +6,17 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use base::limits::PROGRAM_BYTES_MAX;
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 /// Most operations of a value, and of how many one may be inside another.
 pub const COMPUTED_NODES_MAX: usize = 64;
+
+/// Most bytes of texts that computing a value may read from columns: so many may be in memory at
+/// once.
+pub const COMPUTED_BYTES_MAX: usize = 4 * PROGRAM_BYTES_MAX;
 
 /// A value computed from columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -90,7 +95,8 @@ impl Computed {
     /// The value for these columns.
     ///
     /// Errors: 22003 if a number leaves its range, 22001 if a text is too long for a cast, 22012
-    /// for a division by zero, and what `columns` gives.
+    /// for a division by zero, 54000 if a text has more than [`PROGRAM_BYTES_MAX`] bytes, and what
+    /// `columns` gives.
     pub fn value(&self, columns: &Columns<'_>) -> Result<Datum, SqlError> {
         match self {
             Computed::Column(column, ty) => columns(*column, *ty),
@@ -266,9 +272,11 @@ pub(crate) fn calculate(
             Arithmetic::Append => mixed_up(what, left, right),
         })),
         (Datum::Text(a), Datum::Text(b)) if what == Arithmetic::Append => {
+            has_room(a.len() + b.len())?;
             Ok(Datum::Text([&**a, &**b].concat().into()))
         }
         (Datum::Bytes(a), Datum::Bytes(b)) if what == Arithmetic::Append => {
+            has_room(a.len() + b.len())?;
             Ok(Datum::Bytes([&**a, &**b].concat().into()))
         }
         _ => mixed_up(what, left, right),
@@ -277,6 +285,18 @@ pub(crate) fn calculate(
 
 fn mixed_up(what: Arithmetic, left: &Datum, right: &Datum) -> ! {
     panic!("a formula has {what:?} of {left:?} and {right:?}: the planner mixed up kinds")
+}
+
+/// As expressions that are evaluated where their rows lie.
+fn has_room(bytes: usize) -> Result<(), SqlError> {
+    if bytes <= PROGRAM_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = alloc::format!(
+        "A value that is computed where its row lies has at most {PROGRAM_BYTES_MAX} bytes, and \
+         {bytes} were asked for."
+    );
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large").detail(detail))
 }
 
 fn by_zero() -> SqlError {

@@ -11,13 +11,18 @@
 //! Compute   f(columns)         ordered
 //! ```
 
-use crate::computed::{Arithmetic, Computed, calculate, cast};
+use crate::computed::{Arithmetic, COMPUTED_BYTES_MAX, Computed, calculate, cast};
 use alloc::vec::Vec;
-use base::limits::ROW_BYTES_MAX;
+use base::codec;
+use base::limits::{PROGRAM_BYTES_MAX, ROW_BYTES_MAX};
 use base::row::RowRef;
 use base::{Datum, SqlError, SqlState, Type};
+use core::cell::Cell;
 use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
+
+/// Most changes of one row that a transaction keeps apart, unless one statement makes more.
+const CHANGES_MAX: usize = 32;
 
 /// Column changes of one row, applied in order. The row must be present.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -247,7 +252,7 @@ impl Formula {
     /// Appends to `out` the row that results from `row`.
     ///
     /// Errors: 22003 if a result leaves the range of its column, 22001 if it is too long for it,
-    /// 54000 if a set value or an append makes the row too big, XX001 if the row does not decode;
+    /// 54000 if a set value or an append makes the row or a value in between too big, XX001 if the row does not decode;
     /// `out` then has undefined content after its old end.
     pub fn fold(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
         let (row, before) = (RowRef::new(row), out.len());
@@ -368,6 +373,34 @@ impl Formula {
         }
     }
 
+    /// Its encoded size in bytes if that exceeds [`PROGRAM_BYTES_MAX`]: no frame could carry it.
+    #[must_use]
+    pub fn too_long(&self) -> Option<usize> {
+        // In memory it takes more.
+        if self.size_bytes() <= PROGRAM_BYTES_MAX {
+            return None;
+        }
+        let mut encoded = Vec::new();
+        codec::encode(self, &mut encoded);
+        (encoded.len() > PROGRAM_BYTES_MAX).then_some(encoded.len())
+    }
+
+    /// Whether a transaction that has made the formula of several, the last of which is `last`, had
+    /// better keep the row itself: each fold of the formula would cost as much as all of them.
+    #[must_use]
+    pub fn outgrows(&self, last: &Formula) -> bool {
+        let changes = last.0.len().max(CHANGES_MAX);
+        self.0.len() > changes || self.size_bytes() > ROW_BYTES_MAX
+    }
+
+    /// Bytes of memory, about.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let changes = self.0.iter();
+        let sizes = changes.map(|change| size_of::<ColumnFormula>() + change.op.size_bytes());
+        sizes.sum()
+    }
+
     /// Applies `self`, then `later`: operations on one column and of one class become one.
     #[must_use]
     pub fn then(self, later: Formula) -> Formula {
@@ -482,7 +515,12 @@ impl Changed<'_> {
     /// What the change makes of its column.
     fn value(&self, change: &ColumnFormula) -> Result<Datum, SqlError> {
         if let FormulaOp::Compute(value) = &change.op {
-            let value = value.value(&|column, ty| self.column(column, ty))?;
+            let read = Cell::new(0);
+            let value = value.value(&|column, ty| {
+                let value = self.column(column, ty)?;
+                read.set(read.get() + base::row::value_len(&value));
+                reads_little(read.get()).map(|()| value)
+            })?;
             return cast(value, change.ty);
         }
         change.apply(&self.column(change.column, change.ty)?)
@@ -516,7 +554,16 @@ fn fits(bytes: usize) -> Result<(), SqlError> {
     Err(SqlError::new(SqlState::PROGRAM_LIMIT, message))
 }
 
-fn corrupt(error: base::codec::CodecError) -> SqlError {
+fn reads_little(bytes: usize) -> Result<(), SqlError> {
+    if bytes <= COMPUTED_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = alloc::format!("It may read {COMPUTED_BYTES_MAX} bytes, and the row has more.");
+    let text = "a value is computed from columns that are too long";
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT, text).detail(detail))
+}
+
+fn corrupt(error: codec::CodecError) -> SqlError {
     SqlError::new(SqlState::DATA_CORRUPTED, "a stored row does not decode")
         .detail(alloc::format!("{error}."))
 }

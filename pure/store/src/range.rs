@@ -4,10 +4,11 @@
 //! corners of its operands' ranges. What is not known is refused. So a range may be wider than it
 //! must be, and never narrower.
 
-use crate::computed::{Arithmetic, Computed, Condition, Rounding, whole_range};
+use crate::computed::{Arithmetic, COMPUTED_BYTES_MAX, Computed, Condition, Rounding, whole_range};
 use crate::formula::{ColumnFormula, FormulaOp};
-use crate::write::value_bytes;
 use alloc::vec::Vec;
+use base::limits::PROGRAM_BYTES_MAX;
+use base::row::value_len;
 use base::{Datum, Decimal, Type};
 
 /// Most digits before the point and after it that are allowed: one less than a [`Decimal`] has.
@@ -28,8 +29,8 @@ enum Values {
     Numbers(Numbers),
     /// Texts or bytes of at most so many bytes.
     Bytes(usize),
-    /// Of another kind.
-    Others,
+    /// Of another kind, of at most so many bytes in a row.
+    Others(usize),
 }
 
 /// Numbers from `low` to `high`.
@@ -59,8 +60,8 @@ impl Range {
             Datum::Null => None,
             Datum::Int(value) => Some(number(Decimal::from(*value))),
             Datum::Decimal(value) => Some(number(*value)),
-            Datum::Text(_) | Datum::Bytes(_) => Some(Values::Bytes(value_bytes(value))),
-            _ => Some(Values::Others),
+            Datum::Text(_) | Datum::Bytes(_) => Some(Values::Bytes(value_len(value))),
+            _ => Some(Values::Others(value_len(value))),
         };
         Range {
             null: values.is_none(),
@@ -75,7 +76,7 @@ impl Range {
             (None, values) | (values, None) => values.clone(),
             (Some(Values::Numbers(a)), Some(Values::Numbers(b))) => Some(Values::Numbers(a.or(*b))),
             (Some(Values::Bytes(a)), Some(Values::Bytes(b))) => Some(Values::Bytes(*a.max(b))),
-            _ => Some(Values::Others),
+            _ => Some(Values::Others(self.bytes_max().max(other.bytes_max()))),
         };
         Range {
             null: self.null || other.null,
@@ -83,12 +84,12 @@ impl Range {
         }
     }
 
-    /// Most bytes, of texts and bytes.
+    /// Most bytes in a row; 0 for numbers, which have few.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         match self.values {
-            Some(Values::Bytes(bytes)) => bytes,
-            Some(Values::Numbers(_) | Values::Others) | None => 0,
+            Some(Values::Bytes(bytes) | Values::Others(bytes)) => bytes,
+            Some(Values::Numbers(_)) | None => 0,
         }
     }
 
@@ -108,7 +109,10 @@ impl Range {
                 ..current()?.or(&Range::of(operand))
             },
             FormulaOp::AtLeast(_) | FormulaOp::AtMost(_) => return None,
-            FormulaOp::Compute(value) => Range::of_computed(value, columns)?,
+            FormulaOp::Compute(value) => {
+                reads_little(value, columns).then_some(())?;
+                Range::of_computed(value, columns)?
+            }
         };
         result.kept(change.ty)
     }
@@ -156,7 +160,7 @@ impl Range {
                 Truth::of(condition, columns)?;
                 Some(Range {
                     null: true,
-                    values: Some(Values::Others),
+                    values: Some(Values::Others(1)),
                 })
             }
         }
@@ -165,7 +169,7 @@ impl Range {
     fn numbers(&self) -> Option<Numbers> {
         match self.values {
             Some(Values::Numbers(numbers)) => Some(numbers),
-            Some(Values::Bytes(_) | Values::Others) | None => None,
+            Some(Values::Bytes(_) | Values::Others(_)) | None => None,
         }
     }
 
@@ -302,12 +306,30 @@ fn quotient_scale(dividend: Numbers, divisor: Numbers) -> u8 {
     scale.max(dividend.scale).max(divisor.scale).min(38)
 }
 
+/// Whether what a value reads stays below [`COMPUTED_BYTES_MAX`].
+fn reads_little(value: &Computed, columns: &Ranges<'_>) -> bool {
+    let mut bytes = 0_usize;
+    value.each(&mut |it| {
+        if let Computed::Column(column, _) = it {
+            let more = columns(*column).map_or(0, |range| range.bytes_max());
+            bytes = bytes.saturating_add(more);
+        }
+    });
+    bytes <= COMPUTED_BYTES_MAX
+}
+
 /// What the operation makes of two ranges; `ty` is the type of the result.
 fn arithmetic(what: Arithmetic, a: &Range, b: &Range, ty: Type) -> Option<Range> {
     let null = a.null || b.null;
     let values = match (&a.values, &b.values) {
         (None, _) | (_, None) => None,
-        (Some(Values::Bytes(a)), Some(Values::Bytes(b))) => Some(Values::Bytes(a + b)),
+        (Some(Values::Bytes(a)), Some(Values::Bytes(b))) => {
+            let both = a.checked_add(*b)?;
+            if both > PROGRAM_BYTES_MAX {
+                return None;
+            }
+            Some(Values::Bytes(both))
+        }
         (Some(Values::Numbers(a)), Some(Values::Numbers(b))) => Some(Values::Numbers(match ty {
             Type::Numeric(_) => of_decimals(what, *a, *b)?,
             _ => of_whole(what, *a, *b).filter(|numbers| numbers.is_whole(ty))?,

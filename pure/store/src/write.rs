@@ -68,9 +68,7 @@ impl Write {
         match self {
             Write::Insert(row) | Write::Put(row) => row.len() + 1,
             Write::Delete => 1,
-            Write::Formula(formula) => formula.0.iter().fold(1, |sum, change| {
-                sum + size_of::<crate::ColumnFormula>() + change.op.size_bytes()
-            }),
+            Write::Formula(formula) => 1 + formula.size_bytes(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Formulas and the coalescing of writes, against doing things one after the other.
 
 use base::{Datum, Decimal, IndexId, Key, Prng, Slot, SqlState, Ts, Type, row};
-use store::computed::{Arithmetic, Computed};
+use store::computed::{Arithmetic, Computed, Condition};
 use store::{ColumnFormula, Formula, FormulaOp, Store, Write};
 
 const TYPES: [Type; 4] = [
@@ -454,4 +454,87 @@ fn redo_folds_formulas_in_the_order_of_timestamps() {
         let found = store.get(&key, Ts::MAX).expect("it was written");
         assert_eq!(values(found.value), values(&wanted), "seed {seed}");
     }
+}
+
+fn computing(ty: Type, value: Computed) -> Formula {
+    let change = ColumnFormula::new(0, ty, FormulaOp::Compute(value));
+    Formula(vec![change.expect("anything can be computed")])
+}
+
+fn both(what: Arithmetic, ty: Type, left: Computed, right: Computed) -> Computed {
+    Computed::Calculate(what, Box::new([left, right]), ty)
+}
+
+/// What does not merge is kept as a row from some size on, unless one statement is as large.
+#[test]
+fn formulas_are_outgrown_by_changes_and_by_bytes() {
+    let (ty, two) = (Type::Int4, Computed::Const(Datum::Int(2)));
+    let half = both(Arithmetic::Divide, ty, Computed::Column(0, ty), two);
+    let half = computing(ty, half);
+    let mut all = half.clone();
+    for _ in 2..=32 {
+        all = all.then(half.clone());
+        assert!(!all.outgrows(&half));
+    }
+    assert!(all.then(half.clone()).outgrows(&half));
+
+    let set = |column: u16, value: Datum, ty: Type| {
+        ColumnFormula::new(column, ty, FormulaOp::Set(value)).expect("it fits")
+    };
+    let wide = Formula(
+        (0..40)
+            .map(|column| set(column, Datum::Int(1), ty))
+            .collect(),
+    );
+    assert!(!wide.clone().then(wide.clone()).outgrows(&wide));
+
+    let text = |column: u16| set(column, Datum::Text("x".repeat(5 << 20).into()), Type::Text);
+    let long = Formula(vec![text(0)]);
+    assert!(!long.clone().then(long.clone()).outgrows(&long));
+    assert!(long.then(Formula(vec![text(1)])).outgrows(&half));
+}
+
+#[test]
+fn a_formula_that_no_frame_carries_says_so() {
+    let of = |bytes: usize| {
+        let text = || Computed::Const(Datum::Text("x".repeat(bytes).into()));
+        computing(Type::Text, Computed::Coalesce(vec![text(), text()]))
+    };
+    assert_eq!(of(7 << 20).too_long(), None);
+    assert!(
+        of(9 << 20)
+            .too_long()
+            .is_some_and(|bytes| bytes >= 18 << 20)
+    );
+    // In memory it is larger than in a frame.
+    let many = Datum::Array(vec![Datum::Int(1); 1_000_000].into());
+    let array = FormulaOp::Compute(Computed::Coalesce(vec![Computed::Const(many)]));
+    let array = ColumnFormula::new(0, Type::Array(base::ArrayKind::Int4), array);
+    let array = Formula(vec![array.expect("anything can be computed")]);
+    assert!(array.size_bytes() > 16 << 20);
+    assert_eq!(array.too_long(), None);
+}
+
+/// Neither what is computed in between nor what is read for it may be of any size.
+#[test]
+fn values_in_between_have_a_limit() {
+    let row = row::to_vec(&[Datum::Text("x".repeat(6 << 20).into())]);
+    let text = || Computed::Column(0, Type::Text);
+    let twice = || both(Arithmetic::Append, Type::Text, text(), text());
+    let thrice = both(Arithmetic::Append, Type::Text, twice(), text());
+    let short = |value: Computed| {
+        let known = Condition::Not(Box::new(Condition::IsNull(Box::new(value))));
+        let short = Computed::Const(Datum::Text("short".into()));
+        computing(
+            Type::Text,
+            Computed::Case(vec![(known, short.clone())], Box::new(short)),
+        )
+    };
+    let fold = |formula: &Formula| formula.fold(&row, &mut Vec::new());
+    assert_eq!(fold(&short(twice())), Ok(()));
+    let limit = Err(SqlState::PROGRAM_LIMIT);
+    assert_eq!(fold(&short(thrice)).map_err(|error| error.state()), limit);
+    let all = |count: usize| Computed::Greatest((0..count).map(|_| text()).collect());
+    assert_eq!(fold(&short(all(10))), Ok(()));
+    assert_eq!(fold(&short(all(11))).map_err(|error| error.state()), limit);
 }

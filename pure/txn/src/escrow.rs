@@ -18,8 +18,13 @@ use base::limits::ROW_BYTES_MAX;
 use base::row::RowRef;
 use base::{Datum, Decimal, Type};
 use core::cmp::Ordering;
-use hull::COMPUTED_MAX;
+use hull::Kept;
 use store::{ColumnFormula, Formula, FormulaOp, LATE_MAX};
+
+/// Most bytes of a row whose values are no longer: their ends may take more bytes each.
+fn bytes_max(row: RowRef<'_>) -> usize {
+    row.bytes().len() + size_of::<u32>() * row.count()
+}
 
 /// Bytes by which a number in a row may grow, at most.
 const NUMBER_BYTES_MAX: usize = 32;
@@ -47,7 +52,7 @@ pub struct Escrow {
     computes: bool,
     /// The formulas themselves, if a computed value stands beside them; no more than those that
     /// may.
-    kept: Option<Vec<Formula>>,
+    kept: Option<Kept>,
 }
 
 /// Values on which additions to a column may come to rest, beside the one that is there.
@@ -103,7 +108,7 @@ impl Escrow {
                     return;
                 };
                 let escrow = escrow.get_or_insert_with(|| Escrow {
-                    kept: keeps.then(Vec::new),
+                    kept: keeps.then(Kept::default),
                     ..Escrow::new(folding)
                 });
                 escrow.add(formula);
@@ -123,9 +128,7 @@ impl Escrow {
         self.count += 1;
         self.computes |= formula.computes();
         if let Some(kept) = &mut self.kept {
-            if kept.len() <= COMPUTED_MAX {
-                kept.push(formula.clone());
-            }
+            kept.add(formula);
             return;
         }
         if self.folding == Folding::AsTheyCome {
@@ -174,7 +177,7 @@ impl Escrow {
             return;
         };
         if let FormulaOp::Append(_) = change.op {
-            base.appended += store::write::value_bytes(operand);
+            base.appended += base::row::value_len(operand);
             return;
         }
         if let FormulaOp::Multiply(_) = change.op {
@@ -186,7 +189,7 @@ impl Escrow {
             }
             return;
         }
-        base.bytes_max = base.bytes_max.max(store::write::value_bytes(operand));
+        base.bytes_max = base.bytes_max.max(base::row::value_len(operand));
         if matches!(operand, Datum::Int(_) | Datum::Decimal(_)) {
             base.ends = stretched(base.ends.take(), operand);
         }
@@ -275,12 +278,12 @@ impl Escrow {
     /// [`Escrow::has_room`] beside changes that are no additions. `None`: the row does not decode.
     fn bases_hold(&self, row: RowRef<'_>, guards: &[ColumnFormula]) -> Option<bool> {
         let columns = self.bases.len() + self.raising.0.len() + self.lowering.0.len();
-        let mut bytes = row.bytes().len() + NUMBER_BYTES_MAX * columns;
+        let mut bytes = bytes_max(row) + NUMBER_BYTES_MAX * columns;
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for base in &self.bases {
             let at = usize::from(base.column);
             let current = row.col(at, base.ty).ok()?;
-            let now = store::write::value_bytes(&current);
+            let now = base::row::value_len(&current);
             let longest = base.bytes_max.max(now);
             // Bytes are at least as many as characters.
             let is_long = base.appended > 0
@@ -412,6 +415,7 @@ mod tests {
     use alloc::boxed::Box;
     use alloc::vec;
     use base::{Prng, row};
+    use store::Write;
     use store::computed::{Arithmetic, Computed};
 
     const TYPES: [Type; 4] = [
@@ -510,13 +514,24 @@ mod tests {
                 let escrowed = Escrow::of(Folding::InOrder, formula.computes(), |add| {
                     all.iter().for_each(|one| add(Some(one)));
                 });
-                let claim = claim_to_add(&formula, None, escrowed, Some(&row), Folding::InOrder);
-                all.push(formula.clone());
+                // Sometimes it is the second formula of its transaction.
+                let own = Some(drawn(&mut prng)).filter(|_| prng.below(4) == 0);
+                let both = match &own {
+                    Some(own) => own.clone().then(formula.clone()),
+                    None => formula.clone(),
+                };
+                if both.fold(&row, &mut Vec::new()).is_err() {
+                    continue;
+                }
+                let own = own.map(Write::Formula);
+                let folding = Folding::InOrder;
+                let claim = claim_to_add(&formula, own.as_ref(), escrowed, Some(&row), folding);
+                all.push(both);
                 let holds = always_fold(&row, &all, (1 << all.len()) - 1);
                 if claim.mode() == LockMode::Exclusive {
                     alone += u32::from(!holds);
                     let by_range = all.iter().any(Formula::computes);
-                    refused[usize::from(by_range)] += u32::from(holds);
+                    refused[usize::from(by_range)] += u32::from(holds && own.is_none());
                     all.pop();
                     continue;
                 }
@@ -552,6 +567,61 @@ mod tests {
         };
         assert!(beside(60, 60));
         assert!(!beside(100, 100));
+    }
+
+    fn change(column: u16, ty: Type, op: FormulaOp) -> Formula {
+        let change = ColumnFormula::new(column, ty, op);
+        Formula(vec![change.expect("it is exact")])
+    }
+
+    fn shares(row: &[u8], pending: &[&Formula], own: Option<&Formula>, formula: &Formula) -> bool {
+        let escrow = Escrow::of(Folding::InOrder, formula.computes(), |add| {
+            pending.iter().for_each(|one| add(Some(one)));
+        });
+        escrow.is_none_or(|escrow| escrow.has_room(row, own, formula))
+    }
+
+    /// Arrays count as texts do: three of them that fit alone do not fit together.
+    #[test]
+    fn rows_of_any_order_are_no_larger_than_a_row_may_be() {
+        let ty = Type::Array(base::ArrayKind::Text);
+        let array = |bytes: usize| {
+            let text = Datum::Text("x".repeat(bytes / 100).into());
+            Datum::Array(vec![text; 100].into())
+        };
+        let row = row::to_vec(&[array(3 << 20), array(0), array(0), array(0)]);
+        assert!(row.len() < ROW_BYTES_MAX / 2);
+        let copy = |to: u16| change(to, ty, FormulaOp::Compute(Computed::Column(0, ty)));
+        let (first, second, third) = (copy(1), copy(2), copy(3));
+        let mut grown = Vec::new();
+        assert!(first.fold(&row, &mut grown).is_ok() && grown.len() < ROW_BYTES_MAX);
+        assert!(!shares(&row, &[&first, &second], None, &third));
+    }
+
+    /// Texts that grow with each formula are refused long before their lengths overflow.
+    #[test]
+    fn what_doubles_each_time_is_refused() {
+        let twice = [0; 2].map(|_: i32| Computed::Column(0, Type::Text));
+        let twice = Computed::Calculate(Arithmetic::Append, Box::new(twice), Type::Text);
+        let twice = change(0, Type::Text, FormulaOp::Compute(twice));
+        let row = row::to_vec(&[Datum::Text("x".repeat(1_000).into())]);
+        let pending = vec![&twice; 31];
+        assert!(shares(&row, &pending[..3], None, &twice));
+        assert!(!shares(&row, &pending, None, &twice));
+    }
+
+    /// The escrow copies formulas, so it takes large ones only as far as its memory goes.
+    #[test]
+    fn large_formulas_stand_beside_each_other_up_to_a_limit() {
+        let text = || Datum::Text("x".repeat(3 << 20).into());
+        let row = row::to_vec(&[text()]);
+        let large = Computed::Coalesce(vec![
+            Computed::Column(0, Type::Text),
+            Computed::Const(text()),
+        ]);
+        let large = change(0, Type::Text, FormulaOp::Compute(large));
+        assert!(shares(&row, &[&large], None, &large));
+        assert!(!shares(&row, &[&large; 5], None, &large));
     }
 
     #[test]

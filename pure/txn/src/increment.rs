@@ -137,7 +137,7 @@ pub fn claim_to_change(
 /// The claim of a formula on a row with newest version `newest`. `own`: the transaction's write to
 /// the row; `escrow`: increments of others, if any.
 ///
-/// Exclusive if the row might leave its range, or a guard might not hold, depending on which
+/// Exclusive if the transaction is to keep the row itself ([`Formula::outgrows`]). Exclusive if the row might leave its range, or a guard might not hold, depending on which
 /// transactions commit, because the answer then depends on them. Also if the transaction has moved
 /// the row the other way before: the escrow knows only the sum, not how far it went on the way.
 #[must_use]
@@ -152,12 +152,15 @@ pub fn claim_to_add(
         return LockMode::Exclusive.into();
     }
     let own = own.and_then(Write::formula);
-    if let Some(own) = own
-        && (!folding.shares(own)
+    if let Some(own) = own {
+        let both = own.clone().then(formula.clone());
+        if !folding.shares(own)
             || turns(own, formula)
-            || !folding.shares(&own.clone().then(formula.clone())))
-    {
-        return LockMode::Exclusive.into();
+            || !folding.shares(&both)
+            || both.outgrows(formula)
+        {
+            return LockMode::Exclusive.into();
+        }
     }
     let looks_away = formula.is_guarded() && base::is_planted(base::Planted::GuardOfNewest);
     let escrow = match escrow.filter(|_| !looks_away) {

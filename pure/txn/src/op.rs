@@ -117,6 +117,15 @@ impl Op {
         }
     }
 
+    /// The encoded size in bytes of its program or formula, if that is more than a frame carries.
+    #[must_use]
+    pub fn too_long(&self) -> Option<usize> {
+        if let Op::Formula { formula, .. } = self {
+            return formula.too_long();
+        }
+        self.program().and_then(Program::too_long)
+    }
+
     /// As [`Op::program`], mutable.
     pub fn program_mut(&mut self) -> Option<&mut Program> {
         match self {

@@ -75,6 +75,30 @@ fn long_values_widen_the_offsets() {
     }
 }
 
+/// Arrays have more elements than tables have columns.
+#[test]
+fn arrays_are_of_any_length() {
+    let ty = Type::Array(crate::ArrayKind::Int8);
+    for count in [0_i64, 255, 256, 65_535, 65_536, 200_000] {
+        let mut items: Vec<Datum> = (0..count).map(Datum::Int).collect();
+        if count == 200_000 {
+            items[70_000] = Datum::Null;
+        }
+        let array = Datum::Array(items.into());
+        let values = [Datum::Int(7), array.clone()];
+        let bytes = to_vec(&values);
+        let row = RowRef::new(&bytes);
+        assert_eq!(row.col(1, ty), Ok(array.clone()), "{count}");
+        assert_eq!(row.validate(), Ok(()));
+        let mut replaced = Vec::new();
+        let seven = to_vec(&[Datum::Int(7), Datum::Null]);
+        let replacing = RowRef::new(&seven).replace(1, &array, &mut replaced);
+        assert_eq!((replacing, replaced == bytes), (Ok(()), true), "{count}");
+        let len = values.iter().map(value_len).sum::<usize>();
+        assert!(bytes.len() > len && bytes.len() < len + 16, "{count}");
+    }
+}
+
 #[test]
 fn rows_are_compact() {
     let values: Vec<Datum> = vec![0i64.into(), 1i64.into(), 200i64.into(), "ab".into()];

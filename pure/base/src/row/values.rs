@@ -1,6 +1,6 @@
 //! Encoding of single values inside a row.
 
-use super::{RowRef, TRUNCATED, encode};
+use super::{RowRef, TRUNCATED, count_size, encode};
 use crate::codec::CodecError;
 use crate::datum::{Datum, Interval, Type};
 use crate::decimal::Decimal;
@@ -34,7 +34,8 @@ fn is_single(value: f64) -> bool {
     f64::from(value as f32).to_bits() == value.to_bits()
 }
 
-pub(super) fn value_len(datum: &Datum) -> usize {
+/// Bytes of a value in a row, without the place in the header that tells where it ends.
+pub fn value_len(datum: &Datum) -> usize {
     match datum {
         Datum::Null => 0,
         Datum::Bool(_) => 1,
@@ -69,7 +70,7 @@ pub(super) fn row_len(values: &[Datum]) -> usize {
     } else {
         0
     };
-    2 + usize::from(count > 0xff) + nulls + count * width + total
+    1 + count_size(count).0 + nulls + count * width + total
 }
 
 #[inline]

@@ -2,7 +2,8 @@
 
 use super::values::{decode_value, read_int, value_len, write_value};
 use super::{
-    Column, HAS_NULLS, TRUNCATED, WIDE_COUNT, WIDTH_BITS, offset_width, put_end, write_row,
+    Column, HAS_NULLS, LONG_COUNT, TRUNCATED, WIDE_COUNT, WIDTH_BITS, offset_width, put_end,
+    write_row,
 };
 use crate::codec::CodecError;
 use crate::datum::{Datum, Type};
@@ -41,19 +42,22 @@ impl<'a> RowRef<'a> {
             return corrupt;
         };
         let (mut count, mut at) = (usize::from(low), 2);
-        if flags & WIDE_COUNT != 0 {
-            let Some(high) = bytes.get(2) else {
+        if flags & (WIDE_COUNT | LONG_COUNT) != 0 {
+            at = if flags & LONG_COUNT != 0 { 5 } else { 3 };
+            let Some(high) = bytes.get(2..at) else {
                 return corrupt;
             };
-            count |= usize::from(*high) << 8;
-            at = 3;
+            let places = high.iter().zip([8, 16, 24]);
+            count |= places.fold(0, |sum, (byte, shift)| sum | usize::from(*byte) << shift);
         }
         let width = 1u8 << (flags & WIDTH_BITS);
         let has_nulls = flags & HAS_NULLS != 0;
         let ends = at + if has_nulls { count.div_ceil(8) } else { 0 };
         let data = ends + count * usize::from(width);
-        let known = WIDTH_BITS | WIDE_COUNT | HAS_NULLS;
-        if flags & !known != 0 || width > 4 || data > bytes.len() {
+        let known = WIDTH_BITS | WIDE_COUNT | HAS_NULLS | LONG_COUNT;
+        let counts = flags & (WIDE_COUNT | LONG_COUNT);
+        let is_known = flags & !known == 0 && counts != WIDE_COUNT | LONG_COUNT;
+        if !is_known || width > 4 || data > bytes.len() {
             return corrupt;
         }
         RowRef {

@@ -183,6 +183,9 @@ impl<C: Control> Hands<'_, C> {
             Op::Formula { key, formula } => {
                 let claim = self.formula_claim(cx, key, slice::from_ref(formula));
                 asker.ask(self.locks, Item::of(key), claim)?;
+                if self.access(job).outgrows(key, formula) {
+                    self.await_folds(cx, job, Wanted::Row(key))?;
+                }
                 Ok(self.access(job).formula(cx, key, formula)?)
             }
             Op::Write { key, write } => {

@@ -161,6 +161,7 @@ fn many_cases_are_one_value() {
     };
     let both = format!("{}, {}", arms(3, "a"), arms(1, "b"));
     let three = format!("{both}, {}", arms(1, "c"));
+    let with_program = format!("{three}, note = note || note");
     let with_note = format!("{}, note = 'x'", arms(1, "a"));
     for (set, title) in [
         (arms(7, "a"), "Guarded Formula Update"),
@@ -168,6 +169,7 @@ fn many_cases_are_one_value() {
         (arms(20_000, "a"), "Point Update"),
         (both, "Guarded Formula Update"),
         (three, "Formula Update"),
+        (with_program, "Formula Update"),
         (with_note, "Formula Update"),
     ] {
         let plan = explain(&cluster, &format!("UPDATE t SET {set} WHERE id = 1"));

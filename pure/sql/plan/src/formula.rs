@@ -140,17 +140,21 @@ pub(crate) type Case = Vec<FormulaChange>;
 /// Most cases of a statement.
 const CASES_MAX: usize = 8;
 
-/// Judges the assignments, and makes the cases of what they do; `None`: not all are changes.
-/// `row_value` tells whether a value is over the row alone.
+/// The cases of all assignments together, or why they make none although each alone would; without
+/// a reason, not all are changes.
+pub(crate) type Cases = Result<Vec<Case>, Option<Obstacle>>;
+
+/// Judges the assignments, and makes the cases of what they do. `row_value` tells whether a value
+/// is over the row alone.
 pub(crate) fn judge(
     writer: &Writer,
     list: &[(u16, Expr)],
     row_value: &dyn Fn(&Expr) -> bool,
-) -> (Vec<Judged>, Option<Vec<Case>>) {
+) -> (Vec<Judged>, Cases) {
     let (judged, cases) = judge_with(writer, list, row_value, &added_columns(writer, list));
     let share = match &cases {
-        None => apart(&judged) != Some(Obstacle::Cases),
-        Some(all) => {
+        Err(reason) => *reason != Some(Obstacle::Cases),
+        Ok(all) => {
             let mut changes = all.iter().flatten();
             all.len() == 1 || changes.all(|one| one.kind.commutes())
         }
@@ -161,8 +165,8 @@ pub(crate) fn judge(
     // Where the cases cannot stand apart, each CASE is a value that is computed.
     let (computed, case) = judge_with(writer, list, row_value, &[]);
     match case {
-        Some(case) => (computed, Some(case)),
-        None => (judged, cases),
+        Ok(case) => (computed, Ok(case)),
+        Err(_) => (judged, cases),
     }
 }
 
@@ -172,21 +176,22 @@ fn judge_with(
     list: &[(u16, Expr)],
     row_value: &dyn Fn(&Expr) -> bool,
     added: &[(u16, Type)],
-) -> (Vec<Judged>, Option<Vec<Case>>) {
-    let mut all = Some(vec![Vec::with_capacity(list.len())]);
+) -> (Vec<Judged>, Cases) {
+    let mut all = Ok(vec![Vec::with_capacity(list.len())]);
     let mut guards = Vec::new();
     let judged = list.iter().map(|(column, value)| {
         let judged = judge_one(writer, *column, value, row_value, added, &mut guards);
-        let verdict = judged.map(|(class, cases)| {
-            all = all.take().zip(cases).and_then(|(all, cases)| {
-                let fits = all.len() * cases.len() <= CASES_MAX;
-                fits.then(|| each_with_each(&all, &cases))
-            });
-            class
-        });
-        if verdict.is_err() {
-            all = None;
-        }
+        let (verdict, cases) = match judged {
+            Ok((class, cases)) => (Ok(class), cases),
+            Err(obstacle) => (Err(obstacle), None),
+        };
+        all = match (&all, cases) {
+            (_, None) | (Err(None), _) => Err(None),
+            (Ok(all), Some(cases)) if all.len() * cases.len() <= CASES_MAX => {
+                Ok(each_with_each(all, &cases))
+            }
+            (Ok(_) | Err(Some(_)), Some(_)) => Err(Some(Obstacle::Cases)),
+        };
         Judged {
             column: *column,
             value: value.clone(),
@@ -198,7 +203,7 @@ fn judge_with(
         // Conditions are on the row as it was.
         case.sort_by_key(|change| !change.kind.is_guard());
         if !readers_first(case) {
-            all = None;
+            all = Err(Some(Obstacle::Circle));
             break;
         }
         case.extend(guards.iter().cloned());
@@ -269,28 +274,15 @@ pub(crate) fn judge_conflict(
         judged.value.clone_from(value);
     }
     let obstacle = match cases.as_deref() {
-        None => apart(&judged),
-        Some(_) if writer.table.replicated => Some(Obstacle::Replicated),
-        Some([_, _, ..]) => Some(Obstacle::Condition),
-        Some(cases) if is_guarded(cases) => Some(Obstacle::Checked),
-        Some(_) => reads,
+        Err(reason) => reason.clone(),
+        Ok(_) if writer.table.replicated => Some(Obstacle::Replicated),
+        Ok([_, _, ..]) => Some(Obstacle::Condition),
+        Ok(cases) if is_guarded(cases) => Some(Obstacle::Checked),
+        Ok(_) => reads,
     };
-    let cases = cases.filter(|_| obstacle.is_none());
+    let cases = cases.ok().filter(|_| obstacle.is_none());
     let changes = cases.and_then(|mut cases| cases.pop());
     (Formulas { judged, obstacle }, changes)
-}
-
-/// Why assignments make no cases together although each alone would.
-pub(crate) fn apart(judged: &[Judged]) -> Option<Obstacle> {
-    let is_change = |one: &Judged| matches!(one.verdict, Ok(class) if class != Class::Program);
-    if !judged.iter().all(is_change) {
-        return None;
-    }
-    let mut classes = judged.iter().filter_map(|one| one.verdict.as_ref().ok());
-    Some(match classes.any(|class| *class == Class::Ordered) {
-        true => Obstacle::Circle,
-        false => Obstacle::Cases,
-    })
 }
 
 /// The changes for one proposed row (`judge_conflict`).

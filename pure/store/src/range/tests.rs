@@ -4,15 +4,19 @@ use super::*;
 use crate::Formula;
 use alloc::boxed::Box;
 use base::row::RowRef;
-use base::{Prng, row};
+use base::{ArrayKind, Prng, row};
 
-const TYPES: [Type; 6] = [
+const TYPES: [Type; 10] = [
     Type::Int2,
     Type::Int8,
     Type::Numeric(Some((5, 2))),
     Type::Numeric(None),
     Type::Varchar(Some(12)),
     Type::Bool,
+    Type::Bytea,
+    Type::Array(ArrayKind::Int8),
+    Type::Date,
+    Type::Char(9),
 ];
 
 fn decimal(prng: &mut Prng, most: i64, scale: u8) -> Decimal {
@@ -61,7 +65,14 @@ fn drawn_value(prng: &mut Prng, column: usize) -> Datum {
             Datum::Decimal(Decimal::from_parts(unscaled, scale).expect("it has 29 digits"))
         }
         4 => Datum::Text("abcdef"[..prng.below(6) as usize].into()),
-        _ => Datum::Bool(prng.below(2) == 0),
+        5 => Datum::Bool(prng.below(2) == 0),
+        6 => Datum::Bytes(Vec::from(&b"\0abcdef"[..prng.below(7) as usize]).into()),
+        7 => {
+            let items = (0..prng.below(5)).map(|_| Datum::Int(prng.between(-900, 900_000)));
+            Datum::Array(items.collect())
+        }
+        8 => Datum::Date(prng.between(-9_000, 9_000) as i32),
+        _ => Datum::Text("abcdefghi"[..prng.below(9) as usize].into()),
     }
 }
 
@@ -136,6 +147,36 @@ fn drawn(prng: &mut Prng, kind: u64, depth: u32) -> Computed {
     }
 }
 
+/// A value of a type that has no arithmetic, but perhaps `||`.
+fn drawn_other(prng: &mut Prng, column: u16, depth: u32) -> Computed {
+    let ty = TYPES[usize::from(column)];
+    if depth == 0 {
+        return match prng.below(3) {
+            0 => Computed::Const(drawn_value(prng, column.into())),
+            _ => Computed::Column(column, ty),
+        };
+    }
+    let mut two = [0; 2].map(|_: i32| drawn_other(prng, column, depth - 1));
+    match prng.below(5) {
+        0 if ty == Type::Bytea => Computed::Calculate(Arithmetic::Append, Box::new(two), ty),
+        0 => Computed::Cast(
+            Box::new(core::mem::replace(
+                &mut two[0],
+                Computed::Const(Datum::Null),
+            )),
+            ty,
+        ),
+        1 => Computed::Coalesce(two.into()),
+        2 => Computed::Greatest(two.into()),
+        3 => Computed::Least(two.into()),
+        _ => {
+            let [value, otherwise] = two;
+            let condition = drawn_condition(prng, 1);
+            Computed::Case(Vec::from([(condition, value)]), Box::new(otherwise))
+        }
+    }
+}
+
 fn drawn_condition(prng: &mut Prng, depth: u32) -> Condition {
     if depth > 0 && prng.below(3) == 0 {
         let two = Vec::from([
@@ -172,8 +213,7 @@ fn holds(range: &Range, value: &Datum) -> bool {
             let inside = numbers.low <= *value && *value <= numbers.high;
             inside && value.scale() <= numbers.scale
         }
-        (Some(Values::Bytes(bytes)), value) => value_bytes(value) <= *bytes,
-        (Some(Values::Others), Datum::Bool(_)) => true,
+        (Some(Values::Bytes(bytes) | Values::Others(bytes)), value) => value_len(value) <= *bytes,
         _ => false,
     }
 }
@@ -183,7 +223,7 @@ fn no_value_lies_outside_its_range() {
     let mut prng = Prng::new(23);
     let (mut known, mut refused, mut failing) = (0, 0, 0);
     for _ in 0..40_000 {
-        let ends: [[Datum; 2]; 6] = core::array::from_fn(|column| {
+        let ends: [[Datum; 2]; 10] = core::array::from_fn(|column| {
             let first = drawn_value(&mut prng, column);
             let second = match prng.below(2) {
                 0 => first.clone(),
@@ -191,12 +231,16 @@ fn no_value_lies_outside_its_range() {
             };
             [first, second]
         });
+        let other = 6 + prng.below(4) as u16;
         let kind = prng.below(3);
+        let of_others = prng.below(12) == 0;
         let op = match prng.below(12) {
+            _ if of_others => FormulaOp::Compute(drawn_other(&mut prng, other, 2)),
             0 => FormulaOp::Compute(Computed::Truth(Box::new(drawn_condition(&mut prng, 3)))),
             _ => FormulaOp::Compute(drawn(&mut prng, kind, 3)),
         };
         let column = match &op {
+            _ if of_others => other,
             FormulaOp::Compute(Computed::Truth(_)) => 5,
             _ => (2 * kind + prng.below(2)).min(4) as u16,
         };
@@ -210,7 +254,7 @@ fn no_value_lies_outside_its_range() {
         let formula = Formula(Vec::from([change.clone()]));
         let mut fails = false;
         for _ in 0..20 {
-            let values: [Datum; 6] =
+            let values: [Datum; 10] =
                 core::array::from_fn(|column| between(&mut prng, column, &ends[column]));
             let encoded = row::to_vec(&values);
             let mut out = Vec::new();

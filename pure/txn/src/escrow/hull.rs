@@ -14,7 +14,31 @@ use store::range::Range;
 use store::{ColumnFormula, FormulaOp};
 
 /// Most formulas that may stand beside one that computes a value.
-pub(super) const COMPUTED_MAX: usize = 32;
+const FORMULAS_MAX: usize = 32;
+/// Most bytes of them: they are copied.
+const FORMULAS_BYTES_MAX: usize = 2 * ROW_BYTES_MAX;
+
+/// Formulas that stand beside each other, and one of them computes a value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    formulas: Vec<Formula>,
+    bytes: usize,
+}
+
+impl Kept {
+    pub(super) fn add(&mut self, formula: &Formula) {
+        self.bytes = self.bytes.saturating_add(formula.size_bytes());
+        match self.bytes <= FORMULAS_BYTES_MAX && self.formulas.len() <= FORMULAS_MAX {
+            true => self.formulas.push(formula.clone()),
+            // From here on they are too many or too large, whatever comes.
+            false => self.bytes = usize::MAX,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.bytes <= FORMULAS_BYTES_MAX && self.formulas.len() <= FORMULAS_MAX
+    }
+}
 
 /// Ranges of the columns that formulas change or read.
 struct Hull(Vec<(u16, Range)>);
@@ -71,18 +95,18 @@ impl Hull {
         Some(grown)
     }
 
-    /// Most bytes of a row of `bytes` without its texts.
-    fn bytes_max(&self, bytes: usize) -> usize {
+    /// Most bytes of the row with these columns.
+    fn bytes_max(&self, row: RowRef<'_>) -> usize {
         let columns = self.0.iter();
-        columns.fold(bytes, |sum, (_, range)| {
-            sum + NUMBER_BYTES_MAX + range.bytes_max()
+        columns.fold(super::bytes_max(row), |sum, (_, range)| {
+            sum.saturating_add(NUMBER_BYTES_MAX + range.bytes_max())
         })
     }
 }
 
 /// Whether no fold of some of the formulas in some order fails.
-pub(super) fn fold_in_every_order(row: &[u8], formulas: &[Formula]) -> bool {
-    formulas.len() <= COMPUTED_MAX && hull(row, formulas).is_some()
+pub(super) fn fold_in_every_order(row: &[u8], kept: &Kept) -> bool {
+    kept.is_whole() && hull(row, &kept.formulas).is_some()
 }
 
 fn hull(row: &[u8], formulas: &[Formula]) -> Option<()> {
@@ -106,5 +130,5 @@ fn hull(row: &[u8], formulas: &[Formula]) -> Option<()> {
             break;
         }
     }
-    (hull.bytes_max(row.len()) <= ROW_BYTES_MAX).then_some(())
+    (hull.bytes_max(row_ref) <= ROW_BYTES_MAX).then_some(())
 }

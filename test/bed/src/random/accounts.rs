@@ -5,6 +5,7 @@ use super::client::{Act, Step, some_change};
 use super::{Drawn, Mix, Move, Profile, Run};
 use crate::{Subject, TABLE, TRAIL, World, key};
 use base::{Key, NodeId, Prng, ShardId, Ts, Type};
+use store::FormulaOp;
 use txn::{LockMode, Outcome, Read, Snapshot};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -22,6 +23,8 @@ pub struct Accounts {
     trails: u64,
     /// Most transactions add to the same few rows.
     hot: bool,
+    /// Transactions that compute a value again and again.
+    pub repeated: u64,
     /// See `narrow_steps`; and clients give up easily.
     pub narrow: bool,
 }
@@ -91,6 +94,7 @@ impl<P: Subject> Mix<P> for Accounts {
         let trails = 0;
         let mix = Accounts {
             trails,
+            repeated: 0,
             hot,
             narrow,
         };
@@ -116,7 +120,8 @@ impl<P: Subject> Mix<P> for Accounts {
             let sum = |shard: &ShardId| Step::new(*shard, Act::Sum { read });
             run.world.placement.shards().iter().map(sum).collect()
         } else {
-            (0..1 + run.prng.below(4)).map(|_| run.any_step()).collect()
+            let steps = (0..1 + run.prng.below(4)).map(|_| run.any_step()).collect();
+            run.repeated(steps)
         };
         let before = |at: usize, step: &Step| steps[..at].iter().all(|b| b.shard != step.shard);
         let apart = steps.iter().enumerate().all(|(at, step)| before(at, step));
@@ -148,6 +153,22 @@ impl<P: Subject> Run<P, Accounts> {
                 shards.map(|shard| Step::new(shard, get.clone())).into()
             }
         }
+    }
+
+    /// Computes a value again and again, sometimes: more often than a formula has changes.
+    fn repeated(&mut self, mut steps: Vec<Step>) -> Vec<Step> {
+        let computes = |step: &Step| match &step.act {
+            Act::Formula { op, .. } => matches!(op, FormulaOp::Compute(_)),
+            _ => false,
+        };
+        if let Some(at) = steps.iter().position(computes)
+            && self.prng.below(8) == 0
+        {
+            let again = core::iter::repeat_n(steps[at].clone(), 33);
+            steps.splice(at..at, again);
+            self.mix.repeated += 1;
+        }
+        steps
     }
 
     fn any_step(&mut self) -> Step {

@@ -8,14 +8,19 @@ use bed::random::{Accounts, Flags, seeds};
 fn random_transactions_are_serializable_under_faults() {
     let seeds = seeds(400);
     let all = seeds.end - seeds.start;
-    let (mut committed, mut overflows) = (0, 0);
+    let (mut committed, mut overflows, mut repeated) = (0, 0, 0);
     for seed in seeds {
         let run = bed::random::Run::<Tested, Accounts>::whole(seed, None);
         committed += run.committed();
         overflows += run.overflows;
+        repeated += run.mix().repeated;
     }
     assert!(committed as u64 >= all, "most runs get something done");
     assert!(all < 100 || overflows > 0, "some meet the end of a range");
+    assert!(
+        all < 100 || repeated > 20,
+        "{repeated} compute a value again and again"
+    );
 }
 
 #[test]

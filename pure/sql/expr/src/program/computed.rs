@@ -156,7 +156,9 @@ impl Translation<'_> {
             }
             Some(_) => return None,
         };
-        let digits = i32::try_from(digits).ok().filter(|it| it.abs() <= 38)?;
+        let digits = i32::try_from(digits)
+            .ok()
+            .filter(|it| it.unsigned_abs() <= 38)?;
         Some(Computed::Round(rounding, Box::new(of), digits))
     }
 

@@ -2,7 +2,7 @@
 
 use super::query::pushable;
 use crate::formula::{
-    Case, Formulas, Judged, Obstacle, apart, guards_of, is_guarded, judge, watched,
+    Case, Cases, Formulas, Judged, Obstacle, guards_of, is_guarded, judge, watched,
 };
 use crate::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
 use catalog::Table;
@@ -167,18 +167,18 @@ fn update(
     returning: Option<&[Expr]>,
     filter: Option<Expr>,
     judged: Vec<Judged>,
-    cases: Option<Vec<Case>>,
+    cases: Cases,
 ) -> PointOp {
     let guards = filter
         .as_ref()
-        .map(|filter| filter_guards(filter, cases.as_deref()));
+        .map(|filter| filter_guards(filter, cases.as_deref().ok()));
     let obstacle = match (&guards, returning) {
         (_, Some(_)) => Some(Obstacle::Returning),
         (Some(None), None) => Some(Obstacle::Condition),
         (None | Some(Some(_)), None) => None,
     };
-    let apart = apart(&judged).filter(|_| cases.is_none());
-    let made = cases.is_some();
+    let apart = cases.as_ref().err().cloned().flatten();
+    let made = cases.is_ok();
     let cases = cases.unwrap_or_default();
     let is_guarded = guards.is_some() || is_guarded(&cases);
     let commutes = cases.iter().flatten().all(|one| one.kind.commutes());
