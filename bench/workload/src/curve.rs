@@ -7,13 +7,24 @@
 //! gaussian:500,45,15     500 at second 45, less before and after it: a standard deviation of 15 s
 //! trace                  a number for each second, from a file; 0 afterwards
 //! ```
+//!
+//! Periods and standard deviations are 0.1 s or more.
 
 use crate::stats::{exp, sine};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::f64::consts::{PI, TAU};
 use core::fmt;
 use core::str::FromStr;
+
+/// Shortest period of a sine and least standard deviation of a peak, in seconds. Counts by second
+/// do not show what changes faster.
+const CHANGE_S_MIN: f64 = 0.1;
+/// Standard deviations of a peak beyond which it is left out of a mean: less than 1e-15 of it.
+const PEAK_WIDTHS: f64 = 8.0;
+/// Steps in which a peak is added up for a mean.
+const PEAK_STEPS: u32 = 20_000;
 
 /// A number for each moment of a run, 0 or more.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +46,7 @@ pub enum Curve {
         mean: f64,
         /// Up and down from there, at most `mean`.
         amplitude: f64,
-        /// Seconds from one peak to the next, above 0.
+        /// Seconds from one peak to the next, 0.1 or more.
         period_s: f64,
     },
     /// A peak, and less before and after it.
@@ -44,7 +55,7 @@ pub enum Curve {
         peak: f64,
         /// Its second.
         at_s: f64,
-        /// The standard deviation in seconds, above 0.
+        /// The standard deviation in seconds, 0.1 or more.
         width_s: f64,
     },
     /// One value for each second.
@@ -78,7 +89,7 @@ impl Curve {
                 mean,
                 amplitude,
                 period_s,
-            } => mean + amplitude * sine(core::f64::consts::TAU * second / period_s),
+            } => mean + amplitude * sine(TAU * turn(second / period_s)),
             Curve::Gaussian {
                 peak,
                 at_s,
@@ -105,11 +116,48 @@ impl Curve {
         }
     }
 
-    /// The mean from the beginning to this second, in steps of a hundredth of a second.
+    /// The mean from the beginning to this second, which is above 0. How long that takes does not
+    /// depend on the second.
     pub fn mean(&self, until_s: f64) -> f64 {
-        let steps = ((until_s * 100.0) as u64).max(1);
-        let at = |step: u64| self.at((step as f64 + 0.5) / 100.0);
-        (0..steps).map(at).sum::<f64>() / steps as f64
+        let length = |from: f64, to: f64| (to.min(until_s) - from.min(until_s)).max(0.0);
+        let sum = match self {
+            Curve::Step(steps) => {
+                let ends = steps.iter().skip(1).map(|step| step.1);
+                let ends = ends.chain([f64::INFINITY]);
+                let parts = steps.iter().zip(ends);
+                parts
+                    .map(|((value, from), to)| value * length(*from, to))
+                    .sum()
+            }
+            Curve::Ramp { from, to, until_s } => {
+                let on_line = length(0.0, *until_s);
+                let reached = from + (to - from) * on_line / until_s;
+                (from + reached) / 2.0 * on_line + to * length(*until_s, f64::INFINITY)
+            }
+            Curve::Sine {
+                mean,
+                amplitude,
+                period_s,
+            } => {
+                // Whole periods add nothing to the mean.
+                let height = sine(PI * turn(until_s / period_s));
+                mean * until_s + amplitude * period_s / PI * height * height
+            }
+            Curve::Gaussian { at_s, width_s, .. } => {
+                let reach = PEAK_WIDTHS * width_s;
+                let (from, to) = ((at_s - reach).max(0.0), at_s + reach);
+                let step = length(from, to) / f64::from(PEAK_STEPS);
+                let at = |number: u32| self.at(from + step * (f64::from(number) + 0.5));
+                (0..PEAK_STEPS).map(at).sum::<f64>() * step
+            }
+            Curve::Trace(values) => {
+                let parts = (0u32..).map(f64::from).zip(values);
+                parts
+                    .map(|(from, value)| value * length(from, from + 1.0))
+                    .sum()
+            }
+        };
+        sum / until_s
     }
 
     /// A trace: a number on each line, for the first second first. Empty lines and what is behind a
@@ -146,66 +194,91 @@ fn usable(curve: Curve) -> Result<Curve, CurveError> {
     }
 }
 
+/// The part of a turn behind the whole ones.
+fn turn(turns: f64) -> f64 {
+    turns - (turns as u64) as f64
+}
+
+fn steps(text: &str) -> Option<Curve> {
+    let step = |part: &str| {
+        let (value, from) = part.split_once('@')?;
+        Some((number_of(value)?, number_of(from)?))
+    };
+    let steps: Option<Vec<(f64, f64)>> = text.split(',').map(step).collect();
+    let steps = steps.filter(|all| all.windows(2).all(|pair| pair[0].1 < pair[1].1));
+    steps.map(Curve::Step)
+}
+
+fn ramp(text: &str) -> Option<Curve> {
+    let (values, until) = text.split_once('@')?;
+    let (from, to) = values.split_once("..")?;
+    Some(Curve::Ramp {
+        from: number_of(from)?,
+        to: number_of(to)?,
+        until_s: number_of(until).filter(|until| *until > 0.0)?,
+    })
+}
+
+fn three(text: &str) -> Option<[f64; 3]> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(number_of).collect();
+    numbers?.try_into().ok()
+}
+
+fn sine_of(text: &str) -> Option<Curve> {
+    let [mean, amplitude, period_s] = three(text)?;
+    (amplitude <= mean).then_some(Curve::Sine {
+        mean,
+        amplitude,
+        period_s,
+    })
+}
+
+fn gaussian(text: &str) -> Option<Curve> {
+    let [peak, at_s, width_s] = three(text)?;
+    Some(Curve::Gaussian {
+        peak,
+        at_s,
+        width_s,
+    })
+}
+
+/// What changes too fast, if something does.
+fn too_fast(curve: &Curve) -> Option<CurveError> {
+    let (name, seconds) = match curve {
+        Curve::Sine { period_s, .. } => ("period of a sine", *period_s),
+        Curve::Gaussian { width_s, .. } => ("standard deviation of a gaussian", *width_s),
+        Curve::Step(_) | Curve::Ramp { .. } | Curve::Trace(_) => return None,
+    };
+    (seconds < CHANGE_S_MIN).then(|| {
+        CurveError(format!(
+            "the {name} is {CHANGE_S_MIN} seconds or more, not {seconds}"
+        ))
+    })
+}
+
 /// As the module says; a trace needs [`Curve::trace`].
 impl FromStr for Curve {
     type Err = CurveError;
 
     fn from_str(text: &str) -> Result<Curve, CurveError> {
-        let wrong = |form: &str| CurveError(format!("{text:?} is not of the form {form}"));
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-        let three = || -> Option<[f64; 3]> {
-            let numbers: Option<Vec<f64>> = rest.split(',').map(number_of).collect();
-            numbers?.try_into().ok()
-        };
-        let curve = match kind {
-            "step" => {
-                let step = |part: &str| {
-                    let (value, from) = part.split_once('@')?;
-                    Some((number_of(value)?, number_of(from)?))
-                };
-                let steps: Option<Vec<(f64, f64)>> = rest.split(',').map(step).collect();
-                let steps = steps.filter(|all| all.windows(2).all(|pair| pair[0].1 < pair[1].1));
-                steps
-                    .map(Curve::Step)
-                    .ok_or_else(|| wrong("step:RATE@SECOND,.."))?
-            }
-            "ramp" => {
-                let ramp = || {
-                    let (values, until) = rest.split_once('@')?;
-                    let (from, to) = values.split_once("..")?;
-                    Some(Curve::Ramp {
-                        from: number_of(from)?,
-                        to: number_of(to)?,
-                        until_s: number_of(until).filter(|until| *until > 0.0)?,
-                    })
-                };
-                ramp().ok_or_else(|| wrong("ramp:FROM..TO@SECOND"))?
-            }
-            "sine" => match three() {
-                Some([mean, amplitude, period_s]) if amplitude <= mean && period_s > 0.0 => {
-                    Curve::Sine {
-                        mean,
-                        amplitude,
-                        period_s,
-                    }
-                }
-                _ => return Err(wrong("sine:MEAN,AMPLITUDE,SECONDS")),
-            },
-            "gaussian" => match three() {
-                Some([peak, at_s, width_s]) if width_s > 0.0 => Curve::Gaussian {
-                    peak,
-                    at_s,
-                    width_s,
-                },
-                _ => return Err(wrong("gaussian:PEAK,SECOND,SECONDS")),
-            },
+        let (curve, form) = match kind {
+            "step" => (steps(rest), "step:RATE@SECOND,.."),
+            "ramp" => (ramp(rest), "ramp:FROM..TO@SECOND"),
+            "sine" => (sine_of(rest), "sine:MEAN,AMPLITUDE,SECONDS"),
+            "gaussian" => (gaussian(rest), "gaussian:PEAK,SECOND,SECONDS"),
             _ => {
                 return Err(CurveError(format!(
                     "{kind:?} is no curve: step, ramp, sine, gaussian, trace"
                 )));
             }
         };
-        usable(curve)
+        let wrong = || CurveError(format!("{text:?} is not of the form {form}"));
+        let curve = curve.ok_or_else(wrong)?;
+        match too_fast(&curve) {
+            Some(error) => Err(error),
+            None => usable(curve),
+        }
     }
 }
 
@@ -268,6 +341,58 @@ mod tests {
         assert!((curve("ramp:0..400@20").mean(20.0) - 200.0).abs() < 1e-9);
         let trace = Curve::trace("# a day\n10\n\n20 # noon\n0\n");
         assert_eq!(trace, Ok(Curve::Trace(Vec::from([10.0, 20.0, 0.0]))));
+    }
+
+    /// The closed forms are what small steps add up to.
+    #[test]
+    fn means_are_those_of_the_curve() {
+        let trace = Curve::trace("10\n20\n0\n50").expect("a trace");
+        let texts = [
+            "step:100@0,400@10,7@11.5",
+            "step:100@5",
+            "ramp:50..1000@10",
+            "sine:300,200,7",
+            "sine:300,200,0.1",
+            "gaussian:500,4,0.1",
+            "gaussian:500,12,3",
+        ];
+        for curve in texts.map(curve).into_iter().chain([trace]) {
+            for until_s in [0.05, 2.5, 5.0, 12.0, 40.0] {
+                let step = until_s / 400_000.0;
+                let at = |number: i32| curve.at((f64::from(number) + 0.5) * step);
+                let mean = (0..400_000).map(at).sum::<f64>() / 400_000.0;
+                let (told, most) = (curve.mean(until_s), curve.most());
+                assert!(
+                    (told - mean).abs() < most * 1e-5,
+                    "{curve} {until_s}: {told} {mean}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_mean_of_years_is_known_at_once() {
+        let years = 1e9;
+        assert!((curve("sine:300,200,0.1").mean(years) - 300.0).abs() < 1e-6);
+        assert!((curve("sine:300,200,0.1").at(years + 0.025) - 500.0).abs() < 1e-2);
+        assert!(curve("gaussian:500,45,0.1").mean(years) < 1e-6);
+        assert_eq!(curve("gaussian:500,45,0.1").at(years), 0.0);
+        assert!((curve("ramp:1..400@20").mean(years) - 400.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn what_changes_too_fast_is_refused_with_the_limit() {
+        for text in [
+            "gaussian:500,45,0.001",
+            "gaussian:500,45,0",
+            "sine:300,200,0.0000001",
+            "sine:300,200,0.09",
+        ] {
+            let error = text.parse::<Curve>().expect_err(text).to_string();
+            assert!(error.contains("0.1 seconds or more"), "{error}");
+        }
+        // A line may be steep.
+        assert!("ramp:1..400@0.001".parse::<Curve>().is_ok());
     }
 
     #[test]

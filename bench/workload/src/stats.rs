@@ -42,9 +42,21 @@ pub fn ln(x: f64) -> f64 {
     2.0 * sum + exponent as f64 * core::f64::consts::LN_2
 }
 
-/// The exponential function, relative error below 1e-14 for `x` from -700 to 700.
+/// Below this the exponential function is nearer to 0 than to any other double.
+const EXP_X_MIN: f64 = -745.2;
+/// Above this it is larger than any double.
+const EXP_X_MAX: f64 = 709.8;
+
+/// The exponential function, relative error below 1e-14 for `x` from -700 to 700. It is 0 below
+/// -745.2 and infinite above 709.8.
 pub fn exp(x: f64) -> f64 {
-    // A whole number of halvings or doublings, and a small rest.
+    if x < EXP_X_MIN {
+        return 0.0;
+    }
+    if x > EXP_X_MAX {
+        return f64::INFINITY;
+    }
+    // A whole number of halvings or doublings, at most 1,076, and a small rest.
     let halves = x / core::f64::consts::LN_2;
     let doublings = (halves + if halves < 0.0 { -0.5 } else { 0.5 }) as i32;
     let rest = x - f64::from(doublings) * core::f64::consts::LN_2;
@@ -222,5 +234,20 @@ mod tests {
             let x = x / 7.0;
             assert!((sine(x) - x.sin()).abs() < 1e-12, "{x}");
         }
+    }
+
+    #[test]
+    fn exponential_function_of_large_numbers_is_nothing_or_infinite() {
+        for x in [-1e300, f64::NEG_INFINITY, -1e9, -746.0] {
+            assert_eq!(exp(x), 0.0, "{x}");
+        }
+        for x in [709.9, 1e9, 1e300, f64::INFINITY] {
+            assert_eq!(exp(x), f64::INFINITY, "{x}");
+        }
+        for x in [-745.0, -740.0, -720.0, 709.5] {
+            let error = (exp(x) - f64::exp(x)).abs();
+            assert!(error <= f64::exp(x) * 1e-12 + 1e-323, "{x}");
+        }
+        assert!(exp(f64::NAN).is_nan());
     }
 }

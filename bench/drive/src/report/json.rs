@@ -75,14 +75,13 @@ pub fn json(report: &RunReport) -> Value {
     })
 }
 
-/// How transactions were distributed: what was asked for, drawn, committed and seen.
+/// How transactions were distributed: what was asked for, drawn, committed and seen. Each ratio is
+/// a share of NewOrders, histograms are of all transactions.
 fn distribution(report: &DistributionReport) -> Value {
     let wanted = &report.requested;
-    let told = |histogram: &Degrees| {
-        json!({
-            "ratio": DistributionReport::ratio(histogram),
-            "histogram": histogram,
-        })
+    let told = |histogram: &Option<Degrees>, ratio: Option<f64>| match histogram {
+        Some(histogram) => json!({ "ratio": ratio, "histogram": histogram }),
+        None => Value::Null,
     };
     json!({
         "requested": {
@@ -94,10 +93,13 @@ fn distribution(report: &DistributionReport) -> Value {
         "degree_by_equation_2": report.paper_degree,
         "nodes": report.nodes,
         "drawn_ratio": report.drawn_ratio,
-        "committed": report.committed.as_ref().map(told),
+        "new_orders": { "committed": report.new_orders, "unknown": report.new_orders_unknown },
+        "committed": told(&report.committed, report.ratio_committed()),
         "unknown": report.unknown,
-        "observed_by_server": report.observed_by_server.as_ref().map(told),
+        "observed_by_server": told(&report.observed_by_server, report.ratio_observed()),
+        "not_told": report.not_told,
         "wrong": report.wrong(),
+        "not_requested": report.not_requested(),
     })
 }
 

@@ -376,6 +376,11 @@ impl RunReport {
         if self.failed() > 0 {
             warnings.push(format!("{} transactions failed", self.failed()));
         }
+        if let Some(reason) = self.distribution.iter().find_map(|it| it.not_told.as_ref()) {
+            warnings.push(format!(
+                "the server has not told how many nodes the transactions touched: {reason}"
+            ));
+        }
         if let Some(reason) = &self.overloaded {
             warnings.push(format!("overloaded: {reason}"));
         }

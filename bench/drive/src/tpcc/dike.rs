@@ -1,38 +1,81 @@
 //! Runs whose transactions touch nodes as they are told ([`workload::dike`]): what was drawn, what
 //! has committed, and what the server says of it.
 
-use crate::answers::Answers;
+use super::told::Told;
 use crate::error::{DriveError, While};
 use crate::homes::nodes_of;
-use crate::link::{Link, LinkError};
+use crate::link::Link;
 use crate::server::Server;
+use crate::shape::{Done, Ending, Failure};
 use crate::url::Target;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use workload::dike::{Controls, Distribution, Mix, Mode, Placement, Wanted, expectation};
 use workload::finding::{Finding, Verdict};
 use workload::stats::binomial_interval;
-use workload::tpcc::Scale;
 use workload::tpcc::input::Input;
-
-/// The most nodes that an order can touch, and one more.
-const DEGREES: usize = 17;
-
-/// How long the server may take to say what it has counted.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+use workload::tpcc::{Kind, Scale};
 
 /// What is controlled of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DikeOptions {
-    /// How transactions are distributed; `None`: each stays at its home warehouse's node.
+    /// How transactions are distributed; `None`: 1 % of the lines and 15 % of the payments are for
+    /// other warehouses, as in TPC-C.
     pub distribution: Option<Wanted>,
     /// Nodes among which the warehouses are spread evenly, where the server does not tell which
     /// lies where.
     pub nodes: Option<u32>,
     /// Shares of the transactions.
     pub mix: Mix,
+}
+
+impl DikeOptions {
+    /// Whether they go together.
+    ///
+    /// # Errors
+    /// New orders are to be distributed, and the mix has none.
+    pub(super) fn validate(&self) -> Result<(), DriveError> {
+        match self.distribution.is_some() && self.mix.share(Kind::NewOrder) == 0.0 {
+            true => Err(DriveError::Option(format!(
+                "--distribution distributes new orders, and --mix {} has none: give new_order a \
+                 share, or leave --distribution out",
+                self.mix
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// What is wanted, where the server has told the placement or not.
+    fn distribution(
+        &self,
+        known: Option<Placement>,
+        warehouses: u32,
+    ) -> Result<Option<Arc<Distribution>>, DriveError> {
+        let refuse = |text: &str| Err(DriveError::Option(text.into()));
+        let Some(wanted) = self.distribution else {
+            return Ok(None);
+        };
+        let placement = match (known, self.nodes, wanted.mode) {
+            (Some(_), Some(_), _) => {
+                return refuse("the server tells where warehouses lie: leave --nodes out");
+            }
+            (Some(known), None, _) => known,
+            (None, _, Mode::Exact) => {
+                return refuse(
+                    "the server does not tell which node is home of a warehouse: only \
+                     --distribution statistical is possible",
+                );
+            }
+            (None, None, Mode::Statistical) => {
+                return refuse("the server does not tell how many nodes it has: say --nodes");
+            }
+            (None, Some(nodes), Mode::Statistical) => Placement::even(warehouses, nodes),
+        };
+        let distribution = Distribution::new(wanted, placement);
+        let distribution = distribution.map_err(|it| DriveError::Option(it.to_string()))?;
+        Ok(Some(Arc::new(distribution)))
+    }
 }
 
 /// Transactions by the number of nodes that they touch.
@@ -51,13 +94,19 @@ pub struct DistributionReport {
     pub nodes: usize,
     /// Share of the drawn NewOrders that are distributed.
     pub drawn_ratio: f64,
+    /// Committed NewOrders: only these are distributed.
+    pub new_orders: u64,
+    /// NewOrders of `unknown`.
+    pub new_orders_unknown: u64,
     /// Of committed transactions, by their inputs; `None`: nobody knows where warehouses lie.
     pub committed: Option<Degrees>,
-    /// The same of transactions with an unknown outcome.
+    /// The same of transactions that may have committed: with an unknown outcome, or with an answer
+    /// that was found wrong, which may have been that of the commit.
     pub unknown: Option<Degrees>,
-    /// Of committed transactions, as the server has counted them; `None`: it does not, or a node
-    /// was away or has started anew.
+    /// Of committed transactions, as the server has counted them; `None`: it has not told.
     pub observed_by_server: Option<Degrees>,
+    /// Why it has not told.
+    pub not_told: Option<String>,
 }
 
 impl DistributionReport {
@@ -67,7 +116,9 @@ impl DistributionReport {
         let (committed, unknown) = (self.committed.as_ref()?, self.unknown.as_ref()?);
         let server = self.observed_by_server.as_ref()?;
         let count = |all: &Degrees, nodes: u64| all.get(&nodes).copied().unwrap_or(0);
-        let wrong = (1..DEGREES as u64).map(|nodes| {
+        let all = [committed, unknown, server];
+        let nodes: BTreeSet<u64> = all.into_iter().flat_map(Degrees::keys).copied().collect();
+        let wrong = nodes.into_iter().map(|nodes| {
             let least = count(committed, nodes);
             let most = least + count(unknown, nodes);
             let seen = count(server, nodes);
@@ -76,82 +127,73 @@ impl DistributionReport {
         Some(wrong.sum())
     }
 
-    /// The share of transactions that touch several nodes.
-    pub fn ratio(histogram: &Degrees) -> f64 {
-        let of = |wanted: fn(u64) -> bool| -> u64 {
-            let some = histogram.iter().filter(|(nodes, _)| wanted(**nodes));
-            some.map(|(_, count)| count).sum()
-        };
-        of(|nodes| nodes > 1) as f64 / of(|nodes| nodes > 0).max(1) as f64
-    }
-}
-
-/// What `SHOW DISTRIBUTION` said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Counted {
-    degrees: Degrees,
-    /// Each node with how often it has started; `None`: it cannot be reached.
-    nodes: Vec<(Option<i64>, Option<i64>)>,
-}
-
-impl Counted {
-    /// What was counted between the two; `None`: a node was away or has started anew, and its
-    /// counts are lost.
-    fn gain(before: &Counted, after: &Counted) -> Option<Degrees> {
-        let is_up = |(_, starts): &(Option<i64>, Option<i64>)| starts.is_some();
-        if before.nodes != after.nodes || !after.nodes.iter().all(is_up) {
+    /// Transactions whose inputs have neither one node nor the degree that was asked for, where
+    /// that is exact; `None`: it is not, or nobody knows where warehouses lie.
+    pub fn not_requested(&self) -> Option<u64> {
+        if self.requested.mode != Mode::Exact {
             return None;
         }
-        let gain = |(nodes, count): (&u64, &u64)| {
-            let gained = count.saturating_sub(before.degrees.get(nodes).copied().unwrap_or(0));
-            (*nodes > 0 && gained > 0).then_some((*nodes, gained))
-        };
-        Some(after.degrees.iter().filter_map(gain).collect())
+        let wanted = u64::from(self.requested.degree);
+        let all = self
+            .committed
+            .as_ref()?
+            .iter()
+            .chain(self.unknown.as_ref()?);
+        let others = all.filter(|(nodes, _)| ![1, wanted].contains(nodes));
+        Some(others.map(|(_, count)| count).sum())
+    }
+
+    /// The share of the committed NewOrders whose inputs have several nodes.
+    pub fn ratio_committed(&self) -> Option<f64> {
+        Some(several(self.committed.as_ref()?) / self.new_orders.max(1) as f64)
+    }
+
+    /// The share of the NewOrders that touched several nodes, as the server counts. Those with an
+    /// unknown outcome are taken for committed, so the share is at most 1 and may be a little low.
+    pub fn ratio_observed(&self) -> Option<f64> {
+        let orders = self.new_orders + self.new_orders_unknown;
+        Some(several(self.observed_by_server.as_ref()?) / orders.max(1) as f64)
     }
 }
 
-/// What the server has counted, as the first and as the last of several questions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    first: Option<Counted>,
-    last: Option<Counted>,
+/// Transactions that touch several nodes.
+fn several(histogram: &Degrees) -> f64 {
+    histogram.range(2..).map(|(_, count)| count).sum::<u64>() as f64
 }
 
-impl Told {
-    /// Asks before and after `between`, which asks the server other things.
-    pub(crate) fn around<T>(
-        target: &Target,
-        server: &Server,
-        between: impl FnOnce() -> Result<T, DriveError>,
-    ) -> Result<(T, Told), DriveError> {
-        let ask = || match server.is_trellis {
-            true => ask(target).map(Some).during("asking for the distribution"),
-            false => Ok(None),
-        };
-        let first = ask()?;
-        let result = between()?;
-        let last = ask()?;
-        Ok((result, Told { first, last }))
+/// Transactions by the number of nodes of their inputs.
+#[derive(Debug)]
+struct Counts {
+    /// By that number, from 0 to the most that are possible.
+    degrees: Vec<AtomicU64>,
+    new_orders: AtomicU64,
+}
+
+impl Counts {
+    fn new(degree_max: usize) -> Counts {
+        let degrees = std::iter::repeat_with(AtomicU64::default);
+        Counts {
+            degrees: degrees.take(degree_max + 1).collect(),
+            new_orders: AtomicU64::new(0),
+        }
     }
-}
 
-fn ask(target: &Target) -> Result<Counted, LinkError> {
-    let mut link = Link::connect_any(target, Some(ANSWER_LIMIT))?;
-    let mut answers = Answers::new();
-    link.query("SHOW NODES", &mut answers)?;
-    let rows = 0..answers.rows(0);
-    let nodes = rows.map(|row| (answers.int(0, row, 0), answers.int(0, row, 2)));
-    let nodes = nodes.collect();
-    let mut answers = Answers::new();
-    link.query("SHOW DISTRIBUTION", &mut answers)?;
-    let rows = 0..answers.rows(0);
-    let number = |row: usize, column: usize| {
-        let number = answers.int(0, row, column).unwrap_or(0);
-        u64::try_from(number).unwrap_or(0)
-    };
-    let degrees = rows.map(|row| (number(row, 0), number(row, 1))).collect();
-    link.close();
-    Ok(Counted { degrees, nodes })
+    fn count(&self, degree: usize, kind: Kind) {
+        self.degrees[degree].fetch_add(1, Ordering::Relaxed);
+        if kind == Kind::NewOrder {
+            self.new_orders.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn new_orders(&self) -> u64 {
+        self.new_orders.load(Ordering::Relaxed)
+    }
+
+    fn degrees(&self) -> Degrees {
+        let counts = (0..).zip(&self.degrees);
+        let counts = counts.map(|(nodes, count)| (nodes, count.load(Ordering::Relaxed)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
 }
 
 /// The controls of a run, and what has become of its transactions.
@@ -161,8 +203,8 @@ pub(super) struct Dike {
     /// Whether the placement was read and not assumed.
     knows_placement: bool,
     drawn: [AtomicU64; 2],
-    committed: [AtomicU64; DEGREES],
-    unknown: [AtomicU64; DEGREES],
+    committed: Counts,
+    unknown: Counts,
 }
 
 impl Dike {
@@ -173,35 +215,24 @@ impl Dike {
         scale: &Scale,
         options: &DikeOptions,
     ) -> Result<Dike, DriveError> {
-        let refuse = |text: String| Err(DriveError::Option(text));
-        let known = match server.is_trellis {
+        let known = match server.is_trellis && options.distribution.is_some() {
             true => Some(read_placement(link, scale)?),
             false => None,
         };
+        Dike::of(known, scale.warehouses, options)
+    }
+
+    /// The same with what the server has told of the placement.
+    fn of(
+        known: Option<Placement>,
+        warehouses: u32,
+        options: &DikeOptions,
+    ) -> Result<Dike, DriveError> {
+        options.validate()?;
         let knows_placement = known.is_some();
-        let distribution = match (options.distribution, known, options.nodes) {
-            (None, ..) => None,
-            (Some(_), Some(_), Some(_)) => {
-                return refuse("the server tells where warehouses lie: leave --nodes out".into());
-            }
-            (Some(wanted), None, None) if wanted.mode == Mode::Statistical => {
-                return refuse(
-                    "the server does not tell how many nodes it has: say --nodes".into(),
-                );
-            }
-            (Some(wanted), None, _) if wanted.mode == Mode::Exact => {
-                let text = "the server does not tell which node is home of a warehouse: only \
-                            --distribution statistical is possible";
-                return refuse(text.into());
-            }
-            (Some(wanted), known, nodes) => {
-                let even = || Placement::even(scale.warehouses, nodes.unwrap_or(1));
-                let placement = known.unwrap_or_else(even);
-                let distribution = Distribution::new(wanted, placement);
-                let distribution = distribution.map_err(|it| DriveError::Option(it.to_string()))?;
-                Some(Arc::new(distribution))
-            }
-        };
+        let distribution = options.distribution(known, warehouses)?;
+        let placement = distribution.as_ref().map(|it| it.placement());
+        let degree_max = placement.map_or(0, Placement::degree_max);
         Ok(Dike {
             controls: Arc::new(Controls {
                 distribution,
@@ -209,8 +240,8 @@ impl Dike {
             }),
             knows_placement,
             drawn: Default::default(),
-            committed: Default::default(),
-            unknown: Default::default(),
+            committed: Counts::new(degree_max),
+            unknown: Counts::new(degree_max),
         })
     }
 
@@ -232,6 +263,20 @@ impl Dike {
         all
     }
 
+    /// Runs `between`, and where transactions are distributed asks the server before and after it
+    /// what it has counted.
+    pub(super) fn told_around<T>(
+        &self,
+        target: &Target,
+        server: &Server,
+        between: impl FnOnce() -> Result<T, DriveError>,
+    ) -> Result<(T, Told), DriveError> {
+        match server.is_trellis && self.controls.distribution.is_some() {
+            true => Told::around(target, between),
+            false => Ok((between()?, Told::nothing())),
+        }
+    }
+
     /// An input was drawn.
     pub(super) fn note_drawn(&self, input: &Input) {
         if let Input::NewOrder(order) = input {
@@ -242,30 +287,32 @@ impl Dike {
         }
     }
 
-    /// A transaction has committed, or nobody knows whether it has.
-    pub(super) fn note_ended(&self, input: &Input, committed: bool) {
+    /// An attempt has ended. It counts if it has committed, or may have.
+    pub(super) fn note_ended(&self, input: &Input, result: &Result<Done, Failure>) {
         let Some(distribution) = &self.controls.distribution else {
             return;
         };
-        let degree = distribution.placement().degree(input).min(DEGREES - 1);
-        let counts = match committed {
-            true => &self.committed,
-            false => &self.unknown,
+        let counts = match result {
+            Ok(done) => match done.ending {
+                Ending::Committed => &self.committed,
+                Ending::RolledBack => return,
+            },
+            // Some wrong answers are seen when COMMIT has been answered, others before.
+            Err(Failure::Unknown(_) | Failure::Wrong(_)) => &self.unknown,
+            Err(Failure::Aborted(_) | Failure::Conflict(_) | Failure::Lost(_)) => return,
         };
-        counts[degree].fetch_add(1, Ordering::Relaxed);
+        counts.count(distribution.placement().degree(input), input.kind());
     }
 
     /// What the run has shown, with what the server said before and after it.
     pub(super) fn report(&self, before: &Told, after: &Told) -> Option<DistributionReport> {
         let distribution = self.controls.distribution.as_ref()?;
         let placement = distribution.placement();
-        let histogram = |counts: &[AtomicU64; DEGREES]| {
-            let counts = (0..).zip(counts);
-            let counts = counts.map(|(nodes, count)| (nodes, count.load(Ordering::Relaxed)));
-            let all: Degrees = counts.filter(|(_, count)| *count > 0).collect();
-            self.knows_placement.then_some(all)
+        let known = |counts: &Counts| self.knows_placement.then(|| counts.degrees());
+        let (observed_by_server, not_told) = match Told::gain(before, after) {
+            Ok(degrees) => (Some(degrees), None),
+            Err(reason) => (None, Some(reason)),
         };
-        let server = before.last.as_ref().zip(after.first.as_ref());
         let drawn = [0, 1].map(|at| self.drawn[at].load(Ordering::Relaxed) as f64);
         Some(DistributionReport {
             requested: distribution.wanted(),
@@ -276,20 +323,33 @@ impl Dike {
             ),
             nodes: placement.nodes(),
             drawn_ratio: drawn[1] / (drawn[0] + drawn[1]).max(1.0),
-            committed: histogram(&self.committed),
-            unknown: histogram(&self.unknown),
-            observed_by_server: server.and_then(|(before, after)| Counted::gain(before, after)),
+            new_orders: self.committed.new_orders(),
+            new_orders_unknown: self.unknown.new_orders(),
+            committed: known(&self.committed),
+            unknown: known(&self.unknown),
+            observed_by_server,
+            not_told,
         })
     }
 
-    /// The share of distributed NewOrders, and the nodes as the server counts them.
+    /// The share of distributed NewOrders, their nodes by their inputs where these are exact, and
+    /// the nodes as the server counts them.
     pub(super) fn findings(&self, report: &DistributionReport) -> Vec<Finding> {
+        let mut findings = vec![self.share_finding(report)];
+        if report.requested.mode == Mode::Exact {
+            findings.push(input_finding(report));
+        }
+        findings.push(server_finding(report));
+        findings
+    }
+
+    fn share_finding(&self, report: &DistributionReport) -> Finding {
         let drawn = [0, 1].map(|at| self.drawn[at].load(Ordering::Relaxed));
         let orders = drawn[0] + drawn[1];
         let wanted = report.requested.ratio;
         let (low, high) = binomial_interval(orders, wanted, 0.999);
         let percent = |count: u64| 100.0 * count as f64 / orders.max(1) as f64;
-        let ratio = Finding {
+        Finding {
             clause: "4.2.1",
             title: "distributed new orders",
             samples: orders,
@@ -300,29 +360,51 @@ impl Dike {
                 (_, true) => Verdict::Passed,
                 (_, false) => Verdict::Failed,
             },
-        };
-        let server: u64 = report
-            .observed_by_server
-            .iter()
-            .flatten()
-            .map(|it| it.1)
-            .sum();
-        let degrees = Finding {
-            clause: "4.2.1",
-            title: "nodes touched, as the server counts",
-            samples: server,
-            observed: match report.wrong() {
-                Some(wrong) => format!("{wrong} wrong"),
-                None => "not told".into(),
-            },
-            allowed: "0 wrong".into(),
-            verdict: match report.wrong() {
-                Some(0) => Verdict::Passed,
-                Some(_) => Verdict::Failed,
-                None => Verdict::NotApplicable,
-            },
-        };
-        vec![ratio, degrees]
+        }
+    }
+}
+
+/// Judges the nodes that inputs have beside what was asked for.
+fn input_finding(report: &DistributionReport) -> Finding {
+    let histograms = [&report.committed, &report.unknown];
+    let counts = histograms.into_iter().flatten().flat_map(Degrees::values);
+    let not_requested = report.not_requested();
+    Finding {
+        clause: "4.2.1",
+        title: "nodes of the inputs, as requested",
+        samples: counts.sum(),
+        observed: match not_requested {
+            Some(others) => format!("{others} others"),
+            None => "not known".into(),
+        },
+        allowed: format!("1 or {}", report.requested.degree),
+        verdict: verdict(not_requested),
+    }
+}
+
+/// Judges the nodes that the server has counted beside those of the inputs.
+fn server_finding(report: &DistributionReport) -> Finding {
+    let counts = report.observed_by_server.iter().flat_map(Degrees::values);
+    let wrong = report.wrong();
+    Finding {
+        clause: "4.2.1",
+        title: "nodes touched, as the server counts",
+        samples: counts.sum(),
+        observed: match (wrong, &report.not_told) {
+            (Some(wrong), _) => format!("{wrong} wrong"),
+            (None, Some(reason)) => format!("not told: {reason}"),
+            (None, None) => "not told".into(),
+        },
+        allowed: "0 wrong".into(),
+        verdict: verdict(wrong),
+    }
+}
+
+fn verdict(faults: Option<u64>) -> Verdict {
+    match faults {
+        Some(0) => Verdict::Passed,
+        Some(_) => Verdict::Failed,
+        None => Verdict::NotApplicable,
     }
 }
 
@@ -349,54 +431,81 @@ fn read_placement(link: &mut Link, scale: &Scale) -> Result<Placement, DriveErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::LinkError;
+    use std::io::ErrorKind;
+    use workload::tpcc::input::{Line, NewOrder, StockLevel};
 
     fn degrees(counts: &[(u64, u64)]) -> Degrees {
         counts.iter().copied().collect()
     }
 
-    fn counted(counts: &[(u64, u64)], starts: Option<i64>) -> Counted {
-        Counted {
-            degrees: degrees(counts),
-            nodes: vec![(Some(1), Some(1)), (Some(2), starts)],
-        }
-    }
-
-    #[test]
-    fn what_was_counted_before_does_not_count() {
-        let before = counted(&[(0, 5), (1, 10)], Some(1));
-        let after = counted(&[(0, 9), (1, 17), (3, 2)], Some(1));
-        let gain = Counted::gain(&before, &after);
-        assert_eq!(gain, Some(degrees(&[(1, 7), (3, 2)])));
-        // A node has started anew, or cannot be reached.
-        for starts in [Some(2), None] {
-            let after = counted(&[(1, 20)], starts);
-            assert_eq!(Counted::gain(&before, &after), None);
-            assert_eq!(Counted::gain(&after, &after).is_some(), starts.is_some());
-        }
-    }
-
-    #[test]
-    fn wrong_degrees_are_counted() {
-        let report = |server: &[(u64, u64)]| DistributionReport {
-            requested: Wanted {
-                mode: Mode::Exact,
+    fn options(mode: Mode, degree: u32) -> DikeOptions {
+        DikeOptions {
+            distribution: Some(Wanted {
+                mode,
                 ratio: 0.5,
-                degree: 3,
-            },
+                degree,
+            }),
+            nodes: None,
+            mix: Mix::PAPER,
+        }
+    }
+
+    fn report(server: &[(u64, u64)]) -> DistributionReport {
+        DistributionReport {
+            requested: options(Mode::Exact, 3).distribution.unwrap(),
             keys: 3.0,
             paper_degree: 2.0,
             nodes: 3,
             drawn_ratio: 0.5,
+            new_orders: 20,
+            new_orders_unknown: 2,
             committed: Some(degrees(&[(1, 10), (3, 10)])),
             unknown: Some(degrees(&[(3, 2)])),
             observed_by_server: Some(degrees(server)),
+            not_told: None,
+        }
+    }
+
+    /// An order of warehouse 1 to which these supply a line each.
+    fn order(suppliers: &[u32]) -> Input {
+        let line = |warehouse: &u32| Line {
+            item: 1,
+            supply_warehouse: *warehouse,
+            quantity: 1,
         };
+        Input::NewOrder(NewOrder {
+            warehouse: 1,
+            district: 1,
+            customer: 1,
+            lines: suppliers.iter().map(line).collect(),
+        })
+    }
+
+    /// A run on this many nodes with a warehouse each.
+    fn dike(nodes: u32, options: &DikeOptions) -> Dike {
+        Dike::of(Some(Placement::even(nodes, nodes)), nodes, options).unwrap()
+    }
+
+    fn nothing(dike: &Dike) -> DistributionReport {
+        dike.report(&Told::nothing(), &Told::nothing()).unwrap()
+    }
+
+    fn verdict_of(findings: &[Finding], title: &str) -> Option<Verdict> {
+        let mut found = findings.iter().filter(|it| it.title.starts_with(title));
+        found.next().map(|finding| finding.verdict)
+    }
+
+    #[test]
+    fn wrong_degrees_are_counted() {
         for (server, wrong) in [
             (&[(1, 10), (3, 10)][..], 0),
             // Of unknown outcome, and committed.
             (&[(1, 10), (3, 12)], 0),
             (&[(1, 10), (3, 13)], 1),
             (&[(1, 9), (2, 1), (3, 10)], 2),
+            // More nodes than any order has lines.
+            (&[(1, 10), (3, 10), (17, 1), (200, 4)], 5),
             (&[], 20),
         ] {
             assert_eq!(report(server).wrong(), Some(wrong), "{server:?}");
@@ -406,5 +515,134 @@ mod tests {
             ..report(&[])
         };
         assert_eq!(nobody.wrong(), None);
+    }
+
+    #[test]
+    fn many_nodes_are_counted_as_they_are() {
+        let dike = dike(25, &options(Mode::Exact, 2));
+        let all: Vec<u32> = (1..=25).collect();
+        for suppliers in [&all[..17], &all[..16], &all] {
+            dike.note_ended(&order(suppliers), &Ok(Done::committed(1)));
+        }
+        let committed = nothing(&dike).committed;
+        assert_eq!(committed, Some(degrees(&[(16, 1), (17, 1), (25, 1)])));
+    }
+
+    #[test]
+    fn an_input_with_another_degree_than_requested_is_found() {
+        let told = |mode, ended: &[(&[u32], bool)]| {
+            let dike = dike(5, &options(mode, 3));
+            for (suppliers, is_known) in ended {
+                let lost = LinkError::Io(ErrorKind::BrokenPipe, String::new());
+                let result = match is_known {
+                    true => Ok(Done::committed(1)),
+                    false => Err(Failure::Unknown(lost)),
+                };
+                dike.note_ended(&order(suppliers), &result);
+            }
+            verdict_of(&dike.findings(&nothing(&dike)), "nodes of the inputs")
+        };
+        let right: &[u32] = &[2, 3, 1];
+        let wrong: &[u32] = &[2, 2];
+        let passed = told(Mode::Exact, &[(right, true), (&[1], true), (right, false)]);
+        assert_eq!(passed, Some(Verdict::Passed));
+        let failed = told(Mode::Exact, &[(right, true), (wrong, true)]);
+        assert_eq!(failed, Some(Verdict::Failed));
+        assert_eq!(told(Mode::Exact, &[(wrong, false)]), Some(Verdict::Failed));
+        assert_eq!(told(Mode::Statistical, &[(wrong, true)]), None);
+    }
+
+    /// A wrong answer may be that of a transaction that has committed: whether the server counts it
+    /// or not, no degree is wrong.
+    #[test]
+    fn a_wrong_answer_makes_no_degree_wrong() {
+        let dike = dike(3, &options(Mode::Exact, 2));
+        let level = Input::StockLevel(StockLevel {
+            warehouse: 1,
+            district: 1,
+            threshold: 10,
+        });
+        dike.note_ended(&level, &Err(Failure::Wrong("no count".into())));
+        dike.note_ended(&order(&[2]), &Err(Failure::Wrong("no stock".into())));
+        dike.note_ended(&order(&[1]), &Ok(Done::committed(1)));
+        dike.note_ended(&order(&[2]), &Err(Failure::Conflict("overtaken")));
+        let told = nothing(&dike);
+        assert_eq!((told.new_orders, told.new_orders_unknown), (1, 1));
+        for server in [&[(1, 1)][..], &[(1, 2)], &[(1, 2), (2, 1)]] {
+            let told = DistributionReport {
+                observed_by_server: Some(degrees(server)),
+                ..told.clone()
+            };
+            assert_eq!(told.wrong(), Some(0), "{server:?}");
+        }
+    }
+
+    /// Only NewOrders are distributed, so shares are theirs, as the requested one is.
+    #[test]
+    fn ratios_are_shares_of_new_orders() {
+        let report = DistributionReport {
+            new_orders: 20,
+            new_orders_unknown: 0,
+            committed: Some(degrees(&[(1, 90), (3, 10)])),
+            ..report(&[(1, 85), (2, 5), (3, 10)])
+        };
+        assert_eq!(report.ratio_committed(), Some(0.5));
+        assert_eq!(report.ratio_observed(), Some(0.75));
+        let unknown = DistributionReport {
+            new_orders_unknown: 10,
+            observed_by_server: None,
+            ..report.clone()
+        };
+        assert_eq!(unknown.ratio_committed(), Some(0.5));
+        assert_eq!(unknown.ratio_observed(), None);
+        let unknown = DistributionReport {
+            new_orders_unknown: 10,
+            ..report
+        };
+        assert_eq!(unknown.ratio_observed(), Some(0.5));
+    }
+
+    #[test]
+    fn a_distribution_needs_new_orders() {
+        let options = |mix: &str, is_distributed: bool| {
+            let options = options(Mode::Exact, 2);
+            let distribution = options.distribution.filter(|_| is_distributed);
+            let mix = mix.parse().unwrap();
+            DikeOptions {
+                distribution,
+                mix,
+                ..options
+            }
+        };
+        let refused = options("payment:1,delivery:2", true).validate();
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.contains("payment:1") && text.contains("new_order"),
+            "{text}"
+        );
+        assert!(Dike::of(None, 3, &options("payment:1", true)).is_err());
+        assert!(options("payment:1", false).validate().is_ok());
+        assert!(options("new_order:1", true).validate().is_ok());
+    }
+
+    #[test]
+    fn without_a_distribution_the_server_is_not_asked() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let target = Target::parse(&format!("postgres://127.0.0.1:{port}/shop")).unwrap();
+        let server = Server {
+            is_trellis: true,
+            ..Server::default()
+        };
+        let options = DikeOptions {
+            distribution: None,
+            ..options(Mode::Exact, 2)
+        };
+        let dike = Dike::of(None, 3, &options).unwrap();
+        let (seven, told) = dike.told_around(&target, &server, || Ok(7)).unwrap();
+        assert_eq!((seven, told), (7, Told::nothing()));
+        let asked = listener.accept().map(|_| ()).unwrap_err();
+        assert_eq!(asked.kind(), ErrorKind::WouldBlock);
     }
 }

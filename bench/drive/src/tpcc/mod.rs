@@ -4,19 +4,21 @@ pub mod check;
 pub mod dike;
 pub mod load;
 mod times;
+mod told;
 
 use crate::error::DriveError;
 use crate::link::{Link, LinkError, ready};
 use crate::run::tally::{Acknowledged, Tally};
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::{POSTGRES_SETTINGS, Server};
-use crate::shape::{CheckReport, Description, Done, Ending, Failure, Measure, Workload};
+use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
 use crate::url::{Endpoint, Target};
 use crate::view::Progress;
-use dike::{Dike, DikeOptions, DistributionReport, Told};
+use dike::{Dike, DikeOptions, DistributionReport};
 use load::Book;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use told::Told;
 use workload::dialect::Dialect;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::audit::Audit;
@@ -169,6 +171,7 @@ impl Tpcc {
     /// Takes scale and constants from the loaded database.
     pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
         let target = Target::parse(&options.url)?.of_sql()?;
+        options.dike.iter().try_for_each(DikeOptions::validate)?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let content = Book::read(&mut link)?.finished_content()?;
         let dike = match &options.dike {
@@ -346,11 +349,7 @@ impl Workload for Tpcc {
     async fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
         let result = transactions::execute(session, input).await;
         if let Some(dike) = &self.dike {
-            match &result {
-                Ok(done) if done.ending == Ending::Committed => dike.note_ended(input, true),
-                Err(Failure::Unknown(_)) => dike.note_ended(input, false),
-                Ok(_) | Err(_) => {}
-            }
+            dike.note_ended(input, &result);
         }
         result
     }
@@ -384,8 +383,8 @@ impl Workload for Tpcc {
             false => Ok(Ledger::default()),
         };
         match &self.dike {
-            Some(_) => Told::around(&self.target, &self.server, read),
-            None => Ok((read()?, Told::default())),
+            Some(dike) => dike.told_around(&self.target, &self.server, read),
+            None => Ok((read()?, Told::nothing())),
         }
     }
 

@@ -4,14 +4,14 @@ use super::expectation::keys_for;
 use crate::tpcc::input::Input;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use base::Prng;
 use core::fmt;
 
 /// Most lines of an order, which is the most warehouses that can supply one.
 const LINES_MAX: u32 = 15;
-/// Draws of an item before one is taken that lies elsewhere: where it matters, each node has many.
+/// Draws of an item before the next one by number is taken that lies on a wanted node.
 const DRAWS_MAX: u32 = 100_000;
 /// Fewest lines of an order: any order can touch one node more than that.
 const LINES_MIN: u32 = 5;
@@ -94,6 +94,20 @@ impl Placement {
         self.nodes.values().map(|all| all.len() as u64).collect()
     }
 
+    /// The most nodes that one transaction can touch: those with a warehouse or an item.
+    pub fn degree_max(&self) -> usize {
+        let all: BTreeSet<u32> = self.homes.iter().chain(&self.items).copied().collect();
+        all.len()
+    }
+
+    /// Nodes that are home of warehouses and of no item, where items have homes.
+    fn nodes_without_items(&self) -> Vec<u32> {
+        let with_items: BTreeSet<u32> = self.items.iter().copied().collect();
+        let nodes = self.nodes.keys().copied();
+        let without = nodes.filter(|node| !with_items.contains(node));
+        without.filter(|_| !self.items.is_empty()).collect()
+    }
+
     fn node_of(&self, warehouse: u32) -> u32 {
         self.homes[warehouse as usize - 1]
     }
@@ -103,17 +117,23 @@ impl Placement {
         self.items.get(item as usize - 1).copied()
     }
 
-    /// Draws items until one lies on a node of these warehouses, or each node has all items.
+    /// Draws items until one lies on a node of these warehouses, or each node has all items. After
+    /// very many draws it takes the next such item by number. The item lies elsewhere only if none
+    /// lies there, which [`Distribution::new`] refuses.
     pub fn item(&self, warehouses: &[u32], draw: &mut dyn FnMut() -> u32) -> u32 {
+        let is_near = |item: &u32| {
+            let near = |node: u32| warehouses.iter().any(|it| self.node_of(*it) == node);
+            self.node_of_item(*item).is_none_or(near)
+        };
         let mut item = draw();
         for _ in 0..DRAWS_MAX {
-            let is_near = |node: u32| warehouses.iter().any(|it| self.node_of(*it) == node);
-            if self.node_of_item(item).is_none_or(is_near) {
-                break;
+            if is_near(&item) {
+                return item;
             }
             item = draw();
         }
-        item
+        let mut others = (item..=self.items.len() as u32).chain(1..item);
+        others.find(is_near).unwrap_or(item)
     }
 
     /// Nodes that a transaction with this input touches.
@@ -163,41 +183,26 @@ impl Distribution {
     /// Prepares what is wanted.
     ///
     /// # Errors
-    /// A share outside of 0 to 1, a degree that the placement or an order's lines do not allow.
+    /// A share outside of 0 to 1, a degree that the placement or an order's lines do not allow, or
+    /// a node with warehouses and without items where items have homes.
     pub fn new(wanted: Wanted, placement: Placement) -> Result<Distribution, DistributionError> {
-        let refuse = |text: String| Err(DistributionError(text));
-        if !(0.0..=1.0).contains(&wanted.ratio) {
-            return refuse(format!(
-                "the ratio {} is not 0 to 100 %",
-                wanted.ratio * 100.0
-            ));
-        }
-        let (nodes, degree) = (placement.nodes(), wanted.degree);
-        if degree < 2 {
-            return refuse(format!(
-                "a distributed transaction touches 2 nodes or more, not {degree}"
-            ));
-        }
-        if degree as usize > nodes {
-            return refuse(format!(
-                "degree {degree}: the warehouses lie on {nodes} node{}",
-                if nodes == 1 { "" } else { "s" }
-            ));
+        let degree = wanted.degree;
+        if let Some(text) = refusal(wanted, &placement) {
+            return Err(DistributionError(text));
         }
         let keys = match wanted.mode {
-            Mode::Exact => (u64::from(degree), 0.0),
-            Mode::Statistical => match keys_for(&placement.sizes(), degree.into()) {
-                Some(keys) => keys,
-                None => {
-                    return refuse(format!("all warehouses together touch fewer than {degree}"));
-                }
-            },
+            Mode::Exact => Some((u64::from(degree), 0.0)),
+            Mode::Statistical => keys_for(&placement.sizes(), degree.into()),
         };
+        let keys = keys.ok_or_else(|| {
+            let text = format!("all warehouses together touch fewer than {degree}");
+            DistributionError(text)
+        })?;
         let most = keys.0 + u64::from(keys.1 > 0.0);
         if most > u64::from(LINES_MAX) + 1 {
-            return refuse(format!(
+            return Err(DistributionError(format!(
                 "degree {degree} takes {most} warehouses, and {LINES_MAX} at most supply an order"
-            ));
+            )));
         }
         Ok(Distribution {
             wanted,
@@ -254,6 +259,35 @@ impl Distribution {
         let least = LINES_MIN.max(suppliers as u32);
         prng.between(least.into(), LINES_MAX.into()) as u32
     }
+}
+
+/// Why no order can be as it is wanted, if that is so.
+fn refusal(wanted: Wanted, placement: &Placement) -> Option<String> {
+    let Wanted { ratio, degree, .. } = wanted;
+    if !(0.0..=1.0).contains(&ratio) {
+        return Some(format!("the ratio {} is not 0 to 100 %", ratio * 100.0));
+    }
+    if degree < 2 {
+        return Some(format!(
+            "a distributed transaction touches 2 nodes or more, not {degree}"
+        ));
+    }
+    let nodes = placement.nodes();
+    if degree as usize > nodes {
+        let plural = if nodes == 1 { "" } else { "s" };
+        return Some(format!(
+            "degree {degree}: the warehouses lie on {nodes} node{plural}"
+        ));
+    }
+    let bare = placement.nodes_without_items();
+    (!bare.is_empty()).then(|| {
+        let bare: Vec<String> = bare.iter().map(u32::to_string).collect();
+        let bare = bare.join(", ");
+        format!(
+            "items have homes, and these nodes are home of warehouses and of no item: {bare}; an \
+             order that stays there would find none"
+        )
+    })
 }
 
 /// So many of all, each set of them equally often.
@@ -358,6 +392,38 @@ mod tests {
         assert_eq!(seen, BTreeSet::from([1, 2, 3]));
         let everywhere = Placement::new(&[4, 5, 6]);
         assert_eq!(everywhere.item(&[1], &mut || 5), 5);
+    }
+
+    /// A draw that never comes near does not bring an item from elsewhere.
+    #[test]
+    fn a_rare_item_is_found() {
+        let placement = Placement::new(&[4, 5]).with_items(Vec::from([5, 4, 5, 5]));
+        assert_eq!(placement.item(&[1], &mut || 1), 2);
+        assert_eq!(placement.item(&[1], &mut || 3), 2);
+        assert_eq!(placement.item(&[2], &mut || 2), 3);
+        assert_eq!(placement.item(&[1, 2], &mut || 4), 4);
+    }
+
+    #[test]
+    fn a_node_without_items_is_refused_where_items_have_homes() {
+        let wanted = wanted(Mode::Exact, 0.1, 2);
+        let placement = Placement::new(&[4, 5, 6, 6]);
+        let with = |items: &[u32]| {
+            let placement = placement.clone().with_items(items.to_vec());
+            Distribution::new(wanted, placement).map(|_| ())
+        };
+        let error = with(&[5, 5, 9]).expect_err("4 and 6 have none").0;
+        assert!(error.contains("of no item: 4, 6;"), "{error}");
+        assert!(with(&[6, 5, 4]).is_ok());
+        // Each node has all items.
+        assert!(with(&[]).is_ok());
+    }
+
+    #[test]
+    fn the_largest_degree_counts_nodes_with_items_only() {
+        let placement = Placement::new(&[4, 5, 5]);
+        assert_eq!(placement.degree_max(), 2);
+        assert_eq!(placement.with_items(Vec::from([4, 7, 8])).degree_max(), 4);
     }
 
     #[test]

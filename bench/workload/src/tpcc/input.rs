@@ -303,6 +303,7 @@ impl Terminal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dike::{Mode, Placement, Wanted};
 
     fn terminal(warehouses: u32, number: u32) -> Terminal {
         Terminal::new(
@@ -376,6 +377,46 @@ mod tests {
                 Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
             }
         }
+    }
+
+    /// Shares of lines and of payments that concern another warehouse.
+    fn remote_shares(distribution: Option<Distribution>) -> (f64, f64) {
+        let distribution = distribution.map(Arc::new);
+        let mix = "new_order:1,payment:1".parse().expect("a mix");
+        let controls = Controls { distribution, mix };
+        let mut terminal = terminal(4, 2).controlled(Arc::new(controls));
+        let (mut lines, mut remote_lines, mut payments, mut remote_payments) = (0, 0, 0, 0);
+        for _ in 0..20_000 {
+            match terminal.draw() {
+                Input::NewOrder(order) => {
+                    lines += order.lines.len();
+                    let remote = order.lines.iter().filter(|line| line.supply_warehouse != 3);
+                    remote_lines += remote.count();
+                }
+                Input::Payment(payment) => {
+                    payments += 1;
+                    remote_payments += u32::from(payment.customer_warehouse != 3);
+                }
+                Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+            }
+        }
+        let lines = remote_lines as f64 / lines as f64;
+        (lines, f64::from(remote_payments) / f64::from(payments))
+    }
+
+    /// A mix alone leaves TPC-C's shares of other warehouses; a distribution replaces them.
+    #[test]
+    fn only_a_distribution_changes_what_is_remote() {
+        let (lines, payments) = remote_shares(None);
+        assert!((0.008..0.012).contains(&lines), "{lines}");
+        assert!((0.13..0.17).contains(&payments), "{payments}");
+        let wanted = Wanted {
+            mode: Mode::Exact,
+            ratio: 0.0,
+            degree: 2,
+        };
+        let none = Distribution::new(wanted, Placement::even(4, 2)).expect("2 nodes");
+        assert_eq!(remote_shares(Some(none)), (0.0, 0.0));
     }
 
     #[test]

@@ -75,7 +75,7 @@ enum BenchCommand {
 enum WorkloadName {
     /// TPC-C
     Tpcc,
-    /// TPC-C's tables and transactions, with a set share and degree of distribution
+    /// TPC-C's tables and transactions, with a share and a degree of distribution that can be set
     Dike,
     /// Appends to lists and reads them: every anomaly can be seen
     ListAppend,
@@ -164,7 +164,8 @@ struct RunArgs {
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
     /// Open loop whose rate changes: `rate:step:1000@0,2000@10`, `rate:ramp:100..900@60`,
-    /// `rate:sine:MEAN,AMPLITUDE,SECONDS`, `rate:gaussian:PEAK,SECOND,SECONDS`, `rate:trace:FILE`
+    /// `rate:sine:MEAN,AMPLITUDE,SECONDS`, `rate:gaussian:PEAK,SECOND,SECONDS`, `rate:trace:FILE`;
+    /// the last SECONDS are 0.1 or more
     #[arg(long, conflicts_with = "rate", value_parser = curve)]
     curve: Option<Curve>,
     /// Measured seconds

@@ -2,11 +2,13 @@
 
 use crate::support::Cluster;
 use drive::report;
-use drive::tpcc::dike::DikeOptions;
+use drive::tpcc::dike::{DikeOptions, DistributionReport};
 use drive::tpcc::{self, LoadOptions, RunOptions};
 use drive::view::Silent;
+use serde_json::Value;
 use std::time::Duration;
 use workload::dike::{Mix, Mode, Wanted};
+use workload::stats::binomial_interval;
 use workload::tpcc::Scale;
 
 /// Enough for each of three nodes to be the home of some.
@@ -40,6 +42,22 @@ fn options(url: &str, mode: Mode, percent: u32, degree: u32) -> RunOptions {
     options
 }
 
+/// All inputs have one node or the degree, and of the committed new orders the share that was asked
+/// for has the degree: by the inputs, and as the server counts. The mix has other transactions, too.
+fn check_ratio(told: &DistributionReport, json: &Value, protocol: &str) {
+    assert_eq!(told.not_requested(), Some(0), "{protocol}: {json}");
+    let orders = told.new_orders;
+    let (low, high) = binomial_interval(orders, told.requested.ratio, 0.99999);
+    for part in ["committed", "observed_by_server"] {
+        let ratio = json[part]["ratio"].as_f64().unwrap();
+        let distributed = (ratio * orders as f64).round() as u64;
+        assert!(
+            (low..=high).contains(&distributed),
+            "{protocol}, {part}: {json}"
+        );
+    }
+}
+
 #[test]
 fn the_server_counts_the_degrees_that_were_asked_for() {
     let cluster = Cluster::start("degrees", 3, 1);
@@ -53,6 +71,7 @@ fn the_server_counts_the_degrees_that_were_asked_for() {
             let run = options(&url, mode, percent, degree);
             let found = tpcc::run(&run, &mut Silent).unwrap();
             let table = report::table(&found);
+            let json = report::json(&found);
             assert!(
                 found.passed(),
                 "{protocol}: {:?}\n{table}",
@@ -61,7 +80,7 @@ fn the_server_counts_the_degrees_that_were_asked_for() {
             let told = found.distribution.unwrap();
             assert_eq!(told.nodes, 3, "each node is home of a warehouse");
             assert_eq!(told.wrong(), Some(0), "{protocol}: {told:?}");
-            let server = told.observed_by_server.unwrap();
+            let server = told.observed_by_server.as_ref().unwrap();
             let sum: u64 = server.values().sum();
             assert!(sum > 100, "{protocol}: {server:?}");
             let mut degrees = server.keys().copied();
@@ -71,6 +90,9 @@ fn the_server_counts_the_degrees_that_were_asked_for() {
                 "{server:?}"
             );
             assert!(server.contains_key(&u64::from(degree)), "{server:?}");
+            if mode == Mode::Exact {
+                check_ratio(&told, &json["distribution"], protocol);
+            }
         }
     }
 }
@@ -88,4 +110,15 @@ fn what_the_nodes_cannot_give_is_refused() {
     let mut told = options(&url, Mode::Statistical, 10, 2);
     told.dike.as_mut().unwrap().nodes = Some(3);
     assert!(refused(&told).contains("--nodes"));
+    let mut payments = options(&url, Mode::Exact, 10, 2);
+    payments.dike.as_mut().unwrap().mix = "payment:1".parse().unwrap();
+    assert!(refused(&payments).contains("new_order"));
+    // Without a distribution lines and payments go to other warehouses as TPC-C says.
+    let mut usual = options(&url, Mode::Exact, 10, 2);
+    usual.dike.as_mut().unwrap().distribution = None;
+    usual.runner.length = Duration::from_secs(1);
+    let found = tpcc::run(&usual, &mut Silent).unwrap();
+    let table = report::table(&found);
+    assert!(found.passed() && found.distribution.is_none(), "{table}");
+    assert!(report::distributed_share(&found).unwrap() > 0.0, "{table}");
 }
