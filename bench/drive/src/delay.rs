@@ -54,6 +54,7 @@ pub struct DelayCounts {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
+    delay_ns: AtomicU64,
     bytes: AtomicU64,
     reads: AtomicU64,
     late_ns: AtomicU64,
@@ -75,10 +76,10 @@ impl DelayProxy {
         let addresses = doors.iter().map(|door| door.listener.local_addr());
         let addresses = addresses.collect::<Result<_>>()?;
         let shared = Arc::new(Shared::default());
+        shared.set_delay(delay);
         let mut relay = Relay {
             doors,
             lines: Vec::new(),
-            delay,
             shared: shared.clone(),
             buffer: vec![0; READ_BYTES],
         };
@@ -94,6 +95,11 @@ impl DelayProxy {
     /// Where to connect instead of each target, in their order.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// What is read from now on is delayed by this. It arrives behind what was read before.
+    pub fn set_delay(&self, delay: Duration) {
+        self.shared.set_delay(delay);
     }
 
     /// What it did so far.
@@ -154,7 +160,6 @@ struct Line {
 struct Relay {
     doors: Vec<Door>,
     lines: Vec<Line>,
-    delay: Duration,
     shared: Arc<Shared>,
     buffer: Vec<u8>,
 }
@@ -168,10 +173,11 @@ impl Relay {
         let _ = set_timerslack(1);
         while !self.shared.stop.load(Ordering::Relaxed) {
             let (knocks, ready) = self.wait();
+            let delay = Duration::from_nanos(self.shared.delay_ns.load(Ordering::Relaxed));
             for (line, ready) in self.lines.iter_mut().zip(ready) {
                 for (from, (readable, writable)) in ready.into_iter().enumerate() {
                     if readable {
-                        line.read(from, self.delay, &mut self.buffer);
+                        line.read(from, delay, &mut self.buffer);
                     }
                     if writable {
                         line.ways[1 - from].blocked = false;
@@ -327,6 +333,11 @@ impl Line {
 }
 
 impl Shared {
+    fn set_delay(&self, delay: Duration) {
+        self.delay_ns
+            .store(delay.as_nanos() as u64, Ordering::Relaxed);
+    }
+
     fn count(&self, bytes: usize, late: Duration) {
         let late_ns = late.as_nanos() as u64;
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);

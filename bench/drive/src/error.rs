@@ -24,6 +24,8 @@ pub enum DriveError {
     File(String),
     /// An option has a value that cannot work.
     Option(String),
+    /// A fault could not be put in, proven or undone.
+    Fault(String),
 }
 
 impl fmt::Display for DriveError {
@@ -38,7 +40,9 @@ impl fmt::Display for DriveError {
                 }
             }
             DriveError::NotLoaded(text) | DriveError::OtherData(text) => f.write_str(text),
-            DriveError::File(text) | DriveError::Option(text) => f.write_str(text),
+            DriveError::File(text) | DriveError::Option(text) | DriveError::Fault(text) => {
+                f.write_str(text)
+            }
         }
     }
 }

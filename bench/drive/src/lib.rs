@@ -35,6 +35,8 @@
 //! | [`server`] | which server, and its counters |
 //! | [`compare`], [`search`] | which of two is faster; the highest rate that meets a goal |
 //! | [`delay`] | a proxy that delays, for links of one machine |
+//! | [`fault`] | breaks a named server for a while, and reckons what that cost |
+//! | [`function`] | tests of what transactions promise: snapshots, deadlocks, durability |
 //! | [`report`] | table, JSON, HTML |
 //! | [`outputs`] | files that a command leaves behind |
 //! | [`view`] | live view and plain lines |
@@ -53,6 +55,8 @@ pub mod compare;
 pub mod delay;
 pub mod echo;
 pub mod error;
+pub mod fault;
+pub mod function;
 pub mod histories;
 mod homes;
 pub mod link;

@@ -8,6 +8,7 @@ use crate::link::{Link, LinkError};
 use crate::run::tally::{Acknowledged, Tally};
 use crate::server::Server;
 use crate::stream::Stream;
+use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
 use crate::url::Endpoint;
 use crate::view::Progress;
@@ -143,6 +144,22 @@ pub trait Workload: Sync {
     /// controlled.
     fn distribution(&self) -> Option<DistributionReport> {
         None
+    }
+
+    /// How many transactions competed for rows; `None`: that was not controlled.
+    fn contention(&self) -> Option<ContentionReport> {
+        None
+    }
+
+    /// Whether [`Workload::attend`] does anything.
+    fn attends(&self) -> bool {
+        false
+    }
+
+    /// Watches and steers the run from its begin to its end, on a thread of its own. `second` is
+    /// that of the measured phase, below 0 before it; `None`: it is over.
+    fn attend(&self, second: &dyn Fn() -> Option<f64>) {
+        let _ = second;
     }
 
     /// Whether terminals key and think.

@@ -8,6 +8,7 @@ use drive::answers::Answers;
 use drive::link::{Link, LinkError, Status};
 use drive::report;
 use drive::run::RunnerOptions;
+use drive::tpcc::dike::DikeOptions;
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use drive::url::Target;
 use drive::view::Silent;
@@ -230,6 +231,19 @@ fn tpcc_keeps_its_conditions_on_mariadb() {
         );
         assert!(table.contains("tpcc on MariaDB 10."), "{table}");
     }
+    let mut options = RunOptions::new(&url);
+    options.isolation = Isolation::ReadCommitted;
+    options.runner.clients = 12;
+    options.runner.warmup = Duration::from_secs(1);
+    options.runner.length = Duration::from_secs(4);
+    options.dike = Some(DikeOptions {
+        contention: vec!["5".parse().unwrap()],
+        ..DikeOptions::default()
+    });
+    let run = tpcc::run(&options, &mut Silent).unwrap();
+    let told = run.contention.as_ref().unwrap();
+    let server = told.phases[0].server.unwrap();
+    assert!((server.mean - 5.0).abs() < 2.0, "{:?}", told.phases);
     let mut link = connect(&url).unwrap();
     link.command("UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1")
         .unwrap();

@@ -14,7 +14,7 @@ use drive::view::Silent;
 use drive::{DriveError, answers::Answers};
 use peer::Peer;
 use std::time::Duration;
-use workload::dike::{Mix, Mode, Wanted};
+use workload::dike::{Mode, Wanted};
 use workload::tpcc::Scale;
 
 const SCALE: Scale = Scale {
@@ -459,7 +459,7 @@ fn a_statistical_distribution_needs_no_placement() {
                 degree: 2,
             }),
             nodes,
-            mix: Mix::PAPER,
+            ..DikeOptions::default()
         }),
         ..short(&url)
     };
@@ -480,5 +480,38 @@ fn a_statistical_distribution_needs_no_placement() {
         let error = tpcc::run(&options(mode, nodes), &mut Silent).unwrap_err();
         let error = error.to_string();
         assert!(error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn as_many_compete_for_a_row_as_were_asked_for() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "hot", false);
+    let options = |contention: &[&str]| {
+        let mut options = RunOptions {
+            dike: Some(DikeOptions {
+                contention: contention.iter().map(|it| it.parse().unwrap()).collect(),
+                ..DikeOptions::default()
+            }),
+            isolation: Isolation::ReadCommitted,
+            ..short(&url)
+        };
+        options.runner.clients = 20;
+        options.runner.length = Duration::from_secs(4);
+        options
+    };
+    let found = tpcc::run(&options(&["5", "8"]), &mut Silent).unwrap();
+    let table = report::table(&found);
+    assert_eq!(found.consistency.as_ref().unwrap().passed(), 12, "{table}");
+    let told = &found.contention.as_ref().unwrap().phases;
+    let rows: Vec<(u32, u32)> = told.iter().map(|it| (it.warehouse, it.item)).collect();
+    assert!(rows.len() == 2 && rows[0] != rows[1], "{rows:?}");
+    for (phase, target) in told.iter().zip([5.0, 8.0]) {
+        let server = phase.server.unwrap();
+        assert!((server.mean - target).abs() < target * 0.35, "{told:?}");
+    }
+    for (contention, text) in [(&["15", "5"][..], "--clients"), (&["3,5@4"], "second 4")] {
+        let error = tpcc::run(&options(contention), &mut Silent).unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::dir;
 use anyhow::{Context, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// In the cluster's directory, once somebody has told its nodes to stop.
@@ -25,6 +25,10 @@ pub fn is_asked(dir: &Path) -> bool {
 
 /// The cluster starts: what it was told before does not count.
 pub fn forget(dir: &Path) -> Result<()> {
+    for node in dir::existing(dir)?.nodes {
+        // Mostly there is none.
+        let _ = std::fs::remove_file(hold_file(dir, node.id));
+    }
     let marker = dir.join(ASKED_FILE);
     match std::fs::remove_file(&marker) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -32,6 +36,12 @@ pub fn forget(dir: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// A file of the cluster's directory. As long as it exists, a node that has ended is not started
+/// again: a benchmark wants it down for a while.
+pub fn hold_file(dir: &Path, node: u16) -> PathBuf {
+    dir.join(format!("node-{node}.held"))
 }
 
 /// The process that uses a data directory. A PID file alone proves nothing: the lock does.

@@ -62,9 +62,9 @@ impl Supervisor {
     pub(crate) fn run(mut self, dir: &Path, is_told: &mut dyn FnMut() -> bool) -> Result<()> {
         while !is_told() && !local_cluster::nodes::is_asked(dir) {
             while let Some(ended) = self.cluster.take_ended()? {
-                self.on_ended(ended);
+                self.on_ended(ended, dir);
             }
-            self.start_due();
+            self.start_due(dir);
             for node in self.cluster.take_returned() {
                 say(&format!("node {node} answers again"));
             }
@@ -81,8 +81,14 @@ impl Supervisor {
         Ok(())
     }
 
-    fn on_ended(&mut self, ended: Ended) {
+    fn on_ended(&mut self, ended: Ended, dir: &Path) {
         let id = ended.node.id;
+        let hold = local_cluster::nodes::hold_file(dir, id);
+        if hold.exists() {
+            // Its end was wanted, and says nothing about the node.
+            say(&format!("{ended}; it is started again when {} is removed", hold.display()));
+            return self.pausing.push((Instant::now(), ended));
+        }
         if ended.status.success() {
             // Somebody has stopped this node in good order; `trellis stop` stops all.
             return say(&format!("node {id} has stopped"));
@@ -110,9 +116,11 @@ impl Supervisor {
         self.given_up.push(id);
     }
 
-    fn start_due(&mut self) {
+    fn start_due(&mut self, dir: &Path) {
         let now = Instant::now();
-        let (due, later) = self.pausing.drain(..).partition(|(at, _)| *at <= now);
+        let (due, later) = self.pausing.drain(..).partition(|(at, ended)| {
+            *at <= now && !local_cluster::nodes::hold_file(dir, ended.node.id).exists()
+        });
         self.pausing = later;
         let due: Vec<(Instant, Ended)> = due;
         for (_, Ended { node, path, .. }) in due {

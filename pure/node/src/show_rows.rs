@@ -43,6 +43,7 @@ impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
             Show::Sessions => sessions(core, self.sessions),
             Show::Stages => unreachable!("a shard tells of its stages itself"),
             Show::Tables => tables(core, database),
+            Show::Waiters => waiters(core, database),
             Show::Activity => activity(self.sessions),
             Show::Sizes => sizes(core),
             Show::Rows => rows(core, database),
@@ -182,6 +183,41 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
             home.clone(),
             owner.unwrap_or(Datum::Null),
             Datum::Int(i64::from(hot.moves)),
+        ]);
+    }
+    batch
+}
+
+/// (shard, table, index, key, holder, age_ms, waiters): rows of `database` for whose locks
+/// operations wait here.
+fn waiters(core: &Core, database: &str) -> RowBatch {
+    let mut batch = RowBatch::new(7);
+    let Some(known) = core.catalog.databases.get(database) else {
+        return batch;
+    };
+    let Combine::Top(count) = Show::Waiters.combine() else {
+        unreachable!("the longest queues are the first by their waiters")
+    };
+    let find = |index| {
+        let mut tables = known.tables.values();
+        tables.find_map(|table| Some((table, table.index_by_id(index)?)))
+    };
+    let wants = |key: &Key| find(key.index).is_some();
+    let locks = core.protocols.locks(known.protocol);
+    let rows = locks.map(|locks| locks.awaited_rows(&wants, count));
+    for row in rows.unwrap_or_default() {
+        let Some((table, index)) = find(row.key.index) else {
+            continue;
+        };
+        let holder = row.holder.map(|holder| text(&holder.to_string()));
+        batch.push([
+            text(&core.config.shard.to_string()),
+            text(&table.name),
+            text(&index.name),
+            key_text(&row.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
+            holder.unwrap_or(Datum::Null),
+            Datum::Int((core.now.since(row.since) / 1000) as i64),
+            Datum::Int(row.waiters as i64),
         ]);
     }
     batch

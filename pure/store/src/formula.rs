@@ -252,7 +252,8 @@ impl Formula {
     /// Appends to `out` the row that results from `row`.
     ///
     /// Errors: 22003 if a result leaves the range of its column, 22001 if it is too long for it,
-    /// 54000 if a set value or an append makes the row or a value in between too big, XX001 if the row does not decode;
+    /// 54000 if a set value or an append makes the row or a value in between too big, XX001 if the
+    /// row does not decode;
     /// `out` then has undefined content after its old end.
     pub fn fold(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), SqlError> {
         let (row, before) = (RowRef::new(row), out.len());

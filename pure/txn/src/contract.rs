@@ -2,7 +2,7 @@
 
 use crate::counters::Counters;
 use crate::history::Event;
-use crate::lock::LockMode;
+use crate::lock::{LockMode, LockTable};
 use crate::moving::MovingRows;
 use crate::piles::PendingRow;
 use crate::program::{DecodeProgram, Program};
@@ -689,7 +689,14 @@ pub trait Protocol: fmt::Display {
     fn is_idle(&self) -> bool;
 
     /// Number of locked items.
-    fn lock_count(&self) -> usize;
+    fn lock_count(&self) -> usize {
+        self.locks().map_or(0, LockTable::len)
+    }
+
+    /// The locks of this shard; `None`: it has no table of them.
+    fn locks(&self) -> Option<&LockTable> {
+        None
+    }
 
     /// Calls `f` with the index and the timestamp of each snapshot that is being read here, for
     /// whatever shard: no horizon of this shard passes it.

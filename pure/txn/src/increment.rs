@@ -137,9 +137,10 @@ pub fn claim_to_change(
 /// The claim of a formula on a row with newest version `newest`. `own`: the transaction's write to
 /// the row; `escrow`: increments of others, if any.
 ///
-/// Exclusive if the transaction is to keep the row itself ([`Formula::outgrows`]). Exclusive if the row might leave its range, or a guard might not hold, depending on which
-/// transactions commit, because the answer then depends on them. Also if the transaction has moved
-/// the row the other way before: the escrow knows only the sum, not how far it went on the way.
+/// Exclusive if the transaction is to keep the row itself ([`Formula::outgrows`]). Also if the row
+/// might leave its range, or a guard might not hold, depending on which transactions commit,
+/// because the answer then depends on them. Also if the transaction has moved the row the other way
+/// before: the escrow knows only the sum, not how far it went on the way.
 #[must_use]
 pub fn claim_to_add(
     formula: &Formula,

@@ -63,6 +63,7 @@ pub fn html(report: &RunReport) -> String {
     verdict_block(report, &mut out);
     transactions(report, &mut out);
     charts(report, &mut out);
+    super::faults::html(report, &mut out);
     conditions(report, &mut out);
     audits(report, &mut out);
     settings(report, &mut out);

@@ -5,6 +5,7 @@ use crate::histories::HistoryReport;
 use crate::run::tally::{Tally, quantile_of};
 use crate::run::{KindReport, RunReport, describe_mode};
 use crate::shape::CheckReport;
+use crate::tpcc::contention::{ContentionReport, Course, PhaseReport, Sample};
 use crate::tpcc::dike::{Degrees, DistributionReport};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -41,6 +42,9 @@ pub fn json(report: &RunReport) -> Value {
         "overloaded": report.overloaded,
         "distributed_share": distributed_share(report),
         "distribution": report.distribution.as_ref().map(distribution),
+        "contention": report.contention.as_ref().map(|it| contention(it, report)),
+        "faults": super::faults::list(report),
+        "steps": super::faults::steps(report),
         "per_txn": {
             "messages": share("messages"),
             "bytes": share("message_bytes"),
@@ -100,6 +104,46 @@ fn distribution(report: &DistributionReport) -> Value {
         "not_told": report.not_told,
         "wrong": report.wrong(),
         "not_requested": report.not_requested(),
+    })
+}
+
+/// How many transactions competed for rows: asked for, as the server says, as the client counts.
+fn contention(contention: &ContentionReport, report: &RunReport) -> Value {
+    let course = |course: Option<Course>| match course {
+        Some(it) => json!({
+            "mean": it.mean,
+            "worst_second": it.worst_second,
+            "seconds": it.seconds,
+        }),
+        None => Value::Null,
+    };
+    let phase = |phase: &PhaseReport| {
+        json!({
+            "row": { "s_w_id": phase.warehouse, "s_i_id": phase.item },
+            "target": phase.target,
+            "begin_s": phase.begin_s,
+            "end_s": phase.end_s,
+            "mean": phase.server.map(|it| it.mean),
+            "worst_second": phase.server.map(|it| it.worst_second),
+            "client": course(phase.client),
+            "transactions_per_s": phase.rates.map(|[hot, others]| {
+                json!({ "hot": hot, "others": others })
+            }),
+            "paper_probability": phase.paper_probability(report.options.clients),
+        })
+    };
+    let sample = |sample: &Sample| {
+        let rows = sample.rows.iter();
+        json!({
+            "second": sample.second,
+            "server": rows.clone().map(|it| it.0).collect::<Vec<_>>(),
+            "client": rows.map(|it| it.1).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "phases": contention.phases.iter().map(phase).collect::<Vec<_>>(),
+        "samples": contention.samples.iter().map(sample).collect::<Vec<_>>(),
+        "controller_us_per_s": contention.controller_us_per_s,
     })
 }
 

@@ -3,6 +3,7 @@
 //! A run whose consistency check failed has no number in any of them.
 
 pub mod chart;
+mod faults;
 mod html;
 mod json;
 mod table;

@@ -20,6 +20,7 @@ pub fn table(report: &RunReport) -> String {
     let _ = writeln!(out, "{}\n", describe_mode(&report.options, report.paced));
     transactions(report, &mut out);
     summary(report, &mut out);
+    super::faults::table(report, &mut out);
     audits(report, &mut out);
     if let Some(check) = &report.consistency {
         out.push_str(&check_table(check));

@@ -238,7 +238,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
 
     fn is_over(&self, now_us: u64) -> bool {
         let stage = self.stage;
-        if now_us >= stage.drained_us() {
+        if now_us >= stage.drained_us() || stage.is_called_off() {
             return true;
         }
         let comes = self.arrivals.len() > 0 || self.waits();
@@ -626,6 +626,9 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         note_whole(&mut share, job.kind, &outcome, done);
         if self.stage.is_measured(now_us) {
             share.kinds[job.kind].count_in_phase(&outcome);
+            if outcome == Outcome::Committed {
+                share.count_step(self.stage.step(now_us));
+            }
         }
         if outcome == Outcome::Committed && job.terminal.is_some() {
             share.second_committed[job.kind] += 1;

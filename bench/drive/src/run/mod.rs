@@ -20,8 +20,10 @@ pub mod tally;
 mod work;
 
 use crate::error::DriveError;
+use crate::fault::{self, Fault, Faults, Injection};
 use crate::server::{Counters, Server, difference, read_counters};
 use crate::shape::{CheckReport, Description, Workload};
+use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
 use crate::url::Target;
 use crate::view::{Live, Progress};
@@ -92,6 +94,8 @@ pub struct RunnerOptions {
     pub timeout: Duration,
     /// Whether the conditions are checked after the run.
     pub check: bool,
+    /// Servers that are broken for a while.
+    pub faults: Faults,
 }
 
 impl Default for RunnerOptions {
@@ -107,6 +111,7 @@ impl Default for RunnerOptions {
             retry: RetryPolicy::default(),
             timeout: Duration::from_secs(60),
             check: true,
+            faults: Faults::default(),
         }
     }
 }
@@ -216,6 +221,12 @@ pub struct RunReport {
     pub consistency: Option<CheckReport>,
     /// How the transactions were distributed; `None`: that was not controlled.
     pub distribution: Option<DistributionReport>,
+    /// How many transactions competed for rows; `None`: that was not controlled.
+    pub contention: Option<ContentionReport>,
+    /// What was broken, and what that cost.
+    pub broken: Vec<Fault>,
+    /// Commits in each [`fault::STEP_S`] of the measured phase.
+    pub steps: Vec<u64>,
     /// The client's share of its cores, 0 to 1.
     pub client_cpu: Option<f64>,
     /// What each of its threads used of a core, 0 to 1; empty where the system does not tell.
@@ -381,6 +392,11 @@ impl RunReport {
                 "the server has not told how many nodes the transactions touched: {reason}"
             ));
         }
+        if self.broken.iter().any(|fault| fault.kind.ends_process()) {
+            warnings.push(String::from(
+                "a server was started anew: its counters over the run are not known",
+            ));
+        }
         if let Some(reason) = &self.overloaded {
             warnings.push(format!("overloaded: {reason}"));
         }
@@ -401,14 +417,12 @@ impl RunReport {
     }
 }
 
-/// Runs a prepared workload, then reconciles and verifies.
-pub fn run<W: Workload>(
+/// Refuses options that do not fit a workload or a target.
+fn fits<W: Workload>(
     workload: &W,
     target: &Target,
     options: &RunnerOptions,
-    progress: &mut dyn Progress,
-) -> Result<RunReport, DriveError> {
-    options.validate()?;
+) -> Result<(), DriveError> {
     let deal = Deal::new(workload, target, options);
     if (deal.connections as usize) < deal.endpoints.min(deal.terminals as usize) {
         let text = format!(
@@ -421,6 +435,32 @@ pub fn run<W: Workload>(
         let text = "terminals that key and think have a rate of their own: leave the rate out";
         return Err(DriveError::Option(String::from(text)));
     }
+    Ok(())
+}
+
+/// Has the faults of a run. One that fails ends it.
+fn break_servers<W: Workload>(
+    stage: &Stage<'_, W>,
+    injection: &mut Injection,
+) -> Result<Vec<Fault>, DriveError> {
+    let broken = injection.run(&|| stage.second());
+    if broken.is_err() {
+        stage.call_off();
+    }
+    broken
+}
+
+/// Runs a prepared workload, then reconciles and verifies.
+pub fn run<W: Workload>(
+    workload: &W,
+    target: &Target,
+    options: &RunnerOptions,
+    progress: &mut dyn Progress,
+) -> Result<RunReport, DriveError> {
+    options.validate()?;
+    fits(workload, target, options)?;
+    let (injection, reached) = fault::prepare(&options.faults, target, options.length)?.unzip();
+    let reached = reached.unwrap_or_else(|| target.clone());
     let server = workload.server().clone();
     let before = workload.ledger()?;
     let started_unix_s = SystemTime::now()
@@ -428,10 +468,14 @@ pub fn run<W: Workload>(
         .map_or(0, |since| since.as_secs());
     progress.stage(&describe_mode(options, workload.is_paced()));
     let Measured {
-        share,
+        mut share,
         audits,
         seen,
-    } = measure(workload, target, options, progress)?;
+        mut broken,
+    } = measure(workload, &reached, options, injection, progress)?;
+    let steps = (options.length.as_secs_f64() / fault::STEP_S + 1e-6) as usize;
+    share.steps.resize(steps, 0);
+    fault::reckon(&mut broken, &share.steps);
     let after = workload.ledger()?;
     let mut audits = workload.findings(audits);
     audits.extend(workload.judge_times(&share.kinds, &share.deferred));
@@ -454,6 +498,9 @@ pub fn run<W: Workload>(
         options: options.clone(),
         started_unix_s,
         distribution: workload.distribution(),
+        contention: workload.contention(),
+        broken,
+        steps: share.steps,
         paced: workload.is_paced(),
         kinds: kinds
             .map(|(name, tally)| KindReport { name, tally })
@@ -500,6 +547,7 @@ struct Measured<A> {
     share: Share,
     audits: Vec<A>,
     seen: Seen,
+    broken: Vec<Fault>,
 }
 
 /// What the main thread has seen of the measured phase.
@@ -518,12 +566,14 @@ fn measure<W: Workload>(
     workload: &W,
     target: &Target,
     options: &RunnerOptions,
+    mut injection: Option<Injection>,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
     let kinds = workload.kinds().len();
     let stage = Stage::new(workload, target, options);
     let mut watch = Watch::new(&stage, kinds);
-    let audits = std::thread::scope(|scope| {
+    let ends_processes = injection.as_ref().is_some_and(Injection::ends_processes);
+    let (audits, broken) = std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for number in 0..stage.deal.threads {
             let stage = &stage;
@@ -538,19 +588,35 @@ fn measure<W: Workload>(
             }
         }
         let refused = stage.begin();
-        if refused.is_none() {
+        let broken = if refused.is_none() {
+            if workload.attends() {
+                let stage = &stage;
+                scope.spawn(move || workload.attend(&|| stage.second()));
+            }
+            let broken = injection.as_mut().map(|injection| {
+                let stage = &stage;
+                scope.spawn(move || break_servers(stage, injection))
+            });
             watch.until_end(progress);
-        }
+            broken
+        } else {
+            None
+        };
         let audits: Vec<W::Audit> = threads
             .into_iter()
             .map(|thread| thread.join().expect("a client thread does not panic"))
             .collect();
+        let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
         match refused {
             Some(error) => Err(DriveError::Link("connecting the clients", error)),
-            None => Ok(audits),
+            None => Ok((audits, broken.unwrap_or(Ok(Vec::new()))?)),
         }
     })?;
     let mut seen = watch.seen;
+    if ends_processes {
+        // Those of a server that was started anew begin at zero.
+        seen.counters = Counters::new();
+    }
     let length_us = options.length.as_micros() as f64;
     stage.each_share(|share| {
         let used = share.cpu_us.map(|us| us as f64 / length_us);
@@ -562,6 +628,7 @@ fn measure<W: Workload>(
         share,
         audits,
         seen,
+        broken,
     })
 }
 
@@ -652,7 +719,7 @@ impl<'a, W: Workload> Watch<'a, W> {
                 self.note_second(*second, progress);
                 *second += 1;
             }
-            if start.elapsed() >= until {
+            if start.elapsed() >= until || self.stage.is_called_off() {
                 return;
             }
         }

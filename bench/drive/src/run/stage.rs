@@ -2,10 +2,11 @@
 
 use super::tally::Share;
 use super::{DRAIN, RunnerOptions};
+use crate::fault::STEP_S;
 use crate::link::LinkError;
 use crate::shape::Workload;
 use crate::url::Target;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use workload::{arrival, stream};
@@ -108,6 +109,8 @@ pub(crate) struct Stage<'a, W: Workload> {
     /// When each endpoint last refused a connection.
     failed: Vec<Mutex<Option<Instant>>>,
     start: OnceLock<Option<Instant>>,
+    /// A fault has failed: there is to be no number.
+    is_called_off: AtomicBool,
 }
 
 /// A poisoned lock means that another client thread panicked; its counts are still counts, and the
@@ -141,6 +144,7 @@ impl<'a, W: Workload> Stage<'a, W> {
             refused: Mutex::new(None),
             failed: target.endpoints.iter().map(|_| Mutex::new(None)).collect(),
             start: OnceLock::new(),
+            is_called_off: AtomicBool::new(false),
         }
     }
 
@@ -205,6 +209,27 @@ impl<'a, W: Workload> Stage<'a, W> {
 
     pub(crate) fn end_us(&self) -> u64 {
         (self.options.warmup + self.options.length).as_micros() as u64
+    }
+
+    /// The second of the measured phase, below 0 before it; `None`: it is over.
+    pub(crate) fn second(&self) -> Option<f64> {
+        let now_us = self.now_us();
+        let second = (now_us as f64 - self.warm_us() as f64) / 1e6;
+        (now_us < self.end_us() && !self.is_called_off()).then_some(second)
+    }
+
+    /// The step of the measured phase at this time, which lies in it.
+    pub(crate) fn step(&self, now_us: u64) -> usize {
+        ((now_us - self.warm_us()) as f64 / (STEP_S * 1e6)) as usize
+    }
+
+    /// Ends the run before its time.
+    pub(crate) fn call_off(&self) {
+        self.is_called_off.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_called_off(&self) -> bool {
+        self.is_called_off.load(Ordering::Relaxed)
     }
 
     pub(crate) fn drained_us(&self) -> u64 {

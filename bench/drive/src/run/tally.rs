@@ -221,6 +221,8 @@ pub(crate) struct Share {
     /// Commits and responses since the last live view.
     pub second_committed: Vec<u64>,
     pub second_response: Histogram<u64>,
+    /// Commits by the step of the measured phase in which they came.
+    pub steps: Vec<u64>,
     /// The first message of each reason.
     pub messages: BTreeMap<String, String>,
     /// By how much the client itself was late to begin what was due.
@@ -237,10 +239,19 @@ impl Share {
             deferred: Tally::new(),
             second_committed: vec![0; kinds],
             second_response: histogram(),
+            steps: Vec::new(),
             messages: BTreeMap::new(),
             lateness: histogram(),
             cpu_us: None,
         }
+    }
+
+    /// Counts a commit in a step of the measured phase.
+    pub(crate) fn count_step(&mut self, step: usize) {
+        if self.steps.len() <= step {
+            self.steps.resize(step + 1, 0);
+        }
+        self.steps[step] += 1;
     }
 
     pub(crate) fn merge(&mut self, other: &Share) {
@@ -254,6 +265,12 @@ impl Share {
             mine.unknown += theirs.unknown;
         }
         self.deferred.merge(&other.deferred);
+        if self.steps.len() < other.steps.len() {
+            self.steps.resize(other.steps.len(), 0);
+        }
+        for (mine, theirs) in self.steps.iter_mut().zip(&other.steps) {
+            *mine += theirs;
+        }
         let added = self.lateness.add(&other.lateness);
         added.expect("all histograms have the same bounds");
         for (reason, message) in &other.messages {

@@ -1,16 +1,19 @@
 //! Runs whose transactions touch nodes as they are told ([`workload::dike`]): what was drawn, what
 //! has committed, and what the server says of it.
 
+use super::contention::{Contention, hot_rows};
 use super::told::Told;
 use crate::error::{DriveError, While};
 use crate::homes::nodes_of;
 use crate::link::Link;
+use crate::run::RunnerOptions;
 use crate::server::Server;
 use crate::shape::{Done, Ending, Failure};
 use crate::url::Target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use workload::dike::contention::Schedule;
 use workload::dike::{Controls, Distribution, Mix, Mode, Placement, Wanted, expectation};
 use workload::finding::{Finding, Verdict};
 use workload::stats::binomial_interval;
@@ -18,7 +21,7 @@ use workload::tpcc::input::Input;
 use workload::tpcc::{Kind, Scale};
 
 /// What is controlled of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DikeOptions {
     /// How transactions are distributed; `None`: 1 % of the lines and 15 % of the payments are for
     /// other warehouses, as in TPC-C.
@@ -26,8 +29,22 @@ pub struct DikeOptions {
     /// Nodes among which the warehouses are spread evenly, where the server does not tell which
     /// lies where.
     pub nodes: Option<u32>,
+    /// How many orders compete for each of the hot rows.
+    pub contention: Vec<Schedule>,
     /// Shares of the transactions.
     pub mix: Mix,
+}
+
+/// TPC-C's own inputs, with the shares of the paper.
+impl Default for DikeOptions {
+    fn default() -> DikeOptions {
+        DikeOptions {
+            distribution: None,
+            nodes: None,
+            contention: Vec::new(),
+            mix: Mix::PAPER,
+        }
+    }
 }
 
 impl DikeOptions {
@@ -35,14 +52,37 @@ impl DikeOptions {
     ///
     /// # Errors
     /// New orders are to be distributed, and the mix has none.
-    pub(super) fn validate(&self) -> Result<(), DriveError> {
-        match self.distribution.is_some() && self.mix.share(Kind::NewOrder) == 0.0 {
-            true => Err(DriveError::Option(format!(
-                "--distribution distributes new orders, and --mix {} has none: give new_order a \
-                 share, or leave --distribution out",
+    pub(super) fn validate(&self, runner: &RunnerOptions) -> Result<(), DriveError> {
+        let refuse = |text: String| Err(DriveError::Option(text));
+        let controls = [
+            (self.distribution.is_some(), "--distribution"),
+            (!self.contention.is_empty(), "--contention"),
+        ];
+        let control = controls.iter().find(|(is_given, _)| *is_given);
+        if let Some((_, control)) = control
+            && self.mix.share(Kind::NewOrder) == 0.0
+        {
+            return refuse(format!(
+                "{control} is about new orders, and --mix {} has none: give new_order a share, or \
+                 leave {control} out",
                 self.mix
-            ))),
-            false => Ok(()),
+            ));
+        }
+        let most: u32 = self.contention.iter().map(Schedule::most).sum();
+        if most >= runner.clients {
+            return refuse(format!(
+                "--contention: {most} transactions compete at most, so there must be more clients \
+                 than {} (--clients)",
+                runner.clients
+            ));
+        }
+        let length = runner.length.as_secs_f64();
+        let phases = self.contention.iter().flat_map(Schedule::phases);
+        match phases.map(|phase| phase.1).find(|begin| *begin >= length) {
+            Some(begin) => refuse(format!(
+                "--contention: second {begin} is not in a run of {length} seconds"
+            )),
+            None => Ok(()),
         }
     }
 
@@ -202,6 +242,8 @@ pub(super) struct Dike {
     pub(super) controls: Arc<Controls>,
     /// Whether the placement was read and not assumed.
     knows_placement: bool,
+    /// Where orders compete for rows.
+    pub(super) contention: Option<Contention>,
     drawn: [AtomicU64; 2],
     committed: Counts,
     unknown: Counts,
@@ -219,25 +261,28 @@ impl Dike {
             true => Some(read_placement(link, scale)?),
             false => None,
         };
-        Dike::of(known, scale.warehouses, options)
+        Dike::of(known, scale, options)
     }
 
     /// The same with what the server has told of the placement.
     fn of(
         known: Option<Placement>,
-        warehouses: u32,
+        scale: &Scale,
         options: &DikeOptions,
     ) -> Result<Dike, DriveError> {
-        options.validate()?;
         let knows_placement = known.is_some();
-        let distribution = options.distribution(known, warehouses)?;
+        let distribution = options.distribution(known, scale.warehouses)?;
         let placement = distribution.as_ref().map(|it| it.placement());
         let degree_max = placement.map_or(0, Placement::degree_max);
+        let hot_rows = hot_rows(options.contention.len(), scale, distribution.as_deref());
+        let contention = Contention::new(&hot_rows, &options.contention);
         Ok(Dike {
             controls: Arc::new(Controls {
                 distribution,
+                hot_rows,
                 mix: options.mix,
             }),
+            contention,
             knows_placement,
             drawn: Default::default(),
             committed: Counts::new(degree_max),
@@ -248,6 +293,9 @@ impl Dike {
     /// For the description of the run.
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![("mix", self.controls.mix.to_string())];
+        if let Some(contention) = &self.contention {
+            all.push(("contention", contention.describe()));
+        }
         if let Some(distribution) = &self.controls.distribution {
             let wanted = distribution.wanted();
             all.extend([
@@ -281,14 +329,24 @@ impl Dike {
     pub(super) fn note_drawn(&self, input: &Input) {
         if let Input::NewOrder(order) = input {
             let home = order.warehouse;
-            let mut lines = order.lines.iter();
-            let distributed = lines.any(|line| line.supply_warehouse != home);
+            let distribution = self.controls.distribution.as_ref();
+            let is_hot_near = |warehouse: u32| {
+                let hot = order.hot.as_ref().map(|hot| hot.row().warehouse);
+                let placement = distribution.map(|it| it.placement());
+                hot == Some(warehouse)
+                    && placement.is_some_and(|it| it.is_one_node(home, warehouse))
+            };
+            let mut suppliers = order.lines.iter().map(|line| line.supply_warehouse);
+            let distributed = suppliers.any(|it| it != home && !is_hot_near(it));
             self.drawn[usize::from(distributed)].fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// An attempt has ended. It counts if it has committed, or may have.
     pub(super) fn note_ended(&self, input: &Input, result: &Result<Done, Failure>) {
+        if let (Some(contention), Ok(_)) = (&self.contention, result) {
+            contention.note_ended(input);
+        }
         let Some(distribution) = &self.controls.distribution else {
             return;
         };
@@ -446,8 +504,7 @@ mod tests {
                 ratio: 0.5,
                 degree,
             }),
-            nodes: None,
-            mix: Mix::PAPER,
+            ..DikeOptions::default()
         }
     }
 
@@ -479,12 +536,18 @@ mod tests {
             district: 1,
             customer: 1,
             lines: suppliers.iter().map(line).collect(),
+            hot: None,
         })
     }
 
     /// A run on this many nodes with a warehouse each.
     fn dike(nodes: u32, options: &DikeOptions) -> Dike {
-        Dike::of(Some(Placement::even(nodes, nodes)), nodes, options).unwrap()
+        Dike::of(
+            Some(Placement::even(nodes, nodes)),
+            &Scale::standard(nodes),
+            options,
+        )
+        .unwrap()
     }
 
     fn nothing(dike: &Dike) -> DistributionReport {
@@ -614,15 +677,22 @@ mod tests {
                 ..options
             }
         };
-        let refused = options("payment:1,delivery:2", true).validate();
+        let refused = options("payment:1,delivery:2", true).validate(&RunnerOptions::default());
         let text = refused.unwrap_err().to_string();
         assert!(
             text.contains("payment:1") && text.contains("new_order"),
             "{text}"
         );
-        assert!(Dike::of(None, 3, &options("payment:1", true)).is_err());
-        assert!(options("payment:1", false).validate().is_ok());
-        assert!(options("new_order:1", true).validate().is_ok());
+        assert!(
+            options("payment:1", false)
+                .validate(&RunnerOptions::default())
+                .is_ok()
+        );
+        assert!(
+            options("new_order:1", true)
+                .validate(&RunnerOptions::default())
+                .is_ok()
+        );
     }
 
     #[test]
@@ -639,7 +709,7 @@ mod tests {
             distribution: None,
             ..options(Mode::Exact, 2)
         };
-        let dike = Dike::of(None, 3, &options).unwrap();
+        let dike = Dike::of(None, &Scale::standard(3), &options).unwrap();
         let (seven, told) = dike.told_around(&target, &server, || Ok(7)).unwrap();
         assert_eq!((seven, told), (7, Told::nothing()));
         let asked = listener.accept().map(|_| ()).unwrap_err();

@@ -1,6 +1,7 @@
 //! TPC-C over the PostgreSQL wire: load, run, check.
 
 pub mod check;
+pub mod contention;
 pub mod dike;
 pub mod load;
 mod times;
@@ -14,12 +15,14 @@ use crate::server::{POSTGRES_SETTINGS, Server};
 use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
 use crate::url::{Endpoint, Target};
 use crate::view::Progress;
+use contention::ContentionReport;
 use dike::{Dike, DikeOptions, DistributionReport};
 use load::Book;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use told::Told;
 use workload::dialect::Dialect;
+use workload::dike::contention::hot_statement;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::audit::Audit;
 use workload::tpcc::check::Ledger;
@@ -171,7 +174,8 @@ impl Tpcc {
     /// Takes scale and constants from the loaded database.
     pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
         let target = Target::parse(&options.url)?.of_sql()?;
-        options.dike.iter().try_for_each(DikeOptions::validate)?;
+        let mut controls = options.dike.iter();
+        controls.try_for_each(|dike| dike.validate(&options.runner))?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let content = Book::read(&mut link)?.finished_content()?;
         let dike = match &options.dike {
@@ -340,6 +344,8 @@ impl Workload for Tpcc {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
         self.server.tune(&mut link, Some(self.isolation))?;
         let mut statements = sql::all(self.isolation);
+        let hot_rows = self.dike.iter().flat_map(|dike| &dike.controls.hot_rows);
+        statements.extend(hot_rows.map(|row| (hot_statement(row), Vec::new())));
         for (statement, _) in &mut statements {
             *statement = self.server.dialect.statement(statement);
         }
@@ -393,6 +399,21 @@ impl Workload for Tpcc {
         told.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn contention(&self) -> Option<ContentionReport> {
+        self.dike.as_ref()?.contention.as_ref()?.report()
+    }
+
+    fn attends(&self) -> bool {
+        self.dike.iter().any(|dike| dike.contention.is_some())
+    }
+
+    fn attend(&self, second: &dyn Fn() -> Option<f64>) {
+        let contention = self.dike.as_ref().and_then(|dike| dike.contention.as_ref());
+        if let Some(contention) = contention {
+            contention.attend(&self.target, &self.server, second);
+        }
+    }
+
     fn judge_times(&self, kinds: &[Tally], deferred: &Tally) -> Vec<Finding> {
         match self.keying {
             true => times::judge(kinds, deferred),
@@ -433,6 +454,9 @@ impl Workload for Tpcc {
         ];
         let finding = |(title, before, after, counted)| gained(title, before, after, counted);
         let mut findings = gains.map(finding).to_vec();
+        if let Some(report) = self.contention() {
+            findings.extend(report.findings());
+        }
         if let Some(dike) = &self.dike
             && let Some(report) = dike.report(told_before, told_after)
         {

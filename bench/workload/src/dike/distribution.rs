@@ -112,6 +112,11 @@ impl Placement {
         self.homes[warehouse as usize - 1]
     }
 
+    /// Whether two warehouses have their home on one node.
+    pub fn is_one_node(&self, one: u32, other: u32) -> bool {
+        self.node_of(one) == self.node_of(other)
+    }
+
     /// The node of an item; `None`: each has it, or nobody.
     fn node_of_item(&self, item: u32) -> Option<u32> {
         self.items.get(item as usize - 1).copied()

@@ -3,6 +3,7 @@
 use super::deck::{Deck, think_us};
 use super::random::{Constants, customer_id, item_id, last_name, last_name_number};
 use super::{DISTRICTS, Kind, Scale};
+use crate::dike::contention::Pick;
 use crate::dike::{Controls, Distribution};
 use crate::stream;
 use alloc::{string::String, sync::Arc, vec::Vec};
@@ -39,6 +40,8 @@ pub struct NewOrder {
     pub customer: u32,
     /// 5 to 15 lines.
     pub lines: Vec<Line>,
+    /// One of its lines is for this row, which it locks first; `None`: as always.
+    pub hot: Option<Arc<Pick>>,
 }
 
 /// The input of Payment (clause 2.5.1).
@@ -274,11 +277,16 @@ impl Terminal {
         if rolls_back && let Some(last) = lines.last_mut() {
             last.item = self.scale.items + 1;
         }
+        let hot = self
+            .controls
+            .as_ref()
+            .and_then(|it| it.heat(self.warehouse, &mut lines));
         NewOrder {
             warehouse: self.warehouse,
             district,
             customer,
             lines,
+            hot,
         }
     }
 
@@ -383,7 +391,11 @@ mod tests {
     fn remote_shares(distribution: Option<Distribution>) -> (f64, f64) {
         let distribution = distribution.map(Arc::new);
         let mix = "new_order:1,payment:1".parse().expect("a mix");
-        let controls = Controls { distribution, mix };
+        let controls = Controls {
+            distribution,
+            hot_rows: Vec::new(),
+            mix,
+        };
         let mut terminal = terminal(4, 2).controlled(Arc::new(controls));
         let (mut lines, mut remote_lines, mut payments, mut remote_payments) = (0, 0, 0, 0);
         for _ in 0..20_000 {

@@ -54,6 +54,9 @@ pub(super) enum Sql {
 /// The most lines of one order (clause 2.4.1.3).
 pub(super) const LINES_MAX: usize = 15;
 
+/// The number of the first statement behind those of [`all`]: one for each hot row.
+pub(super) const HOT: usize = Sql::LinesInsert as usize + LINES_MAX;
+
 type Statement = (String, &'static [ParamType]);
 
 /// All statements with their parameter types, in the order of their numbers.

@@ -7,7 +7,8 @@
 
 use super::DISTRICTS;
 use super::input::{Customer, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel};
-use super::sql::Sql;
+use super::sql::{HOT, Sql};
+use crate::dike::contention::HotRow;
 use crate::wire::{Bind, Connection, Done, Ending, Failure, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -74,7 +75,12 @@ async fn new_order<C: Connection>(session: &mut Session<C>, order: &NewOrder) ->
     let mut lines: Vec<(u32, Line)> = (1..).zip(order.lines.iter().copied()).collect();
     lines.sort_by_key(|(_, line)| (line.supply_warehouse, line.item));
 
-    session.say(Sql::Begin);
+    match &order.hot {
+        None => session.say(Sql::Begin),
+        Some(hot) => wait_for(session, hot.row()).await?,
+    }
+    // The first answer is that of BEGIN, unless that had a round of its own.
+    let first = usize::from(order.hot.is_none());
     session.stmt(Sql::WarehouseTax).int(w).send();
     session.stmt(Sql::DistrictNextOrder).ints(&[w, d]).send();
     session.stmt(Sql::CustomerDiscount).ints(&[w, d, c]).send();
@@ -90,20 +96,20 @@ async fn new_order<C: Connection>(session: &mut Session<C>, order: &NewOrder) ->
 
     let answers = &session.answers;
     let head = (
-        answers.fixed(1, 0, 0, 4),
-        answers.int(2, 0, 0),
-        answers.fixed(2, 0, 1, 4),
+        answers.fixed(first, 0, 0, 4),
+        answers.int(first + 1, 0, 0),
+        answers.fixed(first + 1, 0, 1, 4),
     );
     let (Some(w_tax), Some(next), Some(d_tax)) = head else {
         let text = format!("new order: no warehouse {w} or district {w}/{d}");
         return Err(session.wrong(text).await);
     };
-    let Some(discount) = answers.fixed(3, 0, 0, 4) else {
+    let Some(discount) = answers.fixed(first + 2, 0, 0, 4) else {
         let text = format!("new order: no customer {w}/{d}/{c}");
         return Err(session.wrong(text).await);
     };
     let order_id = (next - 1) as u32;
-    let (mut priced, unused_item) = price(session, &lines).await?;
+    let (mut priced, unused_item) = price(session, &lines, first + 3).await?;
     // The total amount that the terminal shows, in cents times 10^8.
     let amounts = priced.iter().map(|line| i128::from(line.amount_cents));
     black_box(
@@ -126,17 +132,38 @@ async fn new_order<C: Connection>(session: &mut Session<C>, order: &NewOrder) ->
     })
 }
 
-/// Reads items and stock from the answers of the first round. Says beside it whether an item was
-/// not found.
+/// Begins a transaction, and waits until it has the row.
+async fn wait_for<C: Connection>(
+    session: &mut Session<C>,
+    row: &HotRow,
+) -> Result<(), Failure<C::Error>> {
+    session.say(Sql::Begin);
+    session.bind(HOT + row.number).send();
+    session.round().await?;
+    match session.answers.rows(1) {
+        1 => Ok(()),
+        _ => {
+            let (supply, item) = (row.warehouse, row.item);
+            Err(session
+                .wrong(format!("new order: no stock of {item} in {supply}"))
+                .await)
+        }
+    }
+}
+
+/// Reads items and stock from the answers from `first` on. Says beside it whether an item was not
+/// found.
 async fn price<C: Connection>(
     session: &mut Session<C>,
     lines: &[(u32, Line)],
+    first: usize,
 ) -> Result<(Vec<Priced>, bool), Failure<C::Error>> {
     let mut priced = Vec::with_capacity(lines.len());
     let mut unused_item = false;
     let answers = &session.answers;
     for (at, (number, line)) in lines.iter().enumerate() {
-        let (item, stock) = (4 + 2 * at, 5 + 2 * at);
+        let item = first + 2 * at;
+        let stock = item + 1;
         let Some(price) = answers.cents(item, 0, 0) else {
             unused_item = true;
             continue;
@@ -171,6 +198,7 @@ fn insert_order<C: Connection>(
         district: d,
         customer: c,
         ref lines,
+        ..
     } = *order;
     let all_local = lines.iter().all(|line| line.supply_warehouse == w);
     let count = lines.len() as u32;

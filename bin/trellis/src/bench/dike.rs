@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use drive::tpcc::dike::DikeOptions;
+use workload::dike::contention::Schedule;
 use workload::dike::{Mix, Mode, Wanted};
 
 /// How sure the number of nodes is.
@@ -31,8 +32,13 @@ pub(super) struct DikeArgs {
     /// Nodes over which the warehouses are spread evenly, where the server does not tell
     #[arg(long, requires = "distribution", value_parser = nodes)]
     nodes: Option<u32>,
-    /// Shares of the transactions, such as new_order:45,payment:43; with --distribution new_order
-    /// needs one [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
+    /// Transactions that compete for a stock row: N from the beginning, then N@SECOND; once for
+    /// each of several rows
+    #[arg(long, value_name = "N,N@SECOND,..")]
+    contention: Vec<Schedule>,
+    /// Shares of the transactions, such as new_order:45,payment:43; with --distribution and
+    /// --contention new_order needs one
+    /// [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
     #[arg(long)]
     mix: Option<Mix>,
 }
@@ -56,6 +62,7 @@ impl DikeArgs {
     pub(super) fn only_for_dike(&self) -> Result<()> {
         let given = [
             (self.distribution.is_some(), "--distribution"),
+            (!self.contention.is_empty(), "--contention"),
             (self.mix.is_some(), "--mix"),
         ];
         match given.iter().find(|(is_given, _)| *is_given) {
@@ -77,6 +84,7 @@ impl DikeArgs {
         DikeOptions {
             distribution: wanted,
             nodes: self.nodes,
+            contention: self.contention.clone(),
             mix: self.mix.unwrap_or(Mix::PAPER),
         }
     }

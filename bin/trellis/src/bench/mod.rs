@@ -4,6 +4,8 @@
 mod calibrate;
 mod compare;
 mod dike;
+mod fault;
+mod function;
 mod search;
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +18,8 @@ use drive::histories::{self, HistoryOptions};
 use drive::outputs;
 use drive::report;
 use drive::run::{RunReport, RunnerOptions};
+use fault::{FaultArgs, UndoArgs};
+use function::FunctionArgs;
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use drive::view::Screen;
 use search::SearchArgs;
@@ -56,13 +60,17 @@ enum BenchCommand {
     /// Create and fill the tables; a stopped load goes on where it was
     Load(LoadArgs),
     /// Run the transaction mix and check the result
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Check the consistency conditions, or judge a recorded history
     Check(CheckArgs),
     /// Which of two databases is faster, and by how much: TPC-C in rounds of A B B A
     Compare(CompareArgs),
     /// The highest rate of TPC-C that meets a latency goal
     Search(SearchArgs),
+    /// Whether it does what transactions need: snapshots, deadlocks, durability
+    Function(FunctionArgs),
+    /// Undo the faults of a run that was killed
+    Undo(UndoArgs),
     /// Measure this client: TPC-C against a server that answers at once
     Calibrate(CalibrateArgs),
     /// The server of `calibrate`: prints its address, and answers until it is ended
@@ -189,6 +197,8 @@ struct RunArgs {
     #[command(flatten)]
     dike: DikeArgs,
     #[command(flatten)]
+    faults: FaultArgs,
+    #[command(flatten)]
     recorded: RecordArgs,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
@@ -292,6 +302,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BenchCommand::Load(load) => load_tpcc(load),
         BenchCommand::Compare(args) => compare::compare(args),
         BenchCommand::Search(args) => search::search(args),
+        BenchCommand::Function(args) => function::function(args),
+        BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
         BenchCommand::Run(run) => match run.target.workload.history() {
@@ -385,6 +397,7 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
     outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
     options.runner = runner(args);
+    options.runner.faults = args.faults.begin()?;
     options.shape.keys = args.recorded.keys.unwrap_or(kind.default_keys());
     let usual = options.shape;
     options.shape.txn_len_max = args.recorded.txn_len.unwrap_or(usual.txn_len_max);
@@ -419,6 +432,7 @@ fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
         _ => args.dike.only_for_dike()?,
     }
     options.runner = runner(args);
+    options.runner.faults = args.faults.begin()?;
     let found = tpcc::run(&options, &mut screen())?;
     print_report(&found)?;
     let json = report::json(&found);

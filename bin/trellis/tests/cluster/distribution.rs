@@ -7,7 +7,7 @@ use drive::tpcc::{self, LoadOptions, RunOptions};
 use drive::view::Silent;
 use serde_json::Value;
 use std::time::Duration;
-use workload::dike::{Mix, Mode, Wanted};
+use workload::dike::{Mode, Wanted};
 use workload::stats::binomial_interval;
 use workload::tpcc::Scale;
 
@@ -36,14 +36,13 @@ fn options(url: &str, mode: Mode, percent: u32, degree: u32) -> RunOptions {
             ratio: f64::from(percent) / 100.0,
             degree,
         }),
-        nodes: None,
-        mix: Mix::PAPER,
+        ..DikeOptions::default()
     });
     options
 }
 
 /// All inputs have one node or the degree, and of the committed new orders the share that was asked
-/// for has the degree: by the inputs, and as the server counts. The mix has other transactions, too.
+/// for has the degree: by the inputs, and as the server counts. The mix has others, too.
 fn check_ratio(told: &DistributionReport, json: &Value, protocol: &str) {
     assert_eq!(told.not_requested(), Some(0), "{protocol}: {json}");
     let orders = told.new_orders;

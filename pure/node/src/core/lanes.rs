@@ -12,6 +12,7 @@ use journal::{CheckpointTables, Ownership};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use store::Store;
+use txn::LockTable;
 use txn::contract::{Outgoing, Submitted};
 use txn::{
     Cx, Doubt, InTheWay, Moves, MovingRows, OpId, OpReply, Outbox, PendingRow, Protocol,
@@ -321,6 +322,11 @@ impl Protocols {
         count: usize,
     ) -> Vec<PendingRow> {
         one!(self, kind, |machine| machine.pending_rows(wants, count))
+    }
+
+    /// The locks of the databases with this protocol.
+    pub(crate) fn locks(&self, kind: ProtocolKind) -> Option<&LockTable> {
+        one!(self, kind, |machine| machine.locks())
     }
 
     /// See [`Protocol::may_be_awaited`].

@@ -9,7 +9,7 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
 use store::Store;
 use txn::{
-    AbortReason, Doubt, MovingRows, Op, OpId, OpReply, PendingRow, Piles, Protocol,
+    AbortReason, Doubt, LockTable, MovingRows, Op, OpId, OpReply, PendingRow, Piles, Protocol,
     ProtocolMessage, Submission, Submitted, TxnCost, TxnOptions,
 };
 
@@ -188,8 +188,8 @@ impl Protocol for Leap {
         self.owes_nothing()
     }
 
-    fn lock_count(&self) -> usize {
-        self.locks.len()
+    fn locks(&self) -> Option<&LockTable> {
+        Some(&self.locks)
     }
 
     fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts)) {

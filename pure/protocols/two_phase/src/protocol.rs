@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::CheckpointTables;
 use store::Store;
+use txn::LockTable;
 use txn::{
     AbortReason, Doubt, Life, Op, OpId, OpReply, PendingRow, Protocol, ProtocolMessage, Submission,
     Submitted, TxnCost, TxnOptions,
@@ -196,8 +197,8 @@ impl<C: Control> Protocol for Machine<C> {
         self.owes_nothing()
     }
 
-    fn lock_count(&self) -> usize {
-        self.locks.len()
+    fn locks(&self) -> Option<&LockTable> {
+        Some(&self.locks)
     }
 
     fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts)) {

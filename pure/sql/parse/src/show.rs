@@ -121,6 +121,10 @@ shows! {
     Tables: ["TABLES"], SumFrom(4), [
         table Text, columns Int8, indexes Int8, partition_by Text, rows Int8, row_bytes Int8
     ];
+    /// Rows for whose locks most operations wait: who holds them, since when.
+    Waiters: ["WAITERS"], Top(20), [
+        shard Text, table Text, index Text, key Text, holder Text, age_ms Int8, waiters Int8
+    ];
     /// Sessions with points in time; for pg_stat_activity.
     Activity: [], Sorted, [
         pid Int4, user Text, database Text, application_name Text, client_addr Text,

@@ -48,6 +48,7 @@
 //!
 //! The table does not find rows: a lock on an absent key is as good as any.
 
+mod awaited;
 mod bulk;
 mod claim;
 mod give_way;
@@ -61,6 +62,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+pub use awaited::AwaitedRow;
 pub use bulk::Taken;
 pub use claim::Claim;
 pub use give_way::{GIVE_WAY_US, LockWait, NAME_AGAIN_US};

@@ -1,5 +1,6 @@
 //! Unit tests of the rules, and a random test against a dumb model.
 
+mod awaited;
 mod give_way;
 mod model;
 mod ranges;

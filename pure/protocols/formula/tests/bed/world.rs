@@ -8,6 +8,7 @@ use journal::CheckpointTables;
 use store::Store;
 use two_phase::Settings;
 use two_phase::message::{Body, Finish, Finished};
+use txn::LockTable;
 use txn::{
     Cx, Doubt, OpId, OpReply, PendingRow, Protocol, Submission, Submitted, TxnCost, TxnOptions,
 };
@@ -107,8 +108,8 @@ impl Protocol for Tested {
     fn is_idle(&self) -> bool {
         self.0.is_idle()
     }
-    fn lock_count(&self) -> usize {
-        self.0.lock_count()
+    fn locks(&self) -> Option<&LockTable> {
+        self.0.locks()
     }
     fn each_snapshot(&self, f: &mut dyn FnMut(IndexId, Ts)) {
         self.0.each_snapshot(f);

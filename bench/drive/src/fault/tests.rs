@@ -1,0 +1,485 @@
+//! Each kind at a process of the test's own: put in, proven, undone. What this machine does not
+//! have must be refused by name.
+
+use super::process::Sockets;
+use super::*;
+use crate::run::lock;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Names the file into which a server of this test writes its port.
+const SERVE: &str = "TRELLIS_FAULT_TEST_SERVE";
+
+/// A folder of its own, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("trellis-fault-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process of the test, ended with its children when dropped.
+struct Dummy(Child);
+
+impl Dummy {
+    fn shell(script: &str) -> Dummy {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null());
+        Dummy(
+            command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
+    }
+
+    fn process(&self) -> Process {
+        Process::of(self.0.id()).unwrap()
+    }
+
+    fn target(&self, more: &str) -> FaultTarget {
+        format!("dummy=pid:{}{more}", self.0.id()).parse().unwrap()
+    }
+}
+
+impl Drop for Dummy {
+    fn drop(&mut self) {
+        for process in Process::of(self.0.id()).iter().flat_map(Process::tree) {
+            let _ = process.signal(nix::sys::signal::Signal::SIGKILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// Not a test, but a server that other tests start: it answers each byte by itself.
+#[test]
+fn serves_where_it_is_told_to() {
+    let Some(file) = std::env::var_os(SERVE) else {
+        return;
+    };
+    let port: u16 = std::fs::read_to_string(&file).map_or(0, |text| text.parse().unwrap());
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::fs::write(format!("{}.new", file.to_str().unwrap()), port.to_string()).unwrap();
+    std::fs::rename(format!("{}.new", file.to_str().unwrap()), &file).unwrap();
+    for stream in listener.incoming().flatten() {
+        std::thread::spawn(move || {
+            let (mut near, mut byte) = (stream, [0]);
+            while near.read_exact(&mut byte).is_ok() && near.write_all(&byte).is_ok() {}
+        });
+    }
+}
+
+/// Starts that server. Answers its command, too.
+fn server(folder: &Path) -> (Dummy, String) {
+    let file = folder.join("port");
+    let program = std::env::current_exe().unwrap();
+    let command = format!(
+        "{SERVE}='{}' exec '{}' --exact fault::tests::serves_where_it_is_told_to",
+        file.display(),
+        program.display()
+    );
+    let dummy = Dummy::shell(&command);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !file.exists() {
+        assert!(Instant::now() < until, "the server does not start");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    (dummy, command)
+}
+
+/// Has these faults within two seconds, while `during` is called all the time.
+fn broken(
+    plans: &[&str],
+    target: &FaultTarget,
+    during: &mut dyn FnMut(),
+) -> Result<Vec<Fault>, String> {
+    // One after the other: a slow disk is one for the journals of the others, too.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = lock(&TURN);
+    let faults = Faults {
+        plans: plans.iter().map(|plan| plan.parse().unwrap()).collect(),
+        targets: vec![target.clone()],
+        journal: None,
+    };
+    let nowhere = Target::parse("postgres://a@127.0.0.1:1/b").unwrap();
+    let length = Duration::from_secs(4);
+    let prepared = prepare(&faults, &nowhere, length).map_err(|error| error.to_string())?;
+    let (mut injection, _) = prepared.unwrap();
+    let path = lock(&injection.journal).path().to_path_buf();
+    assert!(path.exists());
+    let began = Instant::now();
+    let ended = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let clock = || Some(began.elapsed().as_secs_f64()).filter(|now_s| *now_s < 4.0);
+            injection.run(&clock)
+        });
+        while !run.is_finished() {
+            during();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        run.join().unwrap()
+    });
+    assert!(!path.exists(), "the journal of a run that undid all goes");
+    ended.map_err(|error| error.to_string())
+}
+
+/// One fault that must work.
+fn one(plan: &str, target: &FaultTarget, during: &mut dyn FnMut()) -> Fault {
+    let mut told = broken(&[plan], target, during).unwrap();
+    let fault = told.remove(0);
+    assert!(fault.undo_s < 2.0 && !fault.proof.is_empty(), "{fault:?}");
+    assert!((0.2..0.6).contains(&fault.begin_s), "{fault:?}");
+    fault
+}
+
+/// Whether the system lets us do this; where not, the fault must be refused by its name.
+fn possible(plan: &str, target: &FaultTarget, is_there: bool) -> bool {
+    if !is_there {
+        let name = plan.split(['=', '@']).next().unwrap();
+        let refused = broken(&[plan], target, &mut || {}).unwrap_err();
+        assert!(
+            refused.contains(name) && refused.contains("it needs"),
+            "{refused}"
+        );
+    }
+    is_there
+}
+
+fn is_root() -> bool {
+    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
+}
+
+fn has_filter() -> bool {
+    let listed = Command::new("nft").args(["list", "tables"]).output();
+    listed.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_pause_stops_a_process_with_its_children() {
+    let dummy = Dummy::shell("sleep 60 & sleep 60");
+    let process = dummy.process();
+    let mut stopped = 0;
+    let fault = one("pause@dummy:0.2+0.5", &dummy.target(""), &mut || {
+        let tree = process.tree();
+        stopped = stopped.max(tree.iter().filter(|one| one.is_stopped()).count());
+    });
+    assert_eq!(
+        (stopped, fault.proof.as_str()),
+        (3, "3 processes in state T")
+    );
+    assert!(
+        process
+            .tree()
+            .iter()
+            .all(|one| one.is_alive() && !one.is_stopped())
+    );
+}
+
+#[test]
+fn a_killed_server_is_started_again_and_found_for_the_next_fault() {
+    let folder = Folder::new();
+    let (dummy, command) = server(&folder.0);
+    let before = dummy.process();
+    let target = dummy.target(&format!(",start:{command}"));
+    let plans = [
+        "kill@dummy:0.2+0.3",
+        "restart@dummy:1.5+0.3",
+        "pause@dummy:3+0.3",
+    ];
+    let told = broken(&plans, &target, &mut || {}).unwrap();
+    assert!(told[0].proof.contains("is gone, port"), "{told:?}");
+    assert!(told[1].proof.contains("is gone, port"), "{told:?}");
+    assert!(told[2].proof.contains("state T"), "{told:?}");
+    assert!(!before.is_alive());
+    let port: u16 = std::fs::read_to_string(folder.0.join("port"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    let now = process::listener(port).unwrap();
+    assert_ne!(now, before);
+    now.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
+    let refused = broken(
+        &plans[..1],
+        &Dummy::shell("sleep 60").target(""),
+        &mut || {},
+    );
+    assert!(
+        refused
+            .unwrap_err()
+            .contains("kill is not possible at dummy; it needs a command")
+    );
+}
+
+#[test]
+fn a_share_of_a_core_is_proven_by_what_was_held_up() {
+    let busy = Dummy::shell("while :; do :; done");
+    let home = |process: Process| {
+        std::fs::read_to_string(format!("/proc/{}/cgroup", process.pid)).unwrap()
+    };
+    let before = home(busy.process());
+    let plan = "cpu=20%@dummy:0.2+1";
+    if !possible(plan, &busy.target(""), is_root()) {
+        return;
+    }
+    let mut inside = false;
+    let fault = one(plan, &busy.target(""), &mut || {
+        inside |= home(busy.process()) != before
+    });
+    assert!(inside && fault.proof.contains("throttled in"), "{fault:?}");
+    assert_eq!(home(busy.process()), before);
+    // It runs as before, although it left while it was held up.
+    let used = || {
+        let path = format!("/proc/{}/schedstat", busy.process().pid);
+        let text = std::fs::read_to_string(path).unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let used_ns = used();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(used() - used_ns > 100_000_000);
+    // Who does nothing is not held up: then there is no number.
+    let idle = Dummy::shell("exec sleep 60");
+    let error = broken(&[plan], &idle.target(""), &mut || {}).unwrap_err();
+    assert!(error.contains("no probe has seen it"), "{error}");
+    assert_eq!(home(idle.process()), before);
+}
+
+#[test]
+fn writes_are_slowed_down_to_what_is_allowed() {
+    let folder = Folder::new();
+    let file = folder.0.join("written");
+    let script = format!(
+        "while :; do dd if=/dev/zero of='{}' bs=64k count=1 conv=fdatasync; done",
+        file.display()
+    );
+    let dummy = Dummy::shell(&script);
+    let target = dummy.target(&format!(",data:{}", folder.0.display()));
+    let has_disk = group::disk_of(&folder.0).is_ok();
+    if possible("disk_write=1MB@dummy:0.2+3", &target, is_root() && has_disk) {
+        let fault = one("disk_write=1MB@dummy:0.2+3", &target, &mut || {});
+        assert!(fault.proof.contains("of 1048576 allowed"), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_has_no_room_and_then_room_again() {
+    let folder = Folder::new();
+    let dummy = Dummy::shell("exec sleep 60");
+    let target = dummy.target(&format!(",data:{}", folder.0.display()));
+    // The temporary files lie on no small file system of their own.
+    assert!(!possible("disk_full@dummy:0.2+0.5", &target, false));
+    let mount = |arguments: &[&str]| {
+        let ran = Command::new(arguments[0])
+            .args(&arguments[1..])
+            .arg(&folder.0)
+            .output();
+        ran.is_ok_and(|output| output.status.success())
+    };
+    if !mount(&[
+        "mount",
+        "-t",
+        "tmpfs",
+        "-o",
+        "size=1m",
+        "trellis-fault-test",
+    ]) {
+        assert!(!is_root());
+        return;
+    }
+    let more = folder.0.join("more");
+    let room = || {
+        let has_room = std::fs::write(&more, [1; 20_000]).is_ok();
+        std::fs::remove_file(&more).unwrap();
+        has_room
+    };
+    let mut was_full = false;
+    let fault = one("disk_full@dummy:0.2+0.5", &target, &mut || {
+        was_full |= !room()
+    });
+    assert!(
+        was_full && fault.proof.contains("no space left"),
+        "{fault:?}"
+    );
+    assert!(room());
+    assert!(mount(&["umount"]));
+}
+
+/// Whether a byte comes back soon, over a new connection.
+fn echoes(port: u16) -> bool {
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let patience = Duration::from_millis(150);
+    let answered = TcpStream::connect_timeout(&address, patience).and_then(|mut stream| {
+        stream.set_read_timeout(Some(patience))?;
+        stream.write_all(&[7])?;
+        stream.read_exact(&mut [0])
+    });
+    answered.is_ok()
+}
+
+#[test]
+fn a_cut_lets_nothing_through_and_a_loss_something() {
+    let folder = Folder::new();
+    let (dummy, _) = server(&folder.0);
+    let target = dummy.target("");
+    let port: u16 = std::fs::read_to_string(folder.0.join("port"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    for name in ["cut", "cut_in", "cut_out", "loss=50%"] {
+        let plan = format!("{name}@dummy:0.2+1.5");
+        if !possible(&plan, &target, is_root() && has_filter()) {
+            return;
+        }
+        let mut began = None;
+        let mut answered = [0; 2];
+        let fault = one(&plan, &target, &mut || {
+            let asked_s = began
+                .get_or_insert_with(Instant::now)
+                .elapsed()
+                .as_secs_f64();
+            let is_it = echoes(port);
+            if (0.7..1.4).contains(&asked_s) {
+                answered[usize::from(is_it)] += 1;
+            }
+        });
+        assert!(fault.proof.ends_with("packets dropped"), "{fault:?}");
+        assert!(answered[0] > 0, "{name}: {answered:?}");
+        assert!(
+            name.starts_with("loss") || answered[1] == 0,
+            "{name}: {answered:?}"
+        );
+        assert!(echoes(port), "{name} is undone");
+    }
+}
+
+#[test]
+fn an_open_connection_of_the_server_to_another_is_cut_too() {
+    let folder = Folder::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Bash alone connects by itself; it sends a byte now and then, and listens nowhere.
+    let mut command = Command::new("bash");
+    let script =
+        format!("exec 3<>/dev/tcp/127.0.0.1/{port}; while :; do echo >&3; sleep 0.05; done");
+    let caller = Dummy(command.args(["-c", &script]).spawn().unwrap());
+    let (mut near, _) = listener.accept().unwrap();
+    near.set_read_timeout(Some(Duration::from_millis(400)))
+        .unwrap();
+    let found = Sockets::of(&caller.process().tree()).unwrap();
+    assert_eq!(found.outgoing.len(), 1, "{found:?}");
+    let (dummy, _) = server(&folder.0);
+    if !(is_root() && has_filter()) {
+        return;
+    }
+    let mut table = network::Table::plan(
+        "trellis_fault_test".into(),
+        &dummy.process(),
+        Ways::Both,
+        100.0,
+    )
+    .unwrap();
+    table.add().unwrap();
+    near.read_exact(&mut [0]).unwrap();
+    // As if that process had made the connection after the cut.
+    table.refresh(&caller.process()).unwrap();
+    while near.read_exact(&mut [0]).is_ok() {}
+    assert!(table.dropped().unwrap() > 0);
+    network::remove(&table.name, None).unwrap();
+    near.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    near.read_exact(&mut [0]).unwrap();
+}
+
+#[test]
+fn a_server_in_a_network_of_its_own_is_cut_there() {
+    if !(is_root() && has_filter()) {
+        return;
+    }
+    let folder = Folder::new();
+    let dummy = Dummy::shell("exec unshare -n bash -c 'exec 3<>/dev/null; sleep 60'");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !dummy.process().is_in_other_network() {
+        assert!(Instant::now() < until, "unshare does not work");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // It listens nowhere, so there is nothing to drop by.
+    let process = dummy.process();
+    let needs = network::Table::plan("trellis_fault_own".into(), &process, Ways::In, 5.0);
+    assert!(needs.unwrap_err().contains("a TCP port"));
+    let (server, _) = server(&folder.0);
+    let mut table =
+        network::Table::plan("trellis_fault_own".into(), &server.process(), Ways::In, 5.0).unwrap();
+    table.of = Some(process);
+    table.try_it().unwrap();
+    table.add().unwrap();
+    assert!(network::exists(&table.name, Some(&process)));
+    assert!(!network::exists(&table.name, None));
+    assert_eq!(table.dropped(), Ok(0));
+    network::remove(&table.name, Some(&process)).unwrap();
+    assert!(!network::exists(&table.name, Some(&process)));
+}
+
+#[test]
+fn a_server_that_ends_in_the_middle_of_a_pause_gives_no_number() {
+    let dummy = Dummy::shell("exec sleep 60");
+    let process = dummy.process();
+    let mut began = None;
+    let error = broken(&["pause@dummy:0.2+3"], &dummy.target(""), &mut || {
+        // Not as soon as others have had their turn.
+        if began.get_or_insert_with(Instant::now).elapsed() > Duration::from_secs(1) {
+            process.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+    });
+    assert!(error.unwrap_err().contains("the process has ended"));
+}
+
+#[test]
+fn nothing_is_put_in_once_the_benchmark_was_told_to_end() {
+    let dummy = Dummy::shell("exec sleep 60");
+    let journal = Journal::create(None).unwrap();
+    lock(&journal).close().unwrap();
+    let server = Server::find(&dummy.target("")).unwrap();
+    let context = Context {
+        token: "test".into(),
+        delays: Vec::new(),
+    };
+    let refused = context.put_in(0, Kind::Pause, &server, &journal);
+    assert!(refused.is_err_and(|error| error.contains("told to end")));
+    assert!(!dummy.process().is_stopped());
+    journal::forget(&journal);
+}
+
+#[test]
+fn a_journal_with_half_a_line_is_undone_up_to_there() {
+    let folder = Folder::new();
+    let path = folder.0.join("journal");
+    let file = folder.0.join("fill");
+    std::fs::write(&file, "x").unwrap();
+    let mut ended = Command::new("true").spawn().unwrap();
+    let pid = ended.id();
+    ended.wait().unwrap();
+    let lines = format!(
+        "{{\"benchmark\":[{pid},1]}}\n{{\"entry\":0,\"undo\":{}}}\n{{\"entry\":1,\"undo\":{{\"rem",
+        undo::Undo::Remove(file.clone()).to_json()
+    );
+    std::fs::write(&path, lines).unwrap();
+    assert_eq!(undo(&path).unwrap().len(), 1);
+    assert!(!file.exists() && !path.exists());
+    std::fs::write(&path, "else\n").unwrap();
+    assert!(undo(&path).unwrap_err().to_string().contains("no journal"));
+}

@@ -1,0 +1,186 @@
+//! Faults of a run at a real PostgreSQL: what is put in costs what it should, and the run goes on.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file whose helpers are not test functions"
+)]
+
+use drive::fault::{Faults, Process};
+use drive::report;
+use drive::run::{RunReport, RunnerOptions};
+use drive::tpcc::{self, LoadOptions, RunOptions};
+use drive::view::Silent;
+use servers::{Kind, Server};
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use workload::tpcc::Scale;
+
+const SCALE: Scale = Scale {
+    warehouses: 1,
+    items: 500,
+    customers: 60,
+    orders: 60,
+};
+
+/// A PostgreSQL with data, and how it is named and started again.
+struct Broken {
+    server: Server,
+    target: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Broken {
+    fn start() -> Option<Broken> {
+        // One after the other: a noisy baseline shows no fault.
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = peer::start(Kind::Postgres, &["-c", "fsync=off"])?;
+        let options = LoadOptions {
+            scale: SCALE,
+            ..LoadOptions::new(&server.url("postgres"), 1)
+        };
+        tpcc::load(&options, &mut Silent).unwrap();
+        let file = server.data().join("postmaster.pid");
+        let process = postmaster(&server).unwrap();
+        // It was killed, and the test, its parent, does not ask for it: it seems to be alive.
+        let words = process.command_line().unwrap();
+        let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        // It refuses to be root; nobody else may become somebody else.
+        let user = match is_root() {
+            true => "setpriv --reuid=65534 --regid=65534 --clear-groups ",
+            false => "",
+        };
+        let target = format!(
+            "pg=pidfile:{0},data:{1},stop:INT,start:cd / && rm -f {0} && exec {user}{2}",
+            file.display(),
+            server.data().display(),
+            words.join(" ")
+        );
+        Some(Broken {
+            server,
+            target,
+            _turn: turn,
+        })
+    }
+
+    /// A run of this length with these faults.
+    fn run(&self, faults: &[&str], seconds: u64) -> Result<RunReport, String> {
+        let faults = Faults {
+            plans: faults.iter().map(|fault| fault.parse().unwrap()).collect(),
+            targets: vec![self.target.parse().unwrap()],
+            journal: None,
+        };
+        let runner = RunnerOptions {
+            clients: 8,
+            warmup: Duration::from_secs(1),
+            length: Duration::from_secs(seconds),
+            faults,
+            ..RunnerOptions::default()
+        };
+        let options = RunOptions {
+            runner,
+            ..RunOptions::new(&self.server.url("postgres"))
+        };
+        tpcc::run(&options, &mut Silent).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Broken {
+    fn drop(&mut self) {
+        // One that was started again is no child of ours.
+        if let Some(process) = postmaster(&self.server) {
+            let script = format!("kill -QUIT {}", process.pid);
+            let _ = Command::new("sh").args(["-c", &script]).status();
+        }
+    }
+}
+
+fn postmaster(server: &Server) -> Option<Process> {
+    let text = std::fs::read_to_string(server.data().join("postmaster.pid")).ok()?;
+    Process::of(text.lines().next()?.trim().parse().ok()?)
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+#[test]
+fn a_schedule_of_faults_is_measured_one_by_one() {
+    let Some(broken) = Broken::start() else {
+        return;
+    };
+    let mut faults = vec!["pause@pg:3+1", "delay=50ms@pg:6+1.5"];
+    if is_root() {
+        faults.extend(["cut@pg:10+1", "cpu=10%@pg:14+2"]);
+    }
+    let run = broken.run(&faults, 19).unwrap();
+    let table = report::table(&run);
+    let json = report::json(&run);
+    assert!(run.passed(), "{table}");
+    assert_eq!(run.broken.len(), faults.len());
+    for fault in &run.broken {
+        let cost = fault.cost.unwrap();
+        let depth_min = if fault.kind.name() == "cpu" { 0.3 } else { 0.8 };
+        assert!(cost.depth >= depth_min, "{fault:?}");
+        let seen_s = cost.t_detect_s.unwrap();
+        assert!(seen_s <= 2.0 * fault.step_s + 0.1, "{fault:?}");
+        // Nothing is back before the fault is undone.
+        let length_s = fault.end_s - fault.begin_s;
+        assert!(cost.t50_s.unwrap() < length_s + 2.0, "{fault:?}");
+        assert!(
+            cost.t90_s
+                .is_none_or(|at| at > length_s - 2.0 * fault.step_s),
+            "{fault:?}"
+        );
+        assert!(
+            fault.undo_s < 2.0 && (fault.begin_s - fault.planned_s.0) < 0.1,
+            "{fault:?}"
+        );
+    }
+    assert!(
+        json["faults"][0]["proof"]
+            .as_str()
+            .unwrap()
+            .contains("processes in state T")
+    );
+    assert!(report::html(&run).contains("<h2>Faults</h2>"));
+    assert!(table.contains("pause@pg"), "{table}");
+}
+
+#[test]
+fn a_killed_postgres_is_back_after_its_start() {
+    let Some(broken) = Broken::start() else {
+        return;
+    };
+    let before = postmaster(&broken.server).unwrap();
+    let run = broken.run(&["kill@pg:3+1", "restart@pg:8+1"], 13).unwrap();
+    let table = report::table(&run);
+    assert!(run.passed(), "{table}");
+    assert!(!before.is_alive() && postmaster(&broken.server).is_some());
+    for fault in &run.broken {
+        let cost = fault.cost.unwrap();
+        assert!(cost.depth > 0.8, "{fault:?}");
+        assert!(fault.proof.contains("is gone, port"), "{fault:?}");
+        assert!(cost.t50_s.unwrap() >= 1.0 - fault.step_s, "{fault:?}");
+    }
+    assert!(run.counters.is_empty());
+}
+
+#[test]
+fn a_fault_that_nothing_proves_has_no_number() {
+    let Some(broken) = Broken::start() else {
+        return;
+    };
+    let refused = |faults: &[&str]| broken.run(faults, 10).unwrap_err();
+    if is_root() {
+        // So many cores are never used.
+        let error = refused(&["cpu=10000%@pg:2+1"]);
+        assert!(error.contains("no probe has seen it"), "{error}");
+    }
+    let error = refused(&["disk_full@pg:2+1"]);
+    assert!(error.contains("disk_full is not possible at pg"), "{error}");
+    let error = refused(&["pause@pg:9+2"]);
+    assert!(error.contains("ends after the run"), "{error}");
+    assert!(broken.run(&[], 2).unwrap().passed());
+}

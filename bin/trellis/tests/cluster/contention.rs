@@ -1,0 +1,53 @@
+//! As many transactions compete for a row as are told to, and the server says the same.
+
+use crate::support::Cluster;
+use drive::report;
+use drive::tpcc::dike::DikeOptions;
+use drive::tpcc::{self, LoadOptions, RunOptions};
+use drive::view::Silent;
+use std::time::Duration;
+use workload::tpcc::Scale;
+
+/// Four seconds of each target, of which the first two do not count. The tolerances are wide, since
+/// the machine has other things to do.
+#[test]
+fn the_server_sees_as_many_competitors_as_were_asked_for() {
+    let cluster = Cluster::start("contention", 3, 1);
+    for protocol in ["two_phase", "leap", "formula"] {
+        cluster.create_as(protocol, protocol, &[]);
+        let url = cluster.url(protocol);
+        let load = LoadOptions {
+            scale: Scale::reduced(9),
+            ..LoadOptions::new(&url, 9)
+        };
+        tpcc::load(&load, &mut Silent).unwrap();
+        let mut options = RunOptions::new(&url);
+        options.runner.clients = 30;
+        options.runner.warmup = Duration::from_secs(1);
+        options.runner.length = Duration::from_secs(8);
+        options.dike = Some(DikeOptions {
+            contention: vec!["6,16@4".parse().unwrap()],
+            ..DikeOptions::default()
+        });
+        let found = tpcc::run(&options, &mut Silent).unwrap();
+        let table = report::table(&found);
+        assert_eq!(found.consistency.as_ref().unwrap().passed(), 12, "{table}");
+        let told = found.contention.as_ref().unwrap();
+        assert_eq!(told.phases.len(), 2, "{protocol}: {:?}", told.phases);
+        // Waits for rows that are on their way are in no queue.
+        let tolerance = if protocol == "leap" { 0.6 } else { 0.35 };
+        for (phase, target) in told.phases.iter().zip([6.0, 16.0]) {
+            let server = phase.server.expect("the server tells");
+            let client = phase.client.expect("the client counts");
+            for mean in [server.mean, client.mean] {
+                assert!(
+                    (mean - target).abs() <= target * tolerance,
+                    "{protocol}, {target}: {server:?} {client:?}"
+                );
+            }
+        }
+        let json = &report::json(&found)["contention"];
+        assert_eq!(json["phases"][1]["target"], 16, "{json}");
+        assert!(json["samples"].as_array().unwrap().len() > 60, "{json}");
+    }
+}

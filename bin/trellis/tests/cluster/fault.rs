@@ -1,0 +1,322 @@
+//! Faults of a benchmark's run at a local cluster: put in, proven, undone, and what they cost.
+
+use crate::support::{
+    Folder, PROGRAM, READY_LIMIT, STOP_LIMIT, connect, free_ports, print_tail, signal, url,
+    wait_child, wait_until,
+};
+use runtime::ClusterFile;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+/// `trellis start` with three nodes and a database.
+struct Local {
+    child: Child,
+    folder: Folder,
+}
+
+impl Local {
+    fn start(name: &str) -> Local {
+        let folder = Folder::new(name);
+        let log = File::create(folder.path().join("log")).unwrap();
+        let port = free_ports(3).to_string();
+        let mut command = Command::new(PROGRAM);
+        command.args(["start", "--nodes", "3", "--shards", "1", "--port", &port]);
+        command.arg("--data").arg(folder.path().join("cluster"));
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap());
+        let child = command.stderr(log).spawn().unwrap();
+        let local = Local { child, folder };
+        wait_until("the welcome", READY_LIMIT, || {
+            local.said().contains("Ctrl-C stops")
+        });
+        let mut link = connect(local.file().nodes[0].sql, "postgres").unwrap();
+        link.command("CREATE DATABASE shop WITH (protocol = 'two_phase')")
+            .unwrap();
+        local
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("cluster")
+    }
+
+    fn file(&self) -> ClusterFile {
+        ClusterFile::read(&self.data().join("cluster.toml")).unwrap()
+    }
+
+    fn pid(&self, node: usize) -> u32 {
+        let file = self.data().join(format!("node-{node}/PID"));
+        std::fs::read_to_string(file).unwrap().parse().unwrap()
+    }
+
+    /// `trellis bench run` of counters, with these faults.
+    fn bench(&self, faults: &[&str], seconds: u32) -> Command {
+        let mut command = Command::new(PROGRAM);
+        let nodes = self.file().nodes;
+        let url = url(nodes.iter().map(|node| node.sql), "shop");
+        command.args(["bench", "run", "--workload", "counter", "--url", &url]);
+        command.args(["--seconds", &seconds.to_string(), "--warmup", "2"]);
+        for fault in faults {
+            command.args(["--fault", fault]);
+        }
+        // A low rate is the same on a busy machine.
+        command.args(["--clients", "24", "--rate", "80", "--json"]);
+        command.arg(self.folder.path().join("out.json"));
+        if !faults.is_empty() {
+            command.arg("--target-data").arg(self.data());
+        }
+        // Other tests undo what they find among the temporary files.
+        command.env("TMPDIR", self.folder.path());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let text = std::fs::read_to_string(self.folder.path().join("out.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// The second of the day at which another node last heard of this one before it was silent.
+    fn last_heard_s(&self, node: usize) -> f64 {
+        let said = self.said();
+        let mark = format!("node is silent, it is taken to be down node={node} ms=");
+        let line = said.lines().find(|line| line.contains(&mark)).unwrap();
+        let clock = line.split(['T', 'Z']).nth(1).unwrap();
+        let parts = clock.split(':').map(|part| part.parse::<f64>().unwrap());
+        let said_s = parts.fold(0.0, |sum, part| sum * 60.0 + part);
+        let silent_ms: f64 = line.rsplit_once("ms=").unwrap().1.trim().parse().unwrap();
+        said_s - silent_ms / 1e3
+    }
+
+    fn answers(&self, node: usize) -> bool {
+        let linked = connect(self.file().nodes[node - 1].sql, "postgres");
+        linked.is_ok_and(|mut link| link.command("SELECT 1").is_ok())
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            print_tail(&self.folder.path().join("log"));
+        }
+        let mut command = Command::new(PROGRAM);
+        let _ = command.args(["stop", "--data"]).arg(self.data()).output();
+        let _ = wait_child(&mut self.child, STOP_LIMIT);
+    }
+}
+
+fn text(output: &Output) -> String {
+    let parts = [&output.stdout, &output.stderr];
+    parts.map(|part| String::from_utf8_lossy(part)).concat()
+}
+
+/// State of a process, by one letter.
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim().chars().next()
+}
+
+#[test]
+fn a_killed_node_costs_what_the_series_shows_and_comes_back() {
+    let local = Local::start("fault-kill");
+    let before = local.pid(2);
+    let output = local.bench(&["kill@node2:8+3"], 18).output().unwrap();
+    let told = text(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(local.said().contains("node 2 was killed by signal 9"));
+    assert_ne!(local.pid(2), before);
+    assert!(local.answers(2));
+    let json = local.json();
+    let fault = &json["faults"][0];
+    let number = |name: &str| {
+        fault[name]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{name}: {fault}"))
+    };
+    assert_eq!(
+        (&fault["kind"], &fault["target"]),
+        (&"kill".into(), &"node2".into())
+    );
+    assert_eq!(
+        (&fault["proven"], &fault["undone"]),
+        (&true.into(), &true.into())
+    );
+    let (begin_s, end_s, step_s) = (number("begin_s"), number("end_s"), number("step_s"));
+    assert!((8.0..8.3).contains(&begin_s), "{fault}");
+    assert!((11.0..11.6).contains(&end_s), "{fault}");
+    // The run's own series, without the code under test.
+    let steps = json["steps"]["committed"].as_array().unwrap();
+    let steps: Vec<f64> = steps.iter().map(|step| step.as_f64().unwrap()).collect();
+    assert_eq!(steps.len(), 180);
+    let mean = |steps: &[f64]| steps.iter().sum::<f64>() / steps.len() as f64;
+    let baseline = mean(&steps[..80]);
+    let times = (step_s / 0.1).round() as usize;
+    let mut low = (80 / times..).map(|step| mean(&steps[step * times..(step + 1) * times]));
+    let low = low.position(|rate| rate < baseline * 0.75).unwrap();
+    let low_s = (80 / times * times + low * times) as f64 * 0.1 - begin_s;
+    assert!(
+        (number("t_detect") - low_s.max(0.0)).abs() <= step_s + 1e-6,
+        "{low_s}: {fault}"
+    );
+    let depth = 1.0 - mean(&steps[90..108]) / baseline;
+    assert!(
+        (number("depth") - depth).abs() < 0.1 + number("noise") / 2.0,
+        "{depth}: {fault}"
+    );
+    assert!(number("t90") >= 3.0 - step_s, "{fault}");
+    // What the other nodes have logged: when they last heard of the node, to the millisecond.
+    let heard_s = local.last_heard_s(2);
+    let killed_s = number("begin_unix_s") % 86_400.0;
+    assert!(
+        (heard_s - killed_s).abs() <= step_s,
+        "{heard_s} {killed_s}: {fault}"
+    );
+    assert!(told.contains("kill@node2"), "{told}");
+}
+
+/// Whether a fault of the benchmark with this number is in.
+type IsIn = fn(&Local, u32) -> bool;
+
+fn is_stopped(pid: u32) -> bool {
+    state(pid) == Some('T')
+}
+
+/// Whether the packet filter has a table of this benchmark; `None`: we may not ask it.
+fn is_cut(bench: u32) -> Option<bool> {
+    let listed = Command::new("nft").args(["list", "tables"]).output().ok()?;
+    let tables = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let is_there = tables.contains(&format!("trellis_bench_{bench}_"));
+    listed.status.success().then_some(is_there)
+}
+
+#[test]
+fn undo_restores_what_a_killed_benchmark_has_left() {
+    let local = Local::start("fault-undo");
+    let journal = local.folder.path().join("journal");
+    let mut faults: Vec<(&str, IsIn)> = vec![
+        ("pause@node2:1+30", |local, _| is_stopped(local.pid(2))),
+        ("kill@node3:1+30", |local, _| {
+            matches!(state(local.pid(3)), None | Some('Z'))
+        }),
+    ];
+    if is_cut(0).is_some() {
+        faults.push(("cut@node2:1+30", |_, bench| is_cut(bench) == Some(true)));
+    }
+    for (fault, is_in) in faults {
+        let mut bench = local.bench(&[fault], 40);
+        bench.arg("--fault-journal").arg(&journal);
+        let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
+        let pid = bench.id();
+        wait_until(fault, READY_LIMIT, || is_in(&local, pid));
+        // It undoes its faults itself, and nobody else does.
+        let early = undo(&journal);
+        assert!(!early.status.success() && text(&early).contains("still runs"));
+        bench.kill().unwrap();
+        bench.wait().unwrap();
+        assert!(is_in(&local, pid));
+        let undone = undo(&journal);
+        assert!(undone.status.success(), "{}", text(&undone));
+        assert!(text(&undone).contains("undone: "), "{}", text(&undone));
+        assert!(!is_in(&local, pid) && !journal.exists());
+        wait_until("all nodes answer", READY_LIMIT, || {
+            (1..=3).all(|node| local.answers(node))
+        });
+    }
+}
+
+#[test]
+fn the_next_run_undoes_what_a_killed_one_has_left() {
+    let local = Local::start("fault-next");
+    let mut bench = local.bench(&["pause@node2:1+30"], 40);
+    let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
+    let pid = local.pid(2);
+    wait_until("node 2 is stopped", READY_LIMIT, || is_stopped(pid));
+    bench.kill().unwrap();
+    bench.wait().unwrap();
+    assert!(is_stopped(pid));
+    let next = local.bench(&[], 1).output().unwrap();
+    assert!(next.status.success(), "{}", text(&next));
+    assert!(text(&next).contains("an earlier run left a fault; undone: "));
+    assert!(!is_stopped(pid));
+}
+
+#[test]
+fn a_schedule_at_several_nodes_is_measured_fault_by_fault() {
+    let local = Local::start("fault-schedule");
+    let mut faults = vec!["pause@node2,node3:8+2"];
+    if is_cut(0).is_some() {
+        faults.push("cut@node3:16+2");
+    }
+    let output = local.bench(&faults, 24).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let json = local.json();
+    let told = json["faults"].as_array().unwrap();
+    assert_eq!(told.len(), faults.len() + 1);
+    for fault in told {
+        let number = |name: &str| {
+            fault[name]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{name}: {fault}"))
+        };
+        assert!(number("depth") > 0.5, "{fault}");
+        assert!(number("t_detect") <= 2.0 * number("step_s"), "{fault}");
+        assert!(number("undo_s") < 2.0, "{fault}");
+    }
+}
+
+fn undo(journal: &PathBuf) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command.args(["bench", "undo"]).arg(journal);
+    command.output().unwrap()
+}
+
+#[test]
+fn a_signal_undoes_a_fault_before_the_benchmark_ends() {
+    let local = Local::start("fault-signal");
+    let mut bench = local.bench(&["pause@node1,node2:1+30"], 40);
+    let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
+    let pids = [local.pid(1), local.pid(2)];
+    wait_until("nodes are stopped", READY_LIMIT, || {
+        pids.iter().all(|pid| is_stopped(*pid))
+    });
+    signal(bench.id(), "INT");
+    assert_eq!(wait_child(&mut bench, STOP_LIMIT).code(), Some(130));
+    assert!(!pids.iter().any(|pid| is_stopped(*pid)));
+}
+
+#[test]
+fn what_cannot_be_broken_is_refused_before_the_run() {
+    let local = Local::start("fault-refused");
+    for (fault, told) in [
+        (
+            "clock=+5s@node2:1+1",
+            "clock is not possible at node2; it needs libfaketime",
+        ),
+        (
+            "memory=64MB@node2:1+1",
+            "memory is not possible at node2; it needs",
+        ),
+        (
+            "disk_full@node2:1+1",
+            "disk_full is not possible at node2; it needs",
+        ),
+        (
+            "kill@node4:1+1",
+            "there is no target \"node4\"; given are node1, node2, node3",
+        ),
+        ("kill@node2:5+5", "ends after the run"),
+    ] {
+        let output = local.bench(&[fault], 8).output().unwrap();
+        assert!(
+            !output.status.success() && text(&output).contains(told),
+            "{}",
+            text(&output)
+        );
+        assert!(!text(&output).contains("committed"), "{}", text(&output));
+    }
+}
