@@ -86,7 +86,10 @@ impl Supervisor {
         let hold = local_cluster::nodes::hold_file(dir, id);
         if hold.exists() {
             // Its end was wanted, and says nothing about the node.
-            say(&format!("{ended}; it is started again when {} is removed", hold.display()));
+            say(&format!(
+                "{ended}; it is started again when {} is removed",
+                hold.display()
+            ));
             return self.pausing.push((Instant::now(), ended));
         }
         if ended.status.success() {

@@ -2,8 +2,8 @@
 //! there by half.
 //!
 //! Clients insert pairs of rows, each pair in one transaction, and note in a file what they know of
-//! each ([`super::Ledger`]). The caller crashes the server and starts it again, by a command line
-//! between `--record` and `--verify`, or in a callback ([`audit`]). A client whose connection breaks
+//! each ([`super::Ledger`]). The caller crashes the server and starts it again, between the
+//! commands that record and verify, or in a callback ([`audit`]). A client whose connection breaks
 //! stops; the transaction that it had asked to commit is of unknown outcome. That the server is
 //! gone is what the test is for, and no error of it.
 //!

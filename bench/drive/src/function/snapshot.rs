@@ -13,9 +13,9 @@
 //! When was something tried? A commit lies *inside* a read if it was asked for after the first
 //! row was answered and acknowledged before the last one was asked for. It *crosses* the read if,
 //! besides, one of its two rows had been read before it and the other was read after it: whoever
-//! takes each row as it is just now would have seen one half of it. Under locks nothing crosses, and
-//! where a read is rolled back as soon as others have changed a row, nothing is inside of those that
-//! commit. So an attempt that was rolled back counts as tried, too.
+//! takes each row as it is just now would have seen one half of it. Under locks nothing crosses.
+//! Where a read is rolled back as soon as others have changed a row, nothing is inside of those
+//! that commit. So an attempt that was rolled back counts as tried, too.
 //!
 //! Where that happens again and again, the writers make pauses, twice as long after each such
 //! attempt and half as long after each read, so that every server comes to an end.

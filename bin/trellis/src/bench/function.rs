@@ -16,7 +16,7 @@ use std::time::Duration;
     trellis bench function postgres://trellis@127.0.0.1:5433,127.0.0.1:5434/shop\n  \
     trellis bench function postgres://postgres@127.0.0.1:5432/test --tests snapshot \
     --isolation read-committed\n  \
-    trellis bench function $URL --record seen    # kill the server meanwhile, start it again, then\n  \
+    trellis bench function $URL --record seen    # kill the server and start it, then\n  \
     trellis bench function $URL --verify seen\n\n\
     The database must exist; the tests make and drop tables whose names begin with \
     bench_function_.\n\n\

@@ -1,8 +1,8 @@
 //! Faults of a benchmark's run at a local cluster: put in, proven, undone, and what they cost.
 
 use crate::support::{
-    Folder, PROGRAM, READY_LIMIT, STOP_LIMIT, connect, free_ports, print_tail, signal, url,
-    wait_child, wait_until,
+    Folder, PROGRAM, READY_LIMIT, STOP_LIMIT, connect, free_ports, print_tail, signal, try_rows,
+    url, wait_child, wait_until,
 };
 use runtime::ClusterFile;
 use std::fs::File;
@@ -93,9 +93,13 @@ impl Local {
         said_s - silent_ms / 1e3
     }
 
+    /// Whether a node answers and is connected to the others.
     fn answers(&self, node: usize) -> bool {
         let linked = connect(self.file().nodes[node - 1].sql, "postgres");
-        linked.is_ok_and(|mut link| link.command("SELECT 1").is_ok())
+        linked.is_ok_and(|mut link| {
+            let nodes = try_rows(&mut link, "SHOW NODES").unwrap_or_default();
+            nodes.len() == 3 && nodes.iter().all(|row| row[3] == "up")
+        })
     }
 }
 
@@ -130,7 +134,7 @@ fn a_killed_node_costs_what_the_series_shows_and_comes_back() {
     assert!(output.status.success(), "{told}");
     assert!(local.said().contains("node 2 was killed by signal 9"));
     assert_ne!(local.pid(2), before);
-    assert!(local.answers(2));
+    wait_until("node 2 is back", READY_LIMIT, || local.answers(2));
     let json = local.json();
     let fault = &json["faults"][0];
     let number = |name: &str| {
