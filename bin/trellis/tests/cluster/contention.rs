@@ -34,12 +34,16 @@ fn the_server_sees_as_many_competitors_as_were_asked_for() {
         assert_eq!(found.consistency.as_ref().unwrap().passed(), 12, "{table}");
         let told = found.contention.as_ref().unwrap();
         assert_eq!(told.phases.len(), 2, "{protocol}: {:?}", told.phases);
-        // Waits for rows that are on their way are in no queue.
-        let tolerance = if protocol == "leap" { 0.6 } else { 0.35 };
+        // Waits for rows that are on their way are in no queue, so that the client has more under
+        // way than the server sees.
+        let moves_rows = protocol == "leap";
+        let tolerance = if moves_rows { 0.6 } else { 0.35 };
         for (phase, target) in told.phases.iter().zip([6.0, 16.0]) {
             let server = phase.server.expect("the server tells");
             let client = phase.client.expect("the client counts");
-            for mean in [server.mean, client.mean] {
+            assert!(client.mean >= server.mean * 0.8, "{server:?} {client:?}");
+            let counts = [server.mean, client.mean];
+            for mean in counts.into_iter().take(if moves_rows { 1 } else { 2 }) {
                 assert!(
                     (mean - target).abs() <= target * tolerance,
                     "{protocol}, {target}: {server:?} {client:?}"
