@@ -13,14 +13,19 @@ use std::time::Duration;
 use workload::history::Kind;
 use workload::wire::Isolation;
 
+/// A history that is long enough to be judged: on a busy machine less happens in the same time,
+/// and where transactions deadlock.
 fn recorded(url: &str, kind: Kind, isolation: Isolation) -> HistoryReport {
     let mut options = HistoryOptions::new(url, kind, isolation);
     options.runner.clients = 8;
-    // Where transactions deadlock, less happens in the same time.
-    options.runner.length = Duration::from_secs(match kind {
-        Kind::Bank | Kind::Ring => 3,
-        _ => 1,
-    });
+    for seconds in [1, 3, 9] {
+        options.runner.length = Duration::from_secs(seconds);
+        let found = histories::run(&options, &mut Silent).unwrap();
+        if found.verdict.judgement != Judgement::Inconclusive {
+            return found;
+        }
+    }
+    options.runner.length = Duration::from_secs(27);
     histories::run(&options, &mut Silent).unwrap()
 }
 

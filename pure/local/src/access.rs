@@ -127,10 +127,8 @@ impl Access<'_> {
             formula.fold(row, &mut changed).map_err(OpError::Sql)?;
             modified = Some(program.modify(&changed, &mut RowBatch::new(program.width())));
         }
-        let outgrows = matches!(&modified, Some(Ok(Modified::Formula(formula)))
-            if outgrow(own.as_ref(), formula));
-        if let (true, Some(row), Some(Ok(Modified::Formula(formula)))) =
-            (outgrows, seen.row, &modified)
+        if let (Some(row), Some(Ok(Modified::Formula(formula)))) = (seen.row, &modified)
+            && outgrow(own.as_ref(), formula)
         {
             modified = Some(folded_onto(row, formula).map(Modified::Put));
         }
@@ -182,12 +180,12 @@ impl Access<'_> {
             // The result must be in the type's range before the statement is answered.
             let result = folded_onto(row, formula).map_err(OpError::Sql)?;
             let write = match self.outgrows(key, formula) {
-                true => Write::Put(result),
+                true => {
+                    self.note_read(cx, key, version);
+                    Write::Put(result)
+                }
                 false => Write::Formula(formula.clone()),
             };
-            if let Write::Put(_) = write {
-                self.note_read(cx, key, version);
-            }
             self.write(cx, key.clone(), write, false)?;
         }
         Ok(OpResult::Modified {

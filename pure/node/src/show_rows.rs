@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::stages::text;
 use base::{Datum, Key, NodeId, RowBatch, ShardId, Time};
-use catalog::{Execution, Table};
+use catalog::{Database, Execution, Index, Table};
 use expr::Ends;
 use functions::keywords::quote_ident;
 use parse::show::{Combine, Show};
@@ -188,6 +188,12 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
     batch
 }
 
+/// The table and the index of a row.
+fn index_of<'a>(known: &'a Database, key: &Key) -> Option<(&'a Table, &'a Index)> {
+    let mut tables = known.tables.values();
+    tables.find_map(|table| Some((&**table, table.index_by_id(key.index)?)))
+}
+
 /// (shard, table, index, key, holder, age_ms, waiters): rows of `database` for whose locks
 /// operations wait here.
 fn waiters(core: &Core, database: &str) -> RowBatch {
@@ -198,15 +204,11 @@ fn waiters(core: &Core, database: &str) -> RowBatch {
     let Combine::Top(count) = Show::Waiters.combine() else {
         unreachable!("the longest queues are the first by their waiters")
     };
-    let find = |index| {
-        let mut tables = known.tables.values();
-        tables.find_map(|table| Some((table, table.index_by_id(index)?)))
-    };
-    let wants = |key: &Key| find(key.index).is_some();
+    let wants = |key: &Key| index_of(known, key).is_some();
     let locks = core.protocols.locks(known.protocol);
     let rows = locks.map(|locks| locks.awaited_rows(&wants, count));
     for row in rows.unwrap_or_default() {
-        let Some((table, index)) = find(row.key.index) else {
+        let Some((table, index)) = index_of(known, &row.key) else {
             continue;
         };
         let holder = row.holder.map(|holder| text(&holder.to_string()));
@@ -233,13 +235,9 @@ fn pending(core: &Core, database: &str) -> RowBatch {
     let Combine::Top(count) = Show::Pending.combine() else {
         unreachable!("the longest lists are the first by their formulas")
     };
-    let find = |index| {
-        let mut tables = known.tables.values();
-        tables.find_map(|table| Some((table, table.index_by_id(index)?)))
-    };
-    let wants = |key: &Key| find(key.index).is_some();
+    let wants = |key: &Key| index_of(known, key).is_some();
     for row in core.protocols.pending_rows(known.protocol, &wants, count) {
-        let Some((table, index)) = find(row.key.index) else {
+        let Some((table, index)) = index_of(known, &row.key) else {
             continue;
         };
         let oldest = row.oldest.as_ref();

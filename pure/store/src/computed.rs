@@ -287,16 +287,20 @@ fn mixed_up(what: Arithmetic, left: &Datum, right: &Datum) -> ! {
     panic!("a formula has {what:?} of {left:?} and {right:?}: the planner mixed up kinds")
 }
 
-/// As expressions that are evaluated where their rows lie.
 fn has_room(bytes: usize) -> Result<(), SqlError> {
-    if bytes <= PROGRAM_BYTES_MAX {
-        return Ok(());
+    match bytes <= PROGRAM_BYTES_MAX {
+        true => Ok(()),
+        false => Err(too_large(bytes, PROGRAM_BYTES_MAX)),
     }
+}
+
+/// 54000: a value that is computed where its row lies would have more bytes than it may have.
+pub fn too_large(bytes: usize, most: usize) -> SqlError {
     let detail = alloc::format!(
-        "A value that is computed where its row lies has at most {PROGRAM_BYTES_MAX} bytes, and \
-         {bytes} were asked for."
+        "A value that is computed where its row lies has at most {most} bytes, and {bytes} were \
+         asked for."
     );
-    Err(SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large").detail(detail))
+    SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large").detail(detail)
 }
 
 fn by_zero() -> SqlError {

@@ -574,11 +574,11 @@ mod tests {
         Formula(vec![change.expect("it is exact")])
     }
 
-    fn shares(row: &[u8], pending: &[&Formula], own: Option<&Formula>, formula: &Formula) -> bool {
+    fn shares(row: &[u8], pending: &[&Formula], formula: &Formula) -> bool {
         let escrow = Escrow::of(Folding::InOrder, formula.computes(), |add| {
             pending.iter().for_each(|one| add(Some(one)));
         });
-        escrow.is_none_or(|escrow| escrow.has_room(row, own, formula))
+        escrow.is_none_or(|escrow| escrow.has_room(row, None, formula))
     }
 
     /// Arrays count as texts do: three of them that fit alone do not fit together.
@@ -595,7 +595,7 @@ mod tests {
         let (first, second, third) = (copy(1), copy(2), copy(3));
         let mut grown = Vec::new();
         assert!(first.fold(&row, &mut grown).is_ok() && grown.len() < ROW_BYTES_MAX);
-        assert!(!shares(&row, &[&first, &second], None, &third));
+        assert!(!shares(&row, &[&first, &second], &third));
     }
 
     /// Texts that grow with each formula are refused long before their lengths overflow.
@@ -606,8 +606,8 @@ mod tests {
         let twice = change(0, Type::Text, FormulaOp::Compute(twice));
         let row = row::to_vec(&[Datum::Text("x".repeat(1_000).into())]);
         let pending = vec![&twice; 31];
-        assert!(shares(&row, &pending[..3], None, &twice));
-        assert!(!shares(&row, &pending, None, &twice));
+        assert!(shares(&row, &pending[..3], &twice));
+        assert!(!shares(&row, &pending, &twice));
     }
 
     /// The escrow copies formulas, so it takes large ones only as far as its memory goes.
@@ -620,8 +620,8 @@ mod tests {
             Computed::Const(text()),
         ]);
         let large = change(0, Type::Text, FormulaOp::Compute(large));
-        assert!(shares(&row, &[&large], None, &large));
-        assert!(!shares(&row, &[&large; 5], None, &large));
+        assert!(shares(&row, &[&large], &large));
+        assert!(!shares(&row, &[&large; 5], &large));
     }
 
     #[test]

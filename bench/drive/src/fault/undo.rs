@@ -56,12 +56,9 @@ pub(super) struct Start {
 impl Start {
     /// Starts it unless it runs. Answers the number of the process that this has started.
     fn begin(&self) -> Result<Option<u32>, String> {
-        if self.before.is_alive() {
-            remove(self.hold.as_deref())?;
-            return Ok(None);
-        }
         remove(self.hold.as_deref())?;
-        let Some(command) = self.command.as_ref().filter(|_| !self.runs(None)) else {
+        let is_over = !self.before.is_alive() && !self.runs(None);
+        let Some(command) = self.command.as_ref().filter(|_| is_over) else {
             return Ok(None);
         };
         let mut shell = Command::new("sh");

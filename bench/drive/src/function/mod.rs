@@ -352,16 +352,15 @@ impl Ground {
     /// A session at one of the endpoints in turn.
     fn link(&self, at: usize, patience: Duration) -> Result<Link, DriveError> {
         let endpoint = &self.target.endpoints[at % self.target.endpoints.len()];
-        let link = Link::connect(endpoint, &self.target, Some(patience));
-        let mut link = link.during("connecting")?;
-        let tuned = self.server.tune(&mut link, Some(self.isolation));
-        tuned.during("setting up a session")?;
-        Ok(link)
+        self.tuned(Link::connect(endpoint, &self.target, Some(patience)))
     }
 
     /// A session at the first endpoint that answers, for what is done before and after a test.
     fn admin(&self) -> Result<Link, DriveError> {
-        let link = Link::connect_any(&self.target, Some(self.patience));
+        self.tuned(Link::connect_any(&self.target, Some(self.patience)))
+    }
+
+    fn tuned(&self, link: Result<Link, LinkError>) -> Result<Link, DriveError> {
         let mut link = link.during("connecting")?;
         let tuned = self.server.tune(&mut link, Some(self.isolation));
         tuned.during("setting up a session")?;

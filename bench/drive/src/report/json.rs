@@ -5,7 +5,7 @@ use crate::histories::HistoryReport;
 use crate::run::tally::{Tally, quantile_of};
 use crate::run::{KindReport, RunReport, describe_mode};
 use crate::shape::CheckReport;
-use crate::tpcc::contention::{ContentionReport, Course, PhaseReport, Sample};
+use crate::tpcc::contention::{ContentionReport, PhaseReport, Sample};
 use crate::tpcc::dike::{Degrees, DistributionReport};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -109,14 +109,6 @@ fn distribution(report: &DistributionReport) -> Value {
 
 /// How many transactions competed for rows: asked for, as the server says, as the client counts.
 fn contention(contention: &ContentionReport, report: &RunReport) -> Value {
-    let course = |course: Option<Course>| match course {
-        Some(it) => json!({
-            "mean": it.mean,
-            "worst_second": it.worst_second,
-            "seconds": it.seconds,
-        }),
-        None => Value::Null,
-    };
     let phase = |phase: &PhaseReport| {
         json!({
             "row": { "s_w_id": phase.warehouse, "s_i_id": phase.item },
@@ -125,7 +117,9 @@ fn contention(contention: &ContentionReport, report: &RunReport) -> Value {
             "end_s": phase.end_s,
             "mean": phase.server.map(|it| it.mean),
             "worst_second": phase.server.map(|it| it.worst_second),
-            "client": course(phase.client),
+            "client": phase.client.map(|it| {
+                json!({ "mean": it.mean, "worst_second": it.worst_second, "seconds": it.seconds })
+            }),
             "transactions_per_s": phase.rates.map(|[hot, others]| {
                 json!({ "hot": hot, "others": others })
             }),

@@ -14,10 +14,11 @@
 use crate::answers::Answers;
 use crate::link::{Link, LinkError};
 use crate::run::cpu::thread_us;
+use crate::run::lock;
 use crate::server::Server;
 use crate::url::Target;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use workload::dialect::Dialect;
 use workload::dike::Distribution;
@@ -96,15 +97,12 @@ pub(super) struct Contention {
 
 impl Contention {
     pub(super) fn new(rows: &[Arc<HotRow>], schedules: &[Schedule]) -> Option<Contention> {
-        let first = schedules.first()?;
+        let phases = schedules.first()?.phases();
+        let rows = rows.iter().cloned().zip(schedules.iter().cloned());
         Some(Contention {
-            rows: rows
-                .iter()
-                .cloned()
-                .zip(schedules.iter().cloned())
-                .collect(),
+            rows: rows.collect(),
             samples: Mutex::default(),
-            ended: first.phases().iter().map(|_| Ended::default()).collect(),
+            ended: phases.iter().map(|_| Ended::default()).collect(),
             phase: AtomicUsize::new(0),
             cost: Mutex::default(),
         })
@@ -112,11 +110,10 @@ impl Contention {
 
     /// For the description of the run.
     pub(super) fn describe(&self) -> String {
-        let all = self.rows.iter();
-        let all: Vec<String> = all
-            .map(|(row, schedule)| format!("{schedule} at {}/{}", row.warehouse, row.item))
-            .collect();
-        all.join("; ")
+        let at = |(row, schedule): &(Arc<HotRow>, Schedule)| {
+            format!("{schedule} at {}/{}", row.warehouse, row.item)
+        };
+        self.rows.iter().map(at).collect::<Vec<_>>().join("; ")
     }
 
     /// A transaction has ended.
@@ -145,10 +142,8 @@ impl Contention {
             last = second;
             let first = &self.rows[0].1;
             self.phase.store(first.phase_at(second), Ordering::Relaxed);
-            let seen = match steps % pace {
-                0 => self.look(&mut link, target, server),
-                _ => None,
-            };
+            let asks = steps % pace == 0;
+            let seen = asks.then(|| self.look(&mut link, target, server)).flatten();
             steps += 1;
             let mut rows = Vec::with_capacity(self.rows.len());
             for (at, (row, schedule)) in self.rows.iter().enumerate() {
@@ -247,10 +242,6 @@ impl Contention {
             controller_us_per_s: cost.map(|(us, seconds)| us as f64 / seconds.max(1.0)),
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many competed in the course of a phase, two seconds after its begin and later.

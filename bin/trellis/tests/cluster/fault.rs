@@ -1,59 +1,22 @@
 //! Faults of a benchmark's run at a local cluster: put in, proven, undone, and what they cost.
 
+use crate::local::Local;
 use crate::support::{
-    Folder, PROGRAM, READY_LIMIT, STOP_LIMIT, connect, free_ports, print_tail, signal, try_rows,
-    url, wait_child, wait_until,
+    PROGRAM, READY_LIMIT, STOP_LIMIT, connect, signal, try_rows, url, wait_child, wait_until,
 };
-use runtime::ClusterFile;
-use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-/// `trellis start` with three nodes and a database.
-struct Local {
-    child: Child,
-    folder: Folder,
+/// A local cluster with a database.
+fn shop(name: &str) -> Local {
+    let local = Local::start(name);
+    let mut link = local.link(1, "postgres").unwrap();
+    link.command("CREATE DATABASE shop WITH (protocol = 'two_phase')")
+        .unwrap();
+    local
 }
 
 impl Local {
-    fn start(name: &str) -> Local {
-        let folder = Folder::new(name);
-        let log = File::create(folder.path().join("log")).unwrap();
-        let port = free_ports(3).to_string();
-        let mut command = Command::new(PROGRAM);
-        command.args(["start", "--nodes", "3", "--shards", "1", "--port", &port]);
-        command.arg("--data").arg(folder.path().join("cluster"));
-        command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap());
-        let child = command.stderr(log).spawn().unwrap();
-        let local = Local { child, folder };
-        wait_until("the welcome", READY_LIMIT, || {
-            local.said().contains("Ctrl-C stops")
-        });
-        let mut link = connect(local.file().nodes[0].sql, "postgres").unwrap();
-        link.command("CREATE DATABASE shop WITH (protocol = 'two_phase')")
-            .unwrap();
-        local
-    }
-
-    fn said(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
-    }
-
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("cluster")
-    }
-
-    fn file(&self) -> ClusterFile {
-        ClusterFile::read(&self.data().join("cluster.toml")).unwrap()
-    }
-
-    fn pid(&self, node: usize) -> u32 {
-        let file = self.data().join(format!("node-{node}/PID"));
-        std::fs::read_to_string(file).unwrap().parse().unwrap()
-    }
-
     /// `trellis bench run` of counters, with these faults.
     fn bench(&self, faults: &[&str], seconds: u32) -> Command {
         let mut command = Command::new(PROGRAM);
@@ -103,17 +66,6 @@ impl Local {
     }
 }
 
-impl Drop for Local {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            print_tail(&self.folder.path().join("log"));
-        }
-        let mut command = Command::new(PROGRAM);
-        let _ = command.args(["stop", "--data"]).arg(self.data()).output();
-        let _ = wait_child(&mut self.child, STOP_LIMIT);
-    }
-}
-
 fn text(output: &Output) -> String {
     let parts = [&output.stdout, &output.stderr];
     parts.map(|part| String::from_utf8_lossy(part)).concat()
@@ -127,7 +79,7 @@ fn state(pid: u32) -> Option<char> {
 
 #[test]
 fn a_killed_node_costs_what_the_series_shows_and_comes_back() {
-    let local = Local::start("fault-kill");
+    let local = shop("fault-kill");
     let before = local.pid(2);
     let output = local.bench(&["kill@node2:8+3"], 18).output().unwrap();
     let told = text(&output);
@@ -200,7 +152,7 @@ fn is_cut(bench: u32) -> Option<bool> {
 
 #[test]
 fn undo_restores_what_a_killed_benchmark_has_left() {
-    let local = Local::start("fault-undo");
+    let local = shop("fault-undo");
     let journal = local.folder.path().join("journal");
     let mut faults: Vec<(&str, IsIn)> = vec![
         ("pause@node2:1+30", |local, _| is_stopped(local.pid(2))),
@@ -235,7 +187,7 @@ fn undo_restores_what_a_killed_benchmark_has_left() {
 
 #[test]
 fn the_next_run_undoes_what_a_killed_one_has_left() {
-    let local = Local::start("fault-next");
+    let local = shop("fault-next");
     let mut bench = local.bench(&["pause@node2:1+30"], 40);
     let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
     let pid = local.pid(2);
@@ -251,7 +203,7 @@ fn the_next_run_undoes_what_a_killed_one_has_left() {
 
 #[test]
 fn a_schedule_at_several_nodes_is_measured_fault_by_fault() {
-    let local = Local::start("fault-schedule");
+    let local = shop("fault-schedule");
     let mut faults = vec!["pause@node2,node3:8+2"];
     if is_cut(0).is_some() {
         faults.push("cut@node3:16+2");
@@ -281,7 +233,7 @@ fn undo(journal: &PathBuf) -> Output {
 
 #[test]
 fn a_signal_undoes_a_fault_before_the_benchmark_ends() {
-    let local = Local::start("fault-signal");
+    let local = shop("fault-signal");
     let mut bench = local.bench(&["pause@node1,node2:1+30"], 40);
     let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
     let pids = [local.pid(1), local.pid(2)];
@@ -295,7 +247,7 @@ fn a_signal_undoes_a_fault_before_the_benchmark_ends() {
 
 #[test]
 fn what_cannot_be_broken_is_refused_before_the_run() {
-    let local = Local::start("fault-refused");
+    let local = shop("fault-refused");
     for (fault, told) in [
         (
             "clock=+5s@node2:1+1",

@@ -28,6 +28,7 @@ mod in_doubt;
 mod interrupted;
 mod large_values;
 mod leap;
+mod local;
 mod memory_limit;
 mod missing;
 mod nodes;

@@ -195,14 +195,10 @@ impl SessionFacts for NoSession {
     }
     fn room(&self, bytes: usize) -> Result<(), SqlError> {
         let most = self.value_bytes_max;
-        if bytes <= most {
-            return Ok(());
+        match bytes <= most {
+            true => Ok(()),
+            false => Err(txn::computed::too_large(bytes, most)),
         }
-        let detail = format!(
-            "A value that is computed where its row lies has at most {most} bytes, and {bytes} \
-             were asked for."
-        );
-        Err(SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large").detail(detail))
     }
 }
 
