@@ -4,7 +4,7 @@
 
 use drive::run::RunnerOptions;
 use drive::tpcc::{self, LoadOptions, RunOptions};
-use drive::view::Screen;
+use links::view::Screen;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 

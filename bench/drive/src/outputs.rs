@@ -1,7 +1,7 @@
 //! The files that a command leaves behind. A path that cannot be written is told before the work
 //! of minutes, not after it.
 
-use crate::DriveError;
+use links::DriveError;
 use std::fs::OpenOptions;
 use std::path::Path;
 

@@ -1,16 +1,16 @@
 //! The records of [`workload::spread`] on Redis: a record is a hash, a read takes all of its
 //! fields, an update sets one.
 
-use crate::error::{DriveError, While};
-use crate::link::{LinkError, ready};
-use crate::redis::{Redis, Reply};
 use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
-use crate::server::Server;
 use crate::shape::{CheckReport, Connected, Description, Done, Failure, Workload};
-use crate::stream::Stream;
-use crate::url::{Endpoint, Target};
-use crate::view::Progress;
+use links::error::{DriveError, While};
+use links::link::{LinkError, ready};
+use links::redis::{Redis, Reply};
+use links::server::Server;
+use links::stream::Stream;
+use links::url::{Endpoint, Target};
+use links::view::Progress;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use workload::finding::Finding;

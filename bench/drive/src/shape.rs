@@ -3,15 +3,15 @@
 //! The runner knows only this trait, so loops, pacing, retries, histograms and reports are the same
 //! for every workload.
 
-use crate::error::DriveError;
-use crate::link::{Link, LinkError};
 use crate::run::tally::{Acknowledged, Tally};
-use crate::server::Server;
-use crate::stream::Stream;
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
-use crate::url::Endpoint;
-use crate::view::Progress;
+use links::error::DriveError;
+use links::link::{Link, LinkError};
+use links::server::Server;
+use links::stream::Stream;
+use links::url::Endpoint;
+use links::view::Progress;
 use std::time::Duration;
 use workload::finding::Finding;
 use workload::wire::Session;

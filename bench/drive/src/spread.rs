@@ -3,16 +3,17 @@
 //! The plan says which warehouses (parts) lie on which node: that of the first endpoint of the URL
 //! first. Client k talks to endpoint k modulo their number, and its home is there.
 
-use crate::error::{DriveError, While};
-use crate::link::{Link, LinkError, ready};
 use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
-use crate::server::Server;
 use crate::shape::{CheckReport, Description, Done, Failure, Workload};
+use crate::tpcc::gained;
 use crate::tpcc::{self, LoadOptions, check};
-use crate::url::{Endpoint, Target};
-use crate::view::Progress;
-use crate::{answers::Answers, tpcc::gained};
+use links::answers::Answers;
+use links::error::{DriveError, While};
+use links::link::{Link, LinkError, ready};
+use links::server::Server;
+use links::url::{Endpoint, Target};
+use links::view::Progress;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use workload::finding::Finding;

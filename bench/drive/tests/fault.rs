@@ -4,11 +4,11 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
-use drive::fault::{Faults, Process};
 use drive::report;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, LoadOptions, RunOptions};
-use drive::view::Silent;
+use fault::{Faults, Process};
+use links::view::Silent;
 use servers::{Kind, Server};
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;

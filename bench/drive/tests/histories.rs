@@ -7,7 +7,7 @@
 use check::{Judgement, Level};
 use drive::histories::{self, HistoryOptions, HistoryReport};
 use drive::report;
-use drive::view::Silent;
+use links::view::Silent;
 use peer::Peer;
 use std::time::Duration;
 use workload::history::Kind;

@@ -4,14 +4,14 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
-use drive::answers::Answers;
-use drive::link::{Link, LinkError, Status};
 use drive::report;
 use drive::run::RunnerOptions;
 use drive::tpcc::dike::DikeOptions;
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
-use drive::url::Target;
-use drive::view::Silent;
+use links::answers::Answers;
+use links::link::{Link, LinkError, Status};
+use links::url::Target;
+use links::view::Silent;
 use servers::Kind;
 use std::time::Duration;
 use workload::spread::{Mix, Plan, Spread};

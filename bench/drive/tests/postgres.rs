@@ -4,14 +4,14 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
-use drive::link::Link;
 use drive::report;
 use drive::run::RunnerOptions;
 use drive::tpcc::dike::DikeOptions;
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
-use drive::url::Target;
-use drive::view::Silent;
-use drive::{DriveError, answers::Answers};
+use links::link::Link;
+use links::url::Target;
+use links::view::Silent;
+use links::{DriveError, answers::Answers};
 use peer::Peer;
 use std::time::Duration;
 use workload::dike::{Mode, Wanted};

@@ -9,7 +9,7 @@ use drive::histories::{self, HistoryOptions};
 use drive::report;
 use drive::run::RunnerOptions;
 use drive::tpcc::{self, RunOptions};
-use drive::view::Silent;
+use links::view::Silent;
 use peer::Peer;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -63,7 +63,7 @@ fn pass_on(mut from: TcpStream, mut into: TcpStream, is_silent: &AtomicBool) {
 fn run(timeout: Duration) -> (drive::run::RunReport, Duration) {
     let echo = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = echo.local_addr().unwrap();
-    std::thread::spawn(move || drive::echo::serve(&echo));
+    std::thread::spawn(move || links::echo::serve(&echo));
     let is_silent = Arc::new(AtomicBool::new(false));
     let address = relay(to, &is_silent);
     let mut options = RunOptions::new(&format!("postgres://echo@{address}/echo"));

@@ -4,10 +4,10 @@
 //! so everything between nodes passes it, in both directions, and nothing else does.
 
 use anyhow::{Context, Result, bail};
-use drive::answers::Answers;
-use drive::delay::{DelayCounts, DelayProxy};
 use drive::run::{RunReport, RunnerOptions};
-use drive::view::Silent;
+use links::answers::Answers;
+use links::delay::{DelayCounts, DelayProxy};
+use links::view::Silent;
 use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
 use local_cluster::{Interrupt, LocalCluster, Started, connect, url};
 use runtime::{ClusterFile, NodeEntry};

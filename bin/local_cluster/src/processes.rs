@@ -2,8 +2,8 @@
 
 use crate::node_log::NodeLog;
 use anyhow::{Context, Result, bail};
-use drive::link::Link;
-use drive::url::Target;
+use links::link::Link;
+use links::url::Target;
 use nix::sys::signal::Signal;
 use runtime::{ClusterFile, NodeEntry};
 use std::fmt;

@@ -13,7 +13,7 @@ use crate::shell::{Next, Shell};
 use crate::table::Style;
 use anyhow::{Context, Result};
 use clap::Args;
-use drive::link::LinkError;
+use links::link::LinkError;
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};

@@ -3,9 +3,9 @@
 use crate::interrupts::Interrupts;
 use crate::report::Report;
 use crate::table::{Column, Rows};
-use drive::link::LinkError;
-use drive::postgres::Postgres;
-use drive::url::{Endpoint, Target};
+use links::link::LinkError;
+use links::postgres::Postgres;
+use links::url::{Endpoint, Target};
 use std::time::Duration;
 
 /// What a server says while it runs statements.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use drive::url::Target;
+use links::url::Target;
 use local_cluster::{dir, url};
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! What Ctrl-C means: it cancels the statement that runs, ends a wait of the client, is left to the
 //! program that has the terminal, or ends the client.
 
-use drive::raw::{CancelKey, cancel};
-use drive::url::Endpoint;
+use links::raw::{CancelKey, cancel};
+use links::url::Endpoint;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared by the client and the thread that hears of Ctrl-C.

@@ -3,7 +3,7 @@
 use crate::complete::{Offer, complete};
 use crate::names::Source;
 use anyhow::{Context, Result};
-use drive::url::Target;
+use links::url::Target;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;

@@ -5,7 +5,7 @@ use crate::complete::Names;
 use crate::connection::{Connection, Said};
 use crate::interrupts::Interrupts;
 use crate::table::Rows;
-use drive::url::Target;
+use links::url::Target;
 use std::time::{Duration, Instant};
 
 /// Names are asked again after this time: others make tables, too.

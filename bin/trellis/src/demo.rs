@@ -6,7 +6,7 @@ use catalog::ProtocolKind;
 use clap::Args;
 use drive::outputs;
 use drive::tpcc::{self, LoadOptions, RunOptions};
-use drive::view::{Progress, Screen};
+use links::view::{Progress, Screen};
 use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
 use local_cluster::{Interrupt, LocalCluster, Started, connect, url};
 use runtime::ClusterFile;

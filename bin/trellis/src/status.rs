@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use drive::answers::Answers;
+use links::answers::Answers;
 use local_cluster::{connect, dir};
 use runtime::NodeEntry;
 use std::io::Write;

@@ -1,8 +1,8 @@
 //! Histories in files, in the public form that other checkers read and write.
 
-use crate::error::DriveError;
 use check::History;
 use check::text::Format;
+use links::error::DriveError;
 use std::path::Path;
 
 /// The form of a file, by the end of its name.

@@ -9,18 +9,19 @@ mod file;
 
 pub use file::{read, write};
 
-use crate::error::{DriveError, While};
-use crate::link::{Link, LinkError, ready};
 use crate::run::tally::Acknowledged;
-use crate::run::{RunReport, RunnerOptions, lock, run as run_workload};
-use crate::server::Server;
+use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::shape::{
     CheckReport, CheckedCondition, Connected, Description, Done, Failure, Workload as RunWorkload,
 };
-use crate::stream::Stream;
-use crate::url::{Endpoint, Target};
-use crate::view::Progress;
 use check::{Demand, History, Judgement, Level, Verdict};
+use links::error::{DriveError, While};
+use links::link::{Link, LinkError, ready};
+use links::lock;
+use links::server::Server;
+use links::stream::Stream;
+use links::url::{Endpoint, Target};
+use links::view::Progress;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Small line charts as SVG: inside of a page, or as a file of their own.
 
-use crate::view::duration;
+use links::view::duration;
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;

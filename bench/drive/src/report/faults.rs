@@ -1,7 +1,7 @@
 //! What was broken in a run and what that cost, in each form of the report.
 
-use crate::fault::{Fault, STEP_S};
 use crate::run::RunReport;
+use fault::{Fault, STEP_S};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use workload::recovery::Recovery;

@@ -5,7 +5,7 @@ use super::chart::{Axes, Series, lines, number, time};
 use super::json::verdict;
 use super::{distributed_share, efficiency, has_percentiles, json, new_order_per_min, tpmc};
 use crate::run::{CLIENT_CPU_MAX, KindReport, RunReport, Second, describe_mode};
-use crate::view::duration;
+use links::view::duration;
 use std::fmt::Write;
 use workload::finding::Verdict;
 

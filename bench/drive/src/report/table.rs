@@ -4,7 +4,7 @@ use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, t
 use crate::run::tally::quantile_of;
 use crate::run::{RunReport, describe_mode};
 use crate::shape::CheckReport;
-use crate::view::duration;
+use links::view::duration;
 use std::fmt::Write;
 use workload::finding::Verdict;
 

@@ -7,10 +7,10 @@
 use super::stage::{Arrival, Stage};
 use super::tally::{Outcome, Share, Times, count};
 use super::work::{Alarm, Deferred, Ended, Job, NOTHING, Slot, Terminal, Waiting, Work};
-use crate::link::LinkError;
 use crate::shape::{Connected, Done, Ending, Failure, Workload};
-use crate::stream::Lateness;
 use base::Prng;
+use links::link::LinkError;
+use links::stream::Lateness;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;

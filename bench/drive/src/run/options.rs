@@ -1,7 +1,7 @@
 //! How a workload is run: loops, phases, clients, retries.
 
-use crate::error::DriveError;
-use crate::fault::Faults;
+use fault::Faults;
+use links::error::DriveError;
 use std::time::Duration;
 use workload::curve::Curve;
 

@@ -2,13 +2,13 @@
 
 use super::RunnerOptions;
 use super::tally::{Tally, quantile_of};
-use crate::fault::Fault;
-use crate::server::{Counters, Server};
 use crate::shape::{CheckReport, Description};
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
-use crate::url::Target;
+use fault::Fault;
 use hdrhistogram::Histogram;
+use links::server::{Counters, Server};
+use links::url::Target;
 use workload::finding::{Finding, Verdict};
 
 /// The client's share of its cores above which a run carries a warning.
@@ -77,7 +77,7 @@ pub struct RunReport {
     pub contention: Option<ContentionReport>,
     /// What was broken, and what that cost.
     pub broken: Vec<Fault>,
-    /// Commits in each [`crate::fault::STEP_S`] of the measured phase.
+    /// Commits in each [`fault::STEP_S`] of the measured phase.
     pub steps: Vec<u64>,
     /// The client's share of its cores, 0 to 1.
     pub client_cpu: Option<f64>,

@@ -2,10 +2,11 @@
 
 use super::tally::Share;
 use super::{DRAIN, RunnerOptions};
-use crate::fault::STEP_S;
-use crate::link::LinkError;
 use crate::shape::Workload;
-use crate::url::Target;
+use fault::STEP_S;
+use links::link::LinkError;
+use links::lock;
+use links::url::Target;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -111,12 +112,6 @@ pub(crate) struct Stage<'a, W: Workload> {
     start: OnceLock<Option<Instant>>,
     /// A fault has failed: there is to be no number.
     is_called_off: AtomicBool,
-}
-
-/// A poisoned lock means that another client thread panicked; its counts are still counts, and the
-/// panic itself surfaces at `join`.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a, W: Workload> Stage<'a, W> {

@@ -1,7 +1,7 @@
 //! What an event loop has: transactions that are due, that are on their way, and connections.
 
 use crate::shape::{Done, Ending, Failure, Workload};
-use crate::stream::Lateness;
+use links::stream::Lateness;
 use std::pin::Pin;
 
 /// A transaction on its way, whatever happens to its attempts.

@@ -1,12 +1,12 @@
 //! The twelve conditions of a database behind a URL.
 
 use super::load::Book;
-use crate::error::{DriveError, While};
-use crate::link::{Link, ready};
-use crate::server::Server;
 use crate::shape::{CheckReport, CheckedCondition};
-use crate::url::Target;
-use crate::view::Progress;
+use links::error::{DriveError, While};
+use links::link::{Link, ready};
+use links::server::Server;
+use links::url::Target;
+use links::view::Progress;
 use std::time::Instant;
 use workload::dialect::Dialect;
 use workload::tpcc::check::{self, Ledger};

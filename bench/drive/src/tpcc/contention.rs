@@ -11,12 +11,12 @@
 //! moment most do not wait. One more has the row when others wait for it, or one on each shard
 //! where they do.
 
-use crate::answers::Answers;
-use crate::link::{Link, LinkError};
 use crate::run::cpu::thread_us;
-use crate::run::lock;
-use crate::server::Server;
-use crate::url::Target;
+use links::answers::Answers;
+use links::link::{Link, LinkError};
+use links::lock;
+use links::server::Server;
+use links::url::Target;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -3,13 +3,13 @@
 
 use super::contention::{Contention, hot_rows};
 use super::told::Told;
-use crate::error::{DriveError, While};
-use crate::homes::nodes_of;
-use crate::link::Link;
 use crate::run::RunnerOptions;
-use crate::server::Server;
 use crate::shape::{Done, Ending, Failure};
-use crate::url::Target;
+use links::error::{DriveError, While};
+use links::homes::nodes_of;
+use links::link::Link;
+use links::server::Server;
+use links::url::Target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -489,7 +489,7 @@ fn read_placement(link: &mut Link, scale: &Scale) -> Result<Placement, DriveErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::LinkError;
+    use links::link::LinkError;
     use std::io::ErrorKind;
     use workload::tpcc::input::{Line, NewOrder, StockLevel};
 

@@ -5,14 +5,14 @@
 //! are in the same table: a run takes them from there.
 
 use super::{LoadOptions, warehouses};
-use crate::answers::Answers;
-use crate::error::{DriveError, While};
-use crate::homes::Homes;
-use crate::link::{Link, LinkError, Status};
 use crate::run::{cpu, is_retryable};
-use crate::server::Server;
-use crate::url::Target;
-use crate::view::{Loaded, Progress};
+use links::answers::Answers;
+use links::error::{DriveError, While};
+use links::homes::Homes;
+use links::link::{Link, LinkError, Status};
+use links::server::Server;
+use links::url::Target;
+use links::view::{Loaded, Progress};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

@@ -7,16 +7,16 @@ pub mod load;
 mod times;
 mod told;
 
-use crate::error::DriveError;
-use crate::link::{Link, LinkError, ready};
 use crate::run::tally::{Acknowledged, Tally};
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
-use crate::server::{POSTGRES_SETTINGS, Server};
 use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
-use crate::url::{Endpoint, Target};
-use crate::view::Progress;
 use contention::ContentionReport;
 use dike::{Dike, DikeOptions, DistributionReport};
+use links::error::DriveError;
+use links::link::{Link, LinkError, ready};
+use links::server::{POSTGRES_SETTINGS, Server};
+use links::url::{Endpoint, Target};
+use links::view::Progress;
 use load::Book;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -117,7 +117,7 @@ pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunRepor
     run_workload(&tpcc, &target, &options.runner, progress)
 }
 
-/// Runs the mix of so many warehouses against a server that answers at once ([`crate::echo`]):
+/// Runs the mix of so many warehouses against a server that answers at once ([`links::echo`]):
 /// what the client costs, and how long its own part of a response is.
 ///
 /// # Errors

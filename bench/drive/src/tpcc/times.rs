@@ -2,7 +2,7 @@
 //! times (clauses 5.2.5.3, 2.7.2.2 and 2.7.4.2).
 
 use crate::run::tally::Tally;
-use crate::view::duration;
+use links::view::duration;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::Kind;
 

@@ -5,10 +5,10 @@
 //! the server has not told, which is no fault of the run.
 
 use super::dike::Degrees;
-use crate::answers::Answers;
-use crate::error::DriveError;
-use crate::link::{Link, LinkError};
-use crate::url::Target;
+use links::answers::Answers;
+use links::error::DriveError;
+use links::link::{Link, LinkError};
+use links::url::Target;
 use std::time::Duration;
 
 /// How long the server may take to say what it has counted.

@@ -8,7 +8,7 @@ use crate::figure::{Chart, Figure};
 use crate::repetition::Lab;
 use anyhow::{Context, Result, bail};
 use drive::run::{RunReport, RunnerOptions};
-use drive::view::Silent;
+use links::view::Silent;
 use local_cluster::at_interrupt;
 use servers::{Kind, Server};
 use sim::scale::{Mix, System, homes};

@@ -5,7 +5,7 @@ use crate::cluster::{Cluster, NODES};
 use crate::figure::Figure;
 use crate::repetition::Lab;
 use anyhow::{Context, Result, bail, ensure};
-use drive::answers::Answers;
+use links::answers::Answers;
 use local_cluster::connect;
 use runtime::NodeEntry;
 use std::path::{Path, PathBuf};

@@ -88,7 +88,7 @@ pub(super) fn echo() -> Result<ExitCode> {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(0);
     });
-    drive::echo::serve(&listener).context("the echo server")?;
+    links::echo::serve(&listener).context("the echo server")?;
     Ok(ExitCode::SUCCESS)
 }
 

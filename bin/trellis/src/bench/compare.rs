@@ -7,7 +7,7 @@ use drive::compare::{self, Comparison, Round};
 use drive::outputs;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, RunOptions};
-use drive::view::{Progress, Silent};
+use links::view::{Progress, Silent};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use drive::fault::{self, FaultPlan, FaultTarget, Faults, Place, Process, Starter};
+use fault::{FaultPlan, FaultTarget, Faults, Place, Process, Starter};
 use local_cluster::{dir, nodes};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -3,9 +3,9 @@
 use super::{INCONCLUSIVE, isolation, screen};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use drive::function::{self, COUNT_MAX, Found, FunctionOptions, Ledgered, Test, Verdict};
 use drive::outputs;
 use drive::tpcc::Isolation;
+use function_tests::{COUNT_MAX, Found, FunctionOptions, Ledgered, Test, Verdict};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,11 +81,11 @@ impl FunctionArgs {
 pub(super) fn function(args: &FunctionArgs) -> Result<ExitCode> {
     let paths = [&args.json, &args.record];
     outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
-    let found = function::run(&args.options(), &mut screen())?;
+    let found = function_tests::run(&args.options(), &mut screen())?;
     let mut out = std::io::stdout();
-    write!(out, "{}", function::table(&found)).context("cannot print the result")?;
+    write!(out, "{}", function_tests::table(&found)).context("cannot print the result")?;
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&function::json(&found))?;
+        let text = serde_json::to_string_pretty(&function_tests::json(&found))?;
         outputs::write(path, &(text + "\n"))?;
     }
     let recorded = found.found.iter().any(|it| matches!(it, Found::Record(_)));

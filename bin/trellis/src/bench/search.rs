@@ -7,7 +7,7 @@ use drive::outputs;
 use drive::run::{RunReport, RunnerOptions};
 use drive::search;
 use drive::tpcc::{self, Isolation, RunOptions};
-use drive::view::{Silent, duration};
+use links::view::{Silent, duration};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;

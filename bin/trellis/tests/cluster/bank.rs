@@ -9,7 +9,7 @@
 
 use crate::support::{ANSWER_LIMIT, Cluster, connect, rows_patiently, try_rows};
 use base::Prng;
-use drive::link::{Link, LinkError};
+use links::link::{Link, LinkError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Statements with many rows, over several shards and nodes, under each protocol.
 
 use crate::support::{Cluster, number, sqlstate};
-use drive::link::{Link, LinkError};
+use links::link::{Link, LinkError};
 
 /// More than a COPY writes at a time.
 const ROWS: i64 = 9_000;

@@ -1,7 +1,7 @@
 //! What a node tells of its connections, and that it takes no more than its file allows.
 
 use crate::support::{Cluster, rows, wait_until};
-use drive::link::LinkError;
+use links::link::LinkError;
 use std::time::Duration;
 
 #[test]

@@ -4,7 +4,7 @@ use crate::support::Cluster;
 use drive::report;
 use drive::tpcc::dike::DikeOptions;
 use drive::tpcc::{self, LoadOptions, RunOptions};
-use drive::view::Silent;
+use links::view::Silent;
 use std::time::Duration;
 use workload::tpcc::Scale;
 

@@ -1,7 +1,7 @@
 //! Formulas on replicated tables: they change each copy where it is.
 
 use crate::support::{Cluster, number, patiently, rows};
-use drive::link::Link;
+use links::link::Link;
 
 const CLIENTS: usize = 4;
 const ROUNDS: usize = 30;

@@ -4,7 +4,7 @@ use crate::bank::{self, Clients, TOTAL};
 use crate::support::Cluster;
 use base::Prng;
 use drive::tpcc::{self, LoadOptions, RunOptions};
-use drive::view::Silent;
+use links::view::Silent;
 use std::time::Duration;
 use workload::tpcc::Scale;
 

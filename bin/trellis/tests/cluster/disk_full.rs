@@ -6,7 +6,7 @@ use crate::support::{
     Folder, PROGRAM, READY_LIMIT, connect, number, print_tail, signal, sqlstate, wait_until,
     write_cluster_file,
 };
-use drive::link::{Link, LinkError};
+use links::link::{Link, LinkError};
 use runtime::ClusterFile;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Write};

@@ -4,7 +4,7 @@ use crate::support::Cluster;
 use drive::report;
 use drive::tpcc::dike::{DikeOptions, DistributionReport};
 use drive::tpcc::{self, LoadOptions, RunOptions};
-use drive::view::Silent;
+use links::view::Silent;
 use serde_json::Value;
 use std::time::Duration;
 use workload::dike::{Mode, Wanted};

@@ -75,7 +75,7 @@ fn every_class_has_its_sqlstate_and_the_session_goes_on() {
     let mut wrong = Vec::new();
     for (expected, sql) in CASES {
         let found = match link.command(sql) {
-            Err(drive::link::LinkError::Server(error)) => error.sqlstate,
+            Err(links::link::LinkError::Server(error)) => error.sqlstate,
             Err(error) => panic!("{sql}: {error}"),
             Ok(()) => "no error".into(),
         };

@@ -1,9 +1,9 @@
 //! The benchmark's function tests on a cluster of three nodes, under each protocol.
 
 use crate::support::{Cluster, Folder, PROGRAM};
-use drive::function::durability::{self, Crash};
-use drive::function::{self, Found, FunctionOptions, Test, Verdict};
-use drive::view::Silent;
+use function_tests::durability::{self, Crash};
+use function_tests::{Found, FunctionOptions, Test, Verdict};
+use links::view::Silent;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::process::{Command, Output};
@@ -32,8 +32,8 @@ fn snapshots_are_whole_and_cycles_end_under_each_protocol() {
                 tests: vec![Test::Snapshot, Test::Deadlock],
                 ..options(&url, Test::Snapshot, 24, isolation)
             };
-            let report = function::run(&wanted, &mut Silent).unwrap();
-            let table = function::table(&report);
+            let report = function_tests::run(&wanted, &mut Silent).unwrap();
+            let table = function_tests::table(&report);
             assert_eq!(report.verdict(), Verdict::Passed, "{table}");
             let [Found::Snapshot(snapshot), Found::Deadlock(deadlock)] = &report.found[..] else {
                 panic!("{table}");
@@ -61,8 +61,8 @@ fn read_committed_is_seen_to_tear_snapshots() {
         100,
         Isolation::ReadCommitted,
     );
-    let report = function::run(&wanted, &mut Silent).unwrap();
-    let table = function::table(&report);
+    let report = function_tests::run(&wanted, &mut Silent).unwrap();
+    let table = function_tests::table(&report);
     assert_eq!(report.verdict(), Verdict::Failed, "{table}");
     assert!(table.contains("instead of 240000"), "{table}");
 }

@@ -4,7 +4,7 @@ use crate::support::{Cluster, Folder, PROGRAM};
 use check::{Judgement, Level};
 use drive::histories::{self, HistoryOptions, HistoryReport};
 use drive::report;
-use drive::view::Silent;
+use links::view::Silent;
 use std::process::Command;
 use std::time::Duration;
 use workload::history::Kind;

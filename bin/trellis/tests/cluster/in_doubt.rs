@@ -1,7 +1,7 @@
 //! Transactions whose coordinator is killed between the votes and its decision.
 
 use crate::support::{Cluster, READY_LIMIT, try_rows, wait_until};
-use drive::link::Link;
+use links::link::Link;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

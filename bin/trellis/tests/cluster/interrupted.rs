@@ -1,7 +1,7 @@
 //! Statements that are canceled, run out of time, or lose their client in the middle.
 
 use crate::support::{Cluster, number, rows, sqlstate, wait_until};
-use drive::raw::cancel;
+use links::raw::cancel;
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

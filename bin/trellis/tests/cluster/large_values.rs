@@ -1,7 +1,7 @@
 //! Rows of several mebibytes between nodes, and conditions that no message can carry.
 
 use crate::support::{Cluster, rows_patiently, sqlstate};
-use drive::link::Link;
+use links::link::Link;
 
 /// Together more than a message between nodes carries.
 const ROWS: i64 = 10;

@@ -1,7 +1,7 @@
 //! A local cluster with its supervisor, for tests.
 
 use crate::support::{Folder, PROGRAM, READY_LIMIT, connect, free_ports, print_tail, wait_until};
-use drive::link::Link;
+use links::link::Link;
 use runtime::ClusterFile;
 use std::fs::File;
 use std::path::{Path, PathBuf};

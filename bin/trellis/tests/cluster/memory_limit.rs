@@ -2,7 +2,7 @@
 //! starts again within the limit.
 
 use crate::support::{Cluster, READY_LIMIT, number, rows, sqlstate, wait_until};
-use drive::link::Link;
+use links::link::Link;
 use std::time::Duration;
 
 const LIMIT_MIB: u64 = 300;

@@ -1,7 +1,7 @@
 //! SQL over all nodes: what one node writes the others see, and transactions span them.
 
 use crate::support::{Cluster, number, rows, sqlstate, try_rows, wait_until};
-use drive::link::Link;
+use links::link::Link;
 use std::time::{Duration, Instant};
 
 #[test]

@@ -1,7 +1,7 @@
 //! What SHOW tells of formulas that pile up on a row, and of the stages of a node.
 
 use crate::support::{Cluster, READY_LIMIT, rows, wait_until};
-use drive::link::Link;
+use links::link::Link;
 
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, v bigint NOT NULL)";
 

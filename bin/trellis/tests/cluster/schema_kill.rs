@@ -2,7 +2,7 @@
 
 use crate::support::{Cluster, READY_LIMIT, number, patiently, rows, wait_until};
 use base::Prng;
-use drive::link::LinkError;
+use links::link::LinkError;
 use std::time::{Duration, Instant};
 
 /// Rows that a change goes through: several batches.

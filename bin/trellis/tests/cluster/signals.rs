@@ -1,7 +1,7 @@
 //! Sessions that cancel and end one another, across shards and nodes, and what is told of them.
 
 use crate::support::{Cluster, READY_LIMIT, rows, sqlstate, wait_until};
-use drive::link::Link;
+use links::link::Link;
 
 fn pid(link: &mut Link) -> String {
     rows(link, "SELECT pg_backend_pid()")[0][0].clone()

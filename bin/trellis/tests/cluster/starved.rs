@@ -1,7 +1,7 @@
 //! Nodes that live and get no CPU for a moment: clients of the others see no error.
 
 use crate::support::{Cluster, signal};
-use drive::link::{Link, LinkError};
+use links::link::{Link, LinkError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! Clusters for tests: node processes with known numbers, their files, their logs.
 
 use base::Prng;
-use drive::answers::Answers;
-use drive::link::{Link, LinkError};
-use drive::url::{Endpoint, Target};
+use links::answers::Answers;
+use links::link::{Link, LinkError};
+use links::url::{Endpoint, Target};
 use runtime::{ClusterFile, NodeEntry};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};

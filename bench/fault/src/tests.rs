@@ -3,7 +3,7 @@
 
 use super::process::Sockets;
 use super::*;
-use crate::run::lock;
+use links::lock;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

@@ -25,7 +25,7 @@ const READ_BYTES_MAX: usize = 64 << 10;
 pub struct Stream {
     socket: TcpStream,
     /// What is to be sent next.
-    pub(crate) out: Vec<u8>,
+    pub out: Vec<u8>,
     /// How much of it has been sent.
     sent: usize,
     input: Vec<u8>,
@@ -37,16 +37,16 @@ pub struct Stream {
 
 /// Ends the calls of a stream that wait for too long.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lateness(Arc<AtomicBool>);
+pub struct Lateness(Arc<AtomicBool>);
 
 impl Lateness {
     /// From now on calls fail instead of waiting.
-    pub(crate) fn set(&self) {
+    pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// They wait again.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
@@ -65,13 +65,13 @@ impl Stream {
     }
 
     /// Bounds the waits of calls that wait; `None`: they wait for ever.
-    pub(crate) fn set_timeout(&self, timeout: Option<Duration>) -> Result<(), LinkError> {
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<(), LinkError> {
         self.socket.set_read_timeout(timeout)?;
         Ok(self.socket.set_write_timeout(timeout)?)
     }
 
     /// From now on no call waits: futures are pending instead. What is returned ends them.
-    pub(crate) fn suspend(&mut self) -> Result<Lateness, LinkError> {
+    pub fn suspend(&mut self) -> Result<Lateness, LinkError> {
         self.socket.set_nonblocking(true)?;
         self.suspends = true;
         // What was prepared needed more room than what is to come.
@@ -90,7 +90,7 @@ impl Stream {
     }
 
     /// Sends `out`.
-    pub(crate) async fn flush(&mut self) -> Result<(), LinkError> {
+    pub async fn flush(&mut self) -> Result<(), LinkError> {
         poll_fn(|_| {
             while self.sent < self.out.len() {
                 match self.socket.write(&self.out[self.sent..]) {
@@ -110,7 +110,7 @@ impl Stream {
     }
 
     /// Reads until at least `wanted` bytes are unread.
-    pub(crate) async fn fill(&mut self, wanted: usize) -> Result<(), LinkError> {
+    pub async fn fill(&mut self, wanted: usize) -> Result<(), LinkError> {
         if self.unread.1 - self.unread.0 >= wanted {
             return Ok(());
         }
@@ -149,20 +149,20 @@ impl Stream {
     }
 
     /// The unread bytes, of which [`Stream::fill`] has made enough.
-    pub(crate) fn unread(&self) -> &[u8] {
+    pub fn unread(&self) -> &[u8] {
         &self.input[self.unread.0..self.unread.1]
     }
 
     /// Takes so many of the unread bytes: their place, which is valid until the next call that
     /// reads.
-    pub(crate) fn take(&mut self, count: usize) -> (usize, usize) {
+    pub fn take(&mut self, count: usize) -> (usize, usize) {
         let start = self.unread.0;
         self.unread.0 += count;
         (start, start + count)
     }
 
     /// What was taken.
-    pub(crate) fn bytes(&self, place: (usize, usize)) -> &[u8] {
+    pub fn bytes(&self, place: (usize, usize)) -> &[u8] {
         &self.input[place.0..place.1]
     }
 }

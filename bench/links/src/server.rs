@@ -50,10 +50,7 @@ impl Server {
     }
 
     /// Connects to the first endpoint that answers and asks which server it is.
-    pub(crate) fn reach(
-        target: &Target,
-        timeout: Option<Duration>,
-    ) -> Result<(Link, Server), DriveError> {
+    pub fn reach(target: &Target, timeout: Option<Duration>) -> Result<(Link, Server), DriveError> {
         let link = Link::connect_any(target, timeout);
         let mut link = link.during("connecting")?;
         let server = Server::identify(&mut link).during("asking the server for its version")?;

@@ -12,7 +12,7 @@ const STEPS: [usize; 4] = [1, 2, 5, 10];
 ///
 /// All share the baseline before the first of them, so that a store that has not come back is not
 /// taken for a slow one. A series ends where the next fault begins that does not overlap.
-pub(crate) fn reckon(faults: &mut [Fault], commits: &[u64]) {
+pub fn reckon(faults: &mut [Fault], commits: &[u64]) {
     let first_s = faults
         .iter()
         .map(|fault| fault.begin_s)
@@ -59,7 +59,7 @@ fn steps(commits: &[u64], first_s: f64, until_s: f64) -> (Vec<f64>, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Kind;
+    use crate::Kind;
     use workload::recovery::RecoveryError;
 
     fn fault(begin_s: f64, end_s: f64) -> Fault {

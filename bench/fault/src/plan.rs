@@ -1,6 +1,6 @@
 //! What shall be broken, where and when: `kill@node2:10+5`, `loss=10%@node2,node3:20+5`.
 
-use crate::DriveError;
+use links::DriveError;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;

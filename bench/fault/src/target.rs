@@ -7,7 +7,7 @@
 use super::plan::refused;
 use super::process::{Process, Sockets};
 use super::undo::{Start, read_pid};
-use crate::DriveError;
+use links::DriveError;
 use nix::sys::signal::Signal;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -218,7 +218,7 @@ impl Connection for Link {
 
 /// A stream to the first address of the endpoint that accepts. Waits at most half a minute in the
 /// login that follows, if `timeout` bounds no wait.
-pub(crate) fn reach(endpoint: &Endpoint, timeout: Option<Duration>) -> Result<Stream, LinkError> {
+pub fn reach(endpoint: &Endpoint, timeout: Option<Duration>) -> Result<Stream, LinkError> {
     let addresses = (endpoint.host.as_str(), endpoint.port).to_socket_addrs()?;
     let mut last = LinkError::Io(ErrorKind::NotFound, format!("{endpoint} has no address"));
     for address in addresses {
@@ -239,7 +239,7 @@ pub(crate) fn reach(endpoint: &Endpoint, timeout: Option<Duration>) -> Result<St
 }
 
 /// The result of a future over a connection that waits in its calls, which is ready at once.
-pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
+pub fn ready<T>(future: impl Future<Output = T>) -> T {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(future).poll(&mut context) {
         Poll::Ready(result) => result,

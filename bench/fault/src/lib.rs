@@ -31,19 +31,19 @@ mod target;
 mod tests;
 mod undo;
 
-pub(crate) use cost::reckon;
+pub use cost::reckon;
 pub use journal::{undo, undo_left_behind, undo_own};
 pub use plan::{Disk, FaultPlan, Kind, Ways};
 pub use process::Process;
 pub use target::{FaultTarget, Place, Starter};
 
-use crate::DriveError;
-use crate::delay::DelayProxy;
-use crate::link::Link;
-use crate::run::lock;
-use crate::url::{Endpoint, Target, Wire};
 use journal::{Entry, Journal};
 use kind::{Active, Context, Delay, Look};
+use links::DriveError;
+use links::delay::DelayProxy;
+use links::link::Link;
+use links::lock;
+use links::url::{Endpoint, Target, Wire};
 use plan::refused;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ pub struct Fault {
 }
 
 /// Faults of a run that may begin.
-pub(crate) struct Injection {
+pub struct Injection {
     context: Context,
     /// In the order of the plans; each target of a plan is one.
     faults: Vec<One>,
@@ -137,7 +137,7 @@ enum State {
 }
 
 /// A target as the client reaches it, and faults that can be put in.
-pub(crate) fn prepare(
+pub fn prepare(
     faults: &Faults,
     target: &Target,
     length: Duration,
@@ -271,7 +271,7 @@ impl One {
 
 impl Injection {
     /// Whether a server ends, with its counters.
-    pub(crate) fn ends_processes(&self) -> bool {
+    pub fn ends_processes(&self) -> bool {
         self.faults.iter().any(|one| one.kind.ends_process())
     }
 
@@ -281,10 +281,7 @@ impl Injection {
     ///
     /// # Errors
     /// One could not be put in, proven or undone; the others are undone.
-    pub(crate) fn run(
-        &mut self,
-        clock: &dyn Fn() -> Option<f64>,
-    ) -> Result<Vec<Fault>, DriveError> {
+    pub fn run(&mut self, clock: &dyn Fn() -> Option<f64>) -> Result<Vec<Fault>, DriveError> {
         let result = self.all(clock);
         // What is left after an error. After none it is nothing.
         let closed = lock(&self.journal).close();

@@ -13,7 +13,7 @@
 //! killed knows too little rather than too much: a last line without its end is left out.
 
 use super::{Judgement, Verdict};
-use crate::DriveError;
+use links::DriveError;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

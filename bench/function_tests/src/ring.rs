@@ -5,11 +5,11 @@
 
 use super::deadlock::{Asked, Cycle, Outcome, Rule, TABLE, duration_of};
 use super::{FunctionOptions, Ground, is_lock_timeout};
-use crate::DriveError;
-use crate::answers::{Answers, ServerError};
-use crate::error::While;
-use crate::link::{Link, LinkError, Status};
-use crate::url::Wire;
+use links::DriveError;
+use links::answers::{Answers, ServerError};
+use links::error::While;
+use links::link::{Link, LinkError, Status};
+use links::url::Wire;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 

@@ -13,12 +13,12 @@ use super::ledger::{Audit, Ledger, ROWS, Row, Writer};
 use super::{
     FunctionOptions, Ground, Judgement, KNOCK_EVERY, Teller, Test, Verdict, give_up, is_retryable,
 };
-use crate::DriveError;
-use crate::answers::Answers;
-use crate::error::While;
-use crate::link::{Link, LinkError};
-use crate::run::lock;
-use crate::view::Progress;
+use links::DriveError;
+use links::answers::Answers;
+use links::error::While;
+use links::link::{Link, LinkError};
+use links::lock;
+use links::view::Progress;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -27,13 +27,13 @@ use super::{
     FunctionOptions, Ground, Judgement, Spread, Teller, Test, Verdict, drop_table, give_up,
     is_retryable,
 };
-use crate::DriveError;
-use crate::answers::Answers;
-use crate::error::While;
-use crate::link::{Link, LinkError};
-use crate::run::lock;
-use crate::view::Progress;
 use base::Prng;
+use links::DriveError;
+use links::answers::Answers;
+use links::error::While;
+use links::link::{Link, LinkError};
+use links::lock;
+use links::view::Progress;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 
 /// Names a session to the server that it asks to cancel a statement: process and secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CancelKey(pub(crate) [u8; 8]);
+pub struct CancelKey(pub [u8; 8]);
 
 /// Code of a cancel request, in the place of a protocol version.
 const CANCEL_REQUEST: u32 = 80_877_102;

@@ -10,18 +10,14 @@ use crate::url::Target;
 
 /// The endpoint at the home of each warehouse.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Homes {
+pub struct Homes {
     /// Index in the list of endpoints, by warehouse from 1; `None` where the home is not listed.
     endpoints: Vec<Option<usize>>,
 }
 
 /// Asks a Trellis server for the numbers of the nodes that are homes of rows of a table whose key
 /// is a number, from 1 to `count`. A replicated table has no homes.
-pub(crate) fn nodes_of(
-    link: &mut Link,
-    table: &str,
-    count: u32,
-) -> Result<Vec<Option<i64>>, LinkError> {
+pub fn nodes_of(link: &mut Link, table: &str, count: u32) -> Result<Vec<Option<i64>>, LinkError> {
     let question = format!(
         "SELECT trellis_node_of('{table}', g::text) FROM generate_series(1, {count}) g ORDER BY g"
     );
@@ -33,11 +29,7 @@ pub(crate) fn nodes_of(
 
 impl Homes {
     /// Asks a Trellis server, whose tables have been made, for the homes of so many warehouses.
-    pub(crate) fn ask(
-        link: &mut Link,
-        target: &Target,
-        warehouses: u32,
-    ) -> Result<Homes, LinkError> {
+    pub fn ask(link: &mut Link, target: &Target, warehouses: u32) -> Result<Homes, LinkError> {
         let mut answers = Answers::new();
         link.query("SHOW NODES", &mut answers)?;
         let rows = 0..answers.rows(0);
@@ -58,7 +50,7 @@ impl Homes {
     }
 
     /// The endpoint at the home of a warehouse; `None` if it is not known.
-    pub(crate) fn of(&self, warehouse: u32) -> Option<usize> {
+    pub fn of(&self, warehouse: u32) -> Option<usize> {
         let at = usize::try_from(warehouse).ok()?.checked_sub(1)?;
         self.endpoints.get(at).copied().flatten()
     }

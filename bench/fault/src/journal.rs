@@ -11,8 +11,8 @@
 use super::plan::refused;
 use super::process::{Process, during};
 use super::undo::{Undo, process_of};
-use crate::DriveError;
-use crate::run::lock;
+use links::DriveError;
+use links::lock;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::Write;

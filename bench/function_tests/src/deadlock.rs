@@ -33,9 +33,9 @@
 
 use super::ring::Ring;
 use super::{FunctionOptions, Ground, Judgement, Teller, Test, Verdict, drop_table};
-use crate::DriveError;
-use crate::answers::ServerError;
-use crate::view::Progress;
+use links::DriveError;
+use links::answers::ServerError;
+use links::view::Progress;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -246,7 +246,7 @@ impl MySql {
     }
 
     /// Prepares statements.
-    pub(crate) async fn prepare(
+    pub async fn prepare(
         &mut self,
         statements: &[(&str, &[ParamType])],
     ) -> Result<Vec<Prepared>, LinkError> {
@@ -304,7 +304,7 @@ impl MySql {
 
     /// Runs the statements of a round one after the other, up to the first that fails: its error
     /// is in `answers`. Leaves `round` empty.
-    pub(crate) async fn round(
+    pub async fn round(
         &mut self,
         round: &mut Round,
         answers: &mut Answers,
@@ -363,7 +363,7 @@ impl MySql {
     }
 
     /// Runs one statement. Its error is in `answers`.
-    pub(crate) async fn simple_query(
+    pub async fn simple_query(
         &mut self,
         sql: &str,
         answers: &mut Answers,
@@ -374,7 +374,7 @@ impl MySql {
     }
 
     /// Runs a query and hands over each row as it comes: memory of one row.
-    pub(crate) async fn query_each(
+    pub async fn query_each(
         &mut self,
         sql: &str,
         mut each: impl FnMut(&Answers),
@@ -399,7 +399,7 @@ impl MySql {
     /// # Errors
     /// As for other statements, and if the server changed or left out a row, which it only warns
     /// of.
-    pub(crate) async fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
+    pub async fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
         let into = sql.strip_prefix("COPY ");
         let into = into.and_then(|rest| rest.strip_suffix(" FROM STDIN"));
         let into = into.ok_or(LinkError::Protocol("a COPY that is no LOAD DATA"))?;

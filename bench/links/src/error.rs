@@ -56,7 +56,8 @@ impl From<UrlError> for DriveError {
 }
 
 /// Says what was being done when a connection failed.
-pub(crate) trait While<T> {
+pub trait While<T> {
+    /// The error names what was being done, in the form "cannot ...".
     fn during(self, doing: &'static str) -> Result<T, DriveError>;
 }
 

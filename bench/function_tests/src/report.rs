@@ -6,7 +6,7 @@ use super::{
     Audit, DeadlockReport, Found, FunctionReport, Judgement, RecordReport, SnapshotReport,
     VerifyReport,
 };
-use crate::view::duration;
+use links::view::duration;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::time::Duration;

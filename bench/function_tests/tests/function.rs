@@ -5,14 +5,12 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
-use drive::answers::Answers;
-use drive::function::durability::{self, Crash};
-use drive::function::{
-    self, Found, FunctionOptions, FunctionReport, Judgement, Ledgered, Test, Verdict,
-};
-use drive::link::Link;
-use drive::url::Target;
-use drive::view::Silent;
+use function_tests::durability::{self, Crash};
+use function_tests::{Found, FunctionOptions, FunctionReport, Judgement, Ledgered, Test, Verdict};
+use links::answers::Answers;
+use links::link::Link;
+use links::url::Target;
+use links::view::Silent;
 use peer::Peer;
 use servers::Kind;
 use std::cell::RefCell;
@@ -34,7 +32,7 @@ fn options(url: &str, test: Test, count: u32, isolation: Isolation) -> FunctionO
 
 /// Runs one test.
 fn run(options: &FunctionOptions) -> (FunctionReport, Judgement) {
-    let report = function::run(options, &mut Silent).unwrap();
+    let report = function_tests::run(options, &mut Silent).unwrap();
     let judgement = report.found[0].judgement();
     (report, judgement)
 }
@@ -62,7 +60,7 @@ fn postgresql_tears_snapshots_at_read_committed_only() {
         let Found::Snapshot(found) = &report.found[0] else {
             panic!("{report:?}");
         };
-        let json = function::json(&report);
+        let json = function_tests::json(&report);
         assert!(found.ordinary.overlapped > 3 && found.transfers > 30);
         assert_eq!(json["tests"]["snapshot"]["torn"], found.torn());
         if isolation == Isolation::ReadCommitted {
@@ -103,7 +101,7 @@ fn postgresql_finds_deadlocks_when_it_has_promised() {
             "{found:?}"
         );
         assert!(found.latency_median().unwrap() <= promised + Duration::from_millis(100));
-        let json = function::json(&report);
+        let json = function_tests::json(&report);
         assert_eq!(json["tests"]["deadlock"]["outcomes"]["detected"], 6);
     }
 }
@@ -128,7 +126,7 @@ fn a_server_that_looks_for_no_deadlocks_fails() {
         "{judgement:?}"
     );
     assert_eq!(
-        function::json(&report)["tests"]["deadlock"]["cycles"][0]["outcome"],
+        function_tests::json(&report)["tests"]["deadlock"]["cycles"][0]["outcome"],
         "not_ended"
     );
     assert!(began.elapsed() < Duration::from_secs(30));
@@ -291,13 +289,13 @@ fn acknowledged_commits_of_postgresql_survive_a_kill() {
     let (report, judgement) = run(&verify);
     assert_eq!(judgement.verdict, Verdict::Failed);
     assert!(judgement.because.contains("99999"), "{judgement:?}");
-    let json = function::json(&report);
+    let json = function_tests::json(&report);
     assert_eq!(json["tests"]["durability"]["lost"]["first"][0], 99_999);
     std::fs::write(&record.0, &text).unwrap();
     command(&url, "DELETE FROM bench_function_durability WHERE k = 1");
     let (report, _) = run(&verify);
     assert_eq!(
-        function::json(&report)["tests"]["durability"]["torn"]["count"],
+        function_tests::json(&report)["tests"]["durability"]["torn"]["count"],
         1
     );
     drop(again);
@@ -349,7 +347,7 @@ fn a_server_that_dies_during_a_test_is_an_error() {
             shell(&format!("kill -9 {pid}"));
         });
         let began = Instant::now();
-        let error = function::run(&wanted, &mut Silent).unwrap_err();
+        let error = function_tests::run(&wanted, &mut Silent).unwrap_err();
         assert!(error.to_string().contains("test"), "{error}");
         assert!(began.elapsed() < Duration::from_secs(20), "{error}");
         killer.join().unwrap();
@@ -365,7 +363,7 @@ fn what_was_never_crashed_or_is_elsewhere_does_not_pass() {
     let crash = Crash::at(1_000, || panic!("there are not so many"));
     let error = durability::audit(&wanted, &record.0, crash, &mut Silent).unwrap_err();
     assert!(error.to_string().contains("was not crashed"), "{error}");
-    let crash = Crash::at(10, || Err(drive::DriveError::Option("no crash".into())));
+    let crash = Crash::at(10, || Err(links::DriveError::Option("no crash".into())));
     let error = durability::audit(&wanted, &record.0, crash, &mut Silent).unwrap_err();
     assert_eq!(error.to_string(), "no crash");
     // Another database has no such table.
@@ -381,7 +379,7 @@ fn what_was_never_crashed_or_is_elsewhere_does_not_pass() {
         judgement.because.contains("is not in this database"),
         "{judgement:?}"
     );
-    assert!(function::json(&report)["tests"]["durability"]["rows"].is_null());
+    assert!(function_tests::json(&report)["tests"]["durability"]["rows"].is_null());
 }
 
 #[test]
@@ -398,7 +396,7 @@ fn a_server_that_is_dead_or_silent_is_an_error_in_time() {
         let mut options = FunctionOptions::new(&url);
         options.patience = Duration::from_secs(1);
         let began = Instant::now();
-        let error = function::run(&options, &mut Silent)
+        let error = function_tests::run(&options, &mut Silent)
             .unwrap_err()
             .to_string();
         assert!(error.contains(told), "{error}");
@@ -411,10 +409,14 @@ fn a_server_that_is_dead_or_silent_is_an_error_in_time() {
     verify.ledger = Some(Ledgered::Verify(record.0.clone()));
     verify.patience = Duration::from_secs(1);
     let began = Instant::now();
-    let error = function::run(&verify, &mut Silent).unwrap_err().to_string();
+    let error = function_tests::run(&verify, &mut Silent)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("refused"), "{error}");
     assert!((1..10).contains(&began.elapsed().as_secs()));
     let redis = FunctionOptions::new("redis://127.0.0.1");
-    let error = function::run(&redis, &mut Silent).unwrap_err().to_string();
+    let error = function_tests::run(&redis, &mut Silent)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("SQL"), "{error}");
 }

@@ -29,7 +29,8 @@ pub enum Reply {
 /// One connection to a Redis server.
 #[derive(Debug)]
 pub struct Redis {
-    pub(crate) stream: Stream,
+    /// Its bytes.
+    pub stream: Stream,
 }
 
 impl Redis {

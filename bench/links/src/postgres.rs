@@ -28,7 +28,7 @@ pub struct Postgres {
     status: Status,
     prepared: u32,
     /// Process and secret, as in BackendKeyData.
-    pub(crate) backend_key: Option<[u8; 8]>,
+    pub backend_key: Option<[u8; 8]>,
     /// `server_version` as the server reported it at the start.
     pub server_version: String,
 }
@@ -60,7 +60,7 @@ impl Postgres {
     }
 
     /// Prepares statements in one round.
-    pub(crate) async fn prepare(
+    pub async fn prepare(
         &mut self,
         statements: &[(&str, &[ParamType])],
     ) -> Result<Vec<Prepared>, LinkError> {
@@ -111,7 +111,7 @@ impl Postgres {
 
     /// Sends a round and waits for all of its answers. Leaves `round` empty; a statement's error is
     /// in `answers`.
-    pub(crate) async fn round(
+    pub async fn round(
         &mut self,
         round: &mut Round,
         answers: &mut Answers,
@@ -129,7 +129,7 @@ impl Postgres {
     }
 
     /// Runs statements as one simple query. A statement's error is in `answers`.
-    pub(crate) async fn simple_query(
+    pub async fn simple_query(
         &mut self,
         sql: &str,
         answers: &mut Answers,
@@ -143,7 +143,7 @@ impl Postgres {
     /// Runs a simple query and hands over each row as it comes: memory of one row.
     ///
     /// Rows arrive as answers with one statement of one row.
-    pub(crate) async fn query_each(
+    pub async fn query_each(
         &mut self,
         sql: &str,
         mut each: impl FnMut(&Answers),
@@ -173,7 +173,7 @@ impl Postgres {
     }
 
     /// Runs `COPY ... FROM STDIN` with `rows` in text format; returns the number of rows.
-    pub(crate) async fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
+    pub async fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, LinkError> {
         frame(&mut self.stream.out, b'Q', |out| push_text(sql, out));
         self.flush().await?;
         match self.receive().await? {
@@ -254,7 +254,7 @@ impl Postgres {
 
     /// The next message: its type and where its body lies ([`Postgres::bytes`]). The place is valid
     /// until the next call.
-    pub(crate) async fn receive(&mut self) -> Result<(u8, (usize, usize)), LinkError> {
+    pub async fn receive(&mut self) -> Result<(u8, (usize, usize)), LinkError> {
         self.stream.fill(5).await?;
         let head = self.stream.unread();
         let kind = head[0];
@@ -270,7 +270,7 @@ impl Postgres {
 }
 
 /// Appends a message of type `kind`; the length is filled in after the body.
-pub(crate) fn frame(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+pub fn frame(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
     let start = out.len();
     out.extend_from_slice(&[0; 4]);

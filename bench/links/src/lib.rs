@@ -1,0 +1,50 @@
+//! Connections of the benchmark to servers, whichever wire they speak, and what every part of it
+//! needs beside them: which servers there are, their answers, delays, words for the screen.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`link`], [`answers`], [`url`] | a connection, whichever wire the server speaks |
+//! | [`stream`] | its bytes, waiting or suspended |
+//! | [`postgres`] | the PostgreSQL wire: a lean client with pipelined rounds and COPY |
+//! | [`mysql`] | the protocol of MySQL and MariaDB |
+//! | [`redis`] | that of Redis |
+//! | [`raw`] | the PostgreSQL wire message by message, and cancel requests |
+//! | [`echo`] | a server that answers at once, to measure the client |
+//! | [`server`] | which server, and its counters |
+//! | [`homes`] | which node is home of a row |
+//! | [`delay`] | a proxy that delays, for links of one machine |
+//! | [`view`] | live view and plain lines |
+//! | [`error`] | what ends a command, and what it did meanwhile |
+//!
+//! Every server is measured by the same client code through the same wire.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod answers {
+    //! Rows, tags and errors of a round.
+    pub use workload::wire::{Answers, ServerError};
+}
+pub mod delay;
+pub mod echo;
+pub mod error;
+pub mod homes;
+pub mod link;
+mod login;
+pub mod mysql;
+pub mod postgres;
+pub mod raw;
+pub mod redis;
+pub mod server;
+pub mod stream;
+pub mod url;
+pub mod view;
+
+pub use error::DriveError;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A poisoned lock means that another client thread panicked; its counts are still counts, and the
+/// panic itself surfaces at `join`.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
