@@ -6,6 +6,7 @@
 use crate::run::tally::{Acknowledged, Tally};
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
+use crate::tpcc::imbalance::ImbalanceReport;
 use links::error::DriveError;
 use links::link::{Link, LinkError};
 use links::server::Server;
@@ -148,6 +149,12 @@ pub trait Workload: Sync {
 
     /// How many transactions competed for rows; `None`: that was not controlled.
     fn contention(&self) -> Option<ContentionReport> {
+        None
+    }
+
+    /// How unevenly data and transactions were dealt among warehouses; `None`: that was not
+    /// controlled.
+    fn imbalance(&self) -> Option<ImbalanceReport> {
         None
     }
 

@@ -14,13 +14,14 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use workload::tpcc::Scale;
+use workload::tpcc::{Scale, Skew};
 
 const SCALE: Scale = Scale {
     warehouses: 1,
     items: 500,
     customers: 60,
     orders: 60,
+    skew: Skew::NONE,
 };
 
 /// A PostgreSQL with data, and how it is named and started again.

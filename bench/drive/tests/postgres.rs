@@ -15,13 +15,14 @@ use links::{DriveError, answers::Answers};
 use peer::Peer;
 use std::time::Duration;
 use workload::dike::{Mode, Wanted};
-use workload::tpcc::Scale;
+use workload::tpcc::{Scale, Skew};
 
 const SCALE: Scale = Scale {
     warehouses: 2,
     items: 500,
     customers: 60,
     orders: 60,
+    skew: Skew::NONE,
 };
 
 fn loaded(peer: &Peer, database: &str, foreign_keys: bool) -> String {

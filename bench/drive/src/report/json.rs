@@ -7,6 +7,7 @@ use crate::run::{KindReport, RunReport, describe_mode};
 use crate::shape::CheckReport;
 use crate::tpcc::contention::{ContentionReport, PhaseReport, Sample};
 use crate::tpcc::dike::{Degrees, DistributionReport};
+use crate::tpcc::imbalance::ImbalanceReport;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use workload::finding::Verdict;
@@ -42,6 +43,7 @@ pub fn json(report: &RunReport) -> Value {
         "overloaded": report.overloaded,
         "distributed_share": distributed_share(report),
         "distribution": report.distribution.as_ref().map(distribution),
+        "imbalance": report.imbalance.as_ref().map(imbalance),
         "contention": report.contention.as_ref().map(|it| contention(it, report)),
         "faults": super::faults::list(report),
         "steps": super::faults::steps(report),
@@ -108,6 +110,19 @@ fn distribution(report: &DistributionReport) -> Value {
 }
 
 /// How many transactions competed for rows: asked for, as the server says, as the client counts.
+fn imbalance(imbalance: &ImbalanceReport) -> Value {
+    let requested = &imbalance.requested;
+    json!({
+        "requested": {
+            "data": requested.data.map(|skew| format!("zipf:{skew}")),
+            "access": requested.access.map(|access| access.to_string()),
+        },
+        "districts": imbalance.districts,
+        "homes": imbalance.homes,
+        "shares": imbalance.shares,
+    })
+}
+
 fn contention(contention: &ContentionReport, report: &RunReport) -> Value {
     let phase = |phase: &PhaseReport| {
         json!({

@@ -123,6 +123,7 @@ pub fn run<W: Workload>(
         started_unix_s,
         distribution: workload.distribution(),
         contention: workload.contention(),
+        imbalance: workload.imbalance(),
         broken,
         steps: share.steps,
         paced: workload.is_paced(),

@@ -5,6 +5,7 @@ use super::tally::{Tally, quantile_of};
 use crate::shape::{CheckReport, Description};
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
+use crate::tpcc::imbalance::ImbalanceReport;
 use fault::Fault;
 use hdrhistogram::Histogram;
 use links::server::{Counters, Server};
@@ -75,6 +76,8 @@ pub struct RunReport {
     pub distribution: Option<DistributionReport>,
     /// How many transactions competed for rows; `None`: that was not controlled.
     pub contention: Option<ContentionReport>,
+    /// How unevenly data and transactions were dealt among warehouses, where that was controlled.
+    pub imbalance: Option<ImbalanceReport>,
     /// What was broken, and what that cost.
     pub broken: Vec<Fault>,
     /// Commits in each [`fault::STEP_S`] of the measured phase.

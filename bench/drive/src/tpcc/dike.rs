@@ -2,7 +2,9 @@
 //! has committed, and what the server says of it.
 
 use super::contention::{Contention, hot_rows};
+use super::imbalance::{Drawn, ImbalanceReport};
 use super::told::Told;
+use super::without::Without;
 use crate::run::RunnerOptions;
 use crate::shape::{Done, Ending, Failure};
 use links::error::{DriveError, While};
@@ -13,12 +15,19 @@ use links::url::Target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use workload::curve::Curve;
 use workload::dike::contention::Schedule;
+use workload::dike::dynamics::{Dynamics, WEIGHT_MAX};
+use workload::dike::imbalance::{Access, Homes, Imbalance};
 use workload::dike::{Controls, Distribution, Mix, Mode, Placement, Wanted, expectation};
 use workload::finding::{Finding, Verdict};
 use workload::stats::binomial_interval;
 use workload::tpcc::input::Input;
 use workload::tpcc::{Kind, Scale};
+
+/// How often what follows the time is told it.
+const TELL_EVERY: Duration = Duration::from_millis(10);
 
 /// What is controlled of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +42,14 @@ pub struct DikeOptions {
     pub contention: Vec<Schedule>,
     /// Shares of the transactions.
     pub mix: Mix,
+    /// How uneven the loaded data must be, and how transactions are dealt among warehouses.
+    pub imbalance: Imbalance,
+    /// Shares of transactions that follow a curve.
+    pub mix_curves: Vec<(Kind, Curve)>,
+    /// The share of the transactions that the hot warehouses get, as a curve.
+    pub hot_curve: Option<Curve>,
+    /// What the tables must have been created without; `None`: that is not looked at.
+    pub without: Option<Without>,
 }
 
 /// TPC-C's own inputs, with the shares of the paper.
@@ -43,6 +60,10 @@ impl Default for DikeOptions {
             nodes: None,
             contention: Vec::new(),
             mix: Mix::PAPER,
+            imbalance: Imbalance::default(),
+            mix_curves: Vec::new(),
+            hot_curve: None,
+            without: None,
         }
     }
 }
@@ -76,6 +97,23 @@ impl DikeOptions {
                 runner.clients
             ));
         }
+        let is_hot = matches!(self.imbalance.access, Some(Access::Hot { .. }));
+        if self.hot_curve.is_some() && !is_hot {
+            return refuse(String::from(
+                "--curve hot: says the share of hot warehouses: it needs --imbalance access:hot or \
+                 access:moving",
+            ));
+        }
+        if let Some(curve) = self.hot_curve.as_ref().filter(|curve| curve.most() > 1.0) {
+            return refuse(format!("--curve hot:{curve}: a share is 1 at most"));
+        }
+        let weights = self.mix_curves.iter();
+        if let Some((kind, curve)) = weights.clone().find(|(_, curve)| curve.most() > WEIGHT_MAX) {
+            let name = kind.name();
+            return refuse(format!(
+                "--curve mix:{name}:{curve}: a weight is 1000000 at most"
+            ));
+        }
         let length = runner.length.as_secs_f64();
         let phases = self.contention.iter().flat_map(Schedule::phases);
         match phases.map(|phase| phase.1).find(|begin| *begin >= length) {
@@ -84,6 +122,32 @@ impl DikeOptions {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether the loaded tables are what is asked for.
+    ///
+    /// # Errors
+    /// They are not, or their placement does not allow what is asked for.
+    pub(super) fn meets(&self, scale: &Scale, loaded: Without) -> Result<(), DriveError> {
+        if let Some(wanted) = self.imbalance.data.filter(|wanted| *wanted != scale.skew) {
+            return Err(DriveError::OtherData(format!(
+                "--imbalance data:zipf:{wanted}: the districts were loaded with exponent {} (load \
+                 them with the same --imbalance)",
+                scale.skew
+            )));
+        }
+        if let Some(wanted) = self.without.filter(|wanted| *wanted != loaded) {
+            return Err(DriveError::OtherData(format!(
+                "the tables were to be {wanted}, and were created {loaded}"
+            )));
+        }
+        if loaded.binding && self.distribution.is_some() {
+            return Err(DriveError::Option(String::from(
+                "--distribution needs all rows of a warehouse on one node: the tables were created \
+                 without binding",
+            )));
+        }
+        Ok(())
     }
 
     /// What is wanted, where the server has told the placement or not.
@@ -244,12 +308,56 @@ pub(super) struct Dike {
     knows_placement: bool,
     /// Where orders compete for rows.
     pub(super) contention: Option<Contention>,
+    imbalance: Imbalance,
+    homes: Drawn,
     drawn: [AtomicU64; 2],
     committed: Counts,
     unknown: Counts,
 }
 
 impl Dike {
+    /// Whether the run is watched.
+    pub(super) fn attends(&self) -> bool {
+        self.contention.is_some() || self.is_dynamic()
+    }
+
+    /// Whether inputs depend on the second of the run.
+    fn is_dynamic(&self) -> bool {
+        let moves = self.controls.homes.as_ref().is_some_and(Homes::moves);
+        moves || !self.controls.dynamics.is_still()
+    }
+
+    /// Steers what competes, and tells the time to what follows it.
+    pub(super) fn attend(
+        &self,
+        target: &Target,
+        server: &Server,
+        second: &dyn Fn() -> Option<f64>,
+    ) {
+        let told = || {
+            let now = second()?;
+            self.controls.dynamics.set_second(now);
+            Some(now)
+        };
+        match &self.contention {
+            Some(contention) => contention.attend(target, server, &told),
+            None => {
+                while told().is_some() {
+                    std::thread::sleep(TELL_EVERY);
+                }
+            }
+        }
+    }
+
+    /// How unevenly transactions were dealt; `None`: that was not asked for.
+    pub(super) fn imbalance(&self, scale: &Scale) -> Option<ImbalanceReport> {
+        let homes = self.controls.homes.as_ref();
+        let follows_curve = self.controls.dynamics.hot_share().is_some();
+        let is_asked_for = self.imbalance != Imbalance::default();
+        is_asked_for
+            .then(|| ImbalanceReport::new(self.imbalance, scale, homes, follows_curve, &self.homes))
+    }
+
     /// Reads where the warehouses lie, and prepares what is wanted.
     pub(super) fn new(
         link: &mut Link,
@@ -281,7 +389,14 @@ impl Dike {
                 distribution,
                 hot_rows,
                 mix: options.mix,
+                homes: options
+                    .imbalance
+                    .access
+                    .map(|access| Homes::new(access, scale.warehouses)),
+                dynamics: Dynamics::new(options.mix_curves.clone(), options.hot_curve.clone()),
             }),
+            imbalance: options.imbalance,
+            homes: Drawn::new(scale.warehouses),
             contention,
             knows_placement,
             drawn: Default::default(),
@@ -293,6 +408,13 @@ impl Dike {
     /// For the description of the run.
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![("mix", self.controls.mix.to_string())];
+        all.extend(self.controls.dynamics.describe());
+        if let Some(skew) = self.imbalance.data {
+            all.push(("data", format!("zipf:{skew}")));
+        }
+        if let Some(homes) = &self.controls.homes {
+            all.push(("access", homes.describe()));
+        }
         if let Some(contention) = &self.contention {
             all.push(("contention", contention.describe()));
         }
@@ -327,6 +449,9 @@ impl Dike {
 
     /// An input was drawn.
     pub(super) fn note_drawn(&self, input: &Input) {
+        if self.imbalance != Imbalance::default() {
+            self.homes.note(input);
+        }
         if let Input::NewOrder(order) = input {
             let home = order.warehouse;
             let distribution = self.controls.distribution.as_ref();

@@ -4,7 +4,7 @@
 //! goes on where it was, and no chunk is ever loaded twice. The scale, the seed and the constants
 //! are in the same table: a run takes them from there.
 
-use super::{LoadOptions, warehouses};
+use super::{LoadOptions, Without, warehouses};
 use crate::run::{cpu, is_retryable};
 use links::answers::Answers;
 use links::error::{DriveError, While};
@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use workload::dialect::Dialect;
-use workload::tpcc::Scale;
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::{Chunk, Content, rows_expected};
 use workload::tpcc::schema::{self, SchemaOptions, Table};
+use workload::tpcc::{Scale, Skew};
 
 /// Attempts of one chunk when the server asks to try again.
 const CHUNK_ATTEMPTS_MAX: u32 = 20;
@@ -81,6 +81,7 @@ impl Book {
                 items: size("items")?,
                 customers: size("customers")?,
                 orders: size("orders")?,
+                skew: self.skew()?,
             },
             seed: self.number("seed")?,
             constants: Constants {
@@ -90,6 +91,27 @@ impl Book {
             },
             now_us: self.number("now_us")?,
         })
+    }
+
+    /// How districts are dealt; evenly where an earlier version has loaded.
+    fn skew(&self) -> Result<Skew, DriveError> {
+        let thousandths = match self.has("skew") {
+            true => self.number("skew")? as u32,
+            false => 0,
+        };
+        Skew::of_thousandths(thousandths).ok_or_else(|| {
+            DriveError::OtherData(format!(
+                "tpcc_load says skew {thousandths}, more than 10000"
+            ))
+        })
+    }
+
+    /// What the tables were created without.
+    pub fn without(&self) -> Without {
+        Without {
+            binding: self.has("without_binding"),
+            broadcast: self.has("without_broadcast"),
+        }
     }
 
     /// What was loaded; an error when the load is not finished.
@@ -106,25 +128,32 @@ impl Book {
         self.entries.contains_key(step)
     }
 
-    fn create(link: &mut Link, content: &Content, fk: bool) -> Result<Book, DriveError> {
+    fn create(
+        link: &mut Link,
+        content: &Content,
+        options: &LoadOptions,
+    ) -> Result<Book, DriveError> {
         let Content {
             scale,
             seed,
             constants,
             now_us,
         } = *content;
-        let settings = [
+        let mut settings = vec![
             ("warehouses", u64::from(scale.warehouses)),
             ("items", u64::from(scale.items)),
             ("customers", u64::from(scale.customers)),
             ("orders", u64::from(scale.orders)),
+            ("skew", u64::from(scale.skew.thousandths())),
             ("seed", seed),
             ("c_last", u64::from(constants.c_last)),
             ("c_id", u64::from(constants.c_id)),
             ("ol_i_id", u64::from(constants.ol_i_id)),
             ("now_us", now_us),
-            ("foreign_keys", u64::from(fk)),
+            ("foreign_keys", u64::from(options.foreign_keys)),
         ];
+        let without = options.without.names();
+        settings.extend(without.map(|name| (name, 1)));
         let rows: Vec<String> = settings
             .iter()
             .map(|(step, value)| format!("('{step}', '{value}')"))
@@ -157,6 +186,11 @@ pub(super) fn load(
         ))
     })?;
     let (mut link, server) = Server::reach(target, None)?;
+    if !server.is_trellis && options.without != Without::default() {
+        return Err(DriveError::Option(String::from(
+            "--without leaves out clauses of Trellis: this server's tables have none",
+        )));
+    }
     let (book, content) = open_book(&mut link, options)?;
     if book.has("complete") {
         let loaded = warehouses(content.scale.warehouses);
@@ -170,7 +204,8 @@ pub(super) fn load(
     if !book.has("schema") {
         progress.stage("creating tables");
         let schema = SchemaOptions {
-            placement: server.is_trellis,
+            binding: server.is_trellis && !options.without.binding,
+            broadcast: server.is_trellis && !options.without.broadcast,
             foreign_keys,
         };
         create_schema(&mut link, &schema, server.dialect)?;
@@ -215,6 +250,12 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
                 content.scale, content.seed
             )));
         }
+        if book.without() != options.without {
+            return Err(DriveError::OtherData(format!(
+                "the database holds another load: {}",
+                book.without()
+            )));
+        }
         return Ok((book, content));
     }
     let now = SystemTime::now()
@@ -226,7 +267,7 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
         constants: Constants::for_load(options.seed),
         now_us: now.as_micros() as u64,
     };
-    let book = Book::create(link, &content, options.foreign_keys)?;
+    let book = Book::create(link, &content, options)?;
     Ok((book, content))
 }
 

@@ -3,15 +3,18 @@
 pub mod check;
 pub mod contention;
 pub mod dike;
+pub mod imbalance;
 pub mod load;
 mod times;
 mod told;
+mod without;
 
 use crate::run::tally::{Acknowledged, Tally};
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
 use contention::ContentionReport;
 use dike::{Dike, DikeOptions, DistributionReport};
+use imbalance::ImbalanceReport;
 use links::error::DriveError;
 use links::link::{Link, LinkError, ready};
 use links::server::{POSTGRES_SETTINGS, Server};
@@ -30,9 +33,10 @@ use workload::tpcc::deck::tpmc_per_terminal_max;
 use workload::tpcc::input::{Input, Terminal};
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::Content;
-use workload::tpcc::{Kind, Scale, sql, transactions};
+use workload::tpcc::{Districts, Kind, Scale, Skew, sql, transactions};
 use workload::wire::Session;
 
+pub use without::Without;
 pub use workload::wire::Isolation;
 
 /// Clause 4.2.2.
@@ -56,6 +60,8 @@ pub struct LoadOptions {
     pub jobs: u32,
     /// Whether the foreign keys of clause 1.3 are declared.
     pub foreign_keys: bool,
+    /// What the tables are created without, on Trellis.
+    pub without: Without,
 }
 
 impl LoadOptions {
@@ -68,6 +74,7 @@ impl LoadOptions {
             seed: 1,
             jobs: 4,
             foreign_keys: false,
+            without: Without::default(),
         }
     }
 }
@@ -166,6 +173,9 @@ pub struct Tpcc {
     /// Whether the server has what it says; otherwise nothing is to be found there.
     has_data: bool,
     dike: Option<Dike>,
+    /// What the tables were created without.
+    without: Without,
+    districts: Districts,
     /// What the server said of a controlled run.
     distribution: Mutex<Option<DistributionReport>>,
 }
@@ -177,9 +187,13 @@ impl Tpcc {
         let mut controls = options.dike.iter();
         controls.try_for_each(|dike| dike.validate(&options.runner))?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
-        let content = Book::read(&mut link)?.finished_content()?;
+        let book = Book::read(&mut link)?;
+        let (content, without) = (book.finished_content()?, book.without());
         let dike = match &options.dike {
-            Some(dike) => Some(Dike::new(&mut link, &server, &content.scale, dike)?),
+            Some(dike) => {
+                dike.meets(&content.scale, without)?;
+                Some(Dike::new(&mut link, &server, &content.scale, dike)?)
+            }
             None => None,
         };
         link.close();
@@ -195,6 +209,7 @@ impl Tpcc {
         }
         Ok(Tpcc {
             dike,
+            without,
             ..Tpcc::new(target, server, content, options)
         })
     }
@@ -212,15 +227,33 @@ impl Tpcc {
             clients: options.runner.clients,
             has_data: true,
             dike: None,
+            without: Without::default(),
+            districts: content.scale.districts(),
             distribution: Mutex::new(None),
         }
+    }
+
+    /// What is loaded that TPC-C does not have so.
+    fn content_remarks(&self) -> Vec<String> {
+        let mut remarks = self.without.remarks();
+        if self.content.scale.skew != Skew::NONE {
+            remarks.push(format!(
+                "districts dealt among warehouses by Zipf with exponent {}",
+                self.content.scale.skew
+            ));
+        }
+        remarks
     }
 
     /// What a reader must know before comparing numbers.
     fn remarks(&self) -> Vec<String> {
         let scale = self.content.scale;
-        let mut remarks = Vec::new();
-        if !scale.is_standard() {
+        let mut remarks = self.content_remarks();
+        let even = Scale {
+            skew: Skew::NONE,
+            ..scale
+        };
+        if !even.is_standard() {
             let (i, c, o) = (scale.items, scale.customers, scale.orders);
             remarks.push(format!(
                 "nonstandard scale: {i} items, {c} customers and {o} orders per district"
@@ -307,7 +340,8 @@ impl Workload for Tpcc {
     }
 
     fn terminal(&self, number: u32) -> Terminal {
-        let terminal = Terminal::new(self.content.scale, self.run, self.seed, number);
+        let (scale, districts) = (self.content.scale, self.districts.clone());
+        let terminal = Terminal::of(scale, districts, self.run, self.seed, number);
         match &self.dike {
             Some(dike) => terminal.controlled(dike.controls.clone()),
             None => terminal,
@@ -403,14 +437,17 @@ impl Workload for Tpcc {
         self.dike.as_ref()?.contention.as_ref()?.report()
     }
 
+    fn imbalance(&self) -> Option<ImbalanceReport> {
+        self.dike.as_ref()?.imbalance(&self.content.scale)
+    }
+
     fn attends(&self) -> bool {
-        self.dike.iter().any(|dike| dike.contention.is_some())
+        self.dike.iter().any(Dike::attends)
     }
 
     fn attend(&self, second: &dyn Fn() -> Option<f64>) {
-        let contention = self.dike.as_ref().and_then(|dike| dike.contention.as_ref());
-        if let Some(contention) = contention {
-            contention.attend(&self.target, &self.server, second);
+        if let Some(dike) = &self.dike {
+            dike.attend(&self.target, &self.server, second);
         }
     }
 
@@ -464,6 +501,8 @@ impl Workload for Tpcc {
             let told = self.distribution.lock();
             *told.unwrap_or_else(PoisonError::into_inner) = Some(report);
         }
+        let imbalance = self.imbalance();
+        findings.extend(imbalance.and_then(|report| report.finding()));
         findings
     }
 

@@ -41,6 +41,16 @@ impl Mix {
         unreachable!("the weights add up to their sum")
     }
 
+    /// The same with another weight of one kind; as it was where all would be 0.
+    pub fn with(self, kind: Kind, weight: u32) -> Mix {
+        let mut weights = self.0;
+        weights[kind.number()] = weight;
+        match weights.iter().any(|weight| *weight > 0) {
+            true => Mix(weights),
+            false => self,
+        }
+    }
+
     /// The share of a kind, 0 to 1.
     pub fn share(&self, kind: Kind) -> f64 {
         let sum: u32 = self.0.iter().sum();

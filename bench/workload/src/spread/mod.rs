@@ -146,7 +146,8 @@ impl Plan {
     pub fn tables(&self, placement: bool) -> Vec<String> {
         match self.mix {
             Mix::TpccPair | Mix::TpccFull => schema::create_all(&SchemaOptions {
-                placement,
+                binding: placement,
+                broadcast: placement,
                 foreign_keys: false,
             }),
             Mix::Ycsb { .. } => vec![by_part(ycsb::TABLE, placement)],

@@ -292,12 +292,14 @@ mod tests {
     use super::super::input::Terminal;
     use super::super::random::Constants;
     use super::*;
+    use crate::tpcc::Skew;
 
     const SCALE: Scale = Scale {
         warehouses: 4,
         items: 100_000,
         customers: 3_000,
         orders: 3_000,
+        skew: Skew::NONE,
     };
 
     fn inputs(terminals: u32, each: u32) -> Vec<Input> {

@@ -5,7 +5,7 @@
 //! whichever side it is on; an absent sum counts as 0 and an absent row or NULL never matches
 //! silently, as it would in an inner join.
 
-use super::{DISTRICTS, Scale};
+use super::{Districts, Scale};
 use alloc::{
     collections::{BTreeMap, BTreeSet},
     format,
@@ -114,6 +114,7 @@ pub struct Condition {
 #[derive(Clone, Debug)]
 pub struct Verifier {
     scale: Scale,
+    districts: Districts,
     conditions: [Condition; 12],
 }
 
@@ -122,6 +123,7 @@ impl Verifier {
     pub fn new(scale: Scale) -> Verifier {
         Verifier {
             scale,
+            districts: scale.districts(),
             conditions: Default::default(),
         }
     }
@@ -206,7 +208,7 @@ impl Verifier {
     /// Conditions 2, 3, 4 and 11, for every district that any table names.
     fn check_districts(&mut self, facts: &WarehouseFacts) {
         let w = facts.warehouse;
-        let mut numbers: BTreeSet<u32> = (1..=DISTRICTS).collect();
+        let mut numbers: BTreeSet<u32> = (1..=self.districts.in_warehouse(w)).collect();
         numbers.extend(facts.districts.keys());
         numbers.extend(facts.orders.keys().map(|key| key.0));
         numbers.extend(facts.new_orders.iter().map(|key| key.0));
@@ -377,12 +379,14 @@ fn money(cents: Option<i64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tpcc::Skew;
 
     const SCALE: Scale = Scale {
         warehouses: 1,
         items: 10,
         customers: 10,
         orders: 10,
+        skew: Skew::NONE,
     };
 
     /// The loaded state, with one order of district 1 delivered since (15.00 to customer 8).
@@ -391,7 +395,7 @@ mod tests {
             warehouse: 1,
             ..WarehouseFacts::default()
         };
-        for d in 1..=DISTRICTS {
+        for d in 1..=10 {
             let district = DistrictFacts {
                 ytd_cents: Some(10_000),
                 next_order: Some(11),

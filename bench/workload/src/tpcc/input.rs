@@ -2,7 +2,7 @@
 
 use super::deck::{Deck, think_us};
 use super::random::{Constants, customer_id, item_id, last_name, last_name_number};
-use super::{DISTRICTS, Kind, Scale};
+use super::{DISTRICTS, Districts, Kind, Scale};
 use crate::dike::contention::Pick;
 use crate::dike::{Controls, Distribution};
 use crate::stream;
@@ -79,6 +79,8 @@ pub struct Delivery {
     pub warehouse: u32,
     /// O_CARRIER_ID, 1 to 10.
     pub carrier: u32,
+    /// The first and the last district: all, and where there are more than ten, ten of them.
+    pub districts: (u32, u32),
 }
 
 /// The input of StockLevel (clause 2.8.1).
@@ -134,6 +136,7 @@ impl NewOrder {
 #[derive(Clone, Debug)]
 pub struct Terminal {
     scale: Scale,
+    districts: Districts,
     constants: Constants,
     warehouse: u32,
     district: u32,
@@ -145,11 +148,23 @@ pub struct Terminal {
 impl Terminal {
     /// Terminal `number` (from 0). Terminals go round the warehouses first, then the districts.
     pub fn new(scale: Scale, constants: Constants, seed: u64, number: u32) -> Terminal {
+        Terminal::of(scale, scale.districts(), constants, seed, number)
+    }
+
+    /// The same with the [districts](Scale::districts) of the scale, which terminals share.
+    pub fn of(
+        scale: Scale,
+        districts: Districts,
+        constants: Constants,
+        seed: u64,
+        number: u32,
+    ) -> Terminal {
         let home = number % scale.warehouses + 1;
-        let district = number / scale.warehouses % DISTRICTS + 1;
+        let district = number / scale.warehouses % districts.in_warehouse(home) + 1;
         let prng = stream(seed, &[0x7465_726d, u64::from(number)]);
         Terminal {
             scale,
+            districts,
             constants,
             warehouse: home,
             district,
@@ -174,8 +189,14 @@ impl Terminal {
 
     /// The next transaction's input: its kind comes from the terminal's deck.
     pub fn draw(&mut self) -> Input {
+        if let Some(controls) = &self.controls
+            && let Some(home) = controls.home(&mut self.prng)
+        {
+            self.warehouse = home;
+            self.district = self.any_district(home);
+        }
         let kind = match &self.controls {
-            Some(controls) => controls.mix.draw(&mut self.prng),
+            Some(controls) => controls.kind(&mut self.prng),
             None => self.deck.draw(&mut self.prng),
         };
         self.draw_kind(kind)
@@ -188,12 +209,13 @@ impl Terminal {
             Kind::Payment => Input::Payment(self.payment()),
             Kind::OrderStatus => Input::OrderStatus(OrderStatus {
                 warehouse: self.warehouse,
-                district: self.any_district(),
+                district: self.any_district(self.warehouse),
                 customer: self.customer(),
             }),
             Kind::Delivery => Input::Delivery(Delivery {
                 warehouse: self.warehouse,
                 carrier: self.prng.between(1, 10) as u32,
+                districts: self.delivered_districts(),
             }),
             Kind::StockLevel => Input::StockLevel(StockLevel {
                 warehouse: self.warehouse,
@@ -220,8 +242,20 @@ impl Terminal {
         self.controls.as_ref()?.distribution.clone()
     }
 
-    fn any_district(&mut self) -> u32 {
-        self.prng.between(1, i64::from(DISTRICTS)) as u32
+    fn any_district(&mut self, warehouse: u32) -> u32 {
+        let districts = self.districts.in_warehouse(warehouse);
+        self.prng.between(1, i64::from(districts)) as u32
+    }
+
+    /// The districts of a Delivery: ten at most, so that it does not grow with the warehouse.
+    fn delivered_districts(&mut self) -> (u32, u32) {
+        let all = self.districts.in_warehouse(self.warehouse);
+        if all <= DISTRICTS {
+            return (1, all);
+        }
+        let tens = u64::from(all.div_ceil(DISTRICTS));
+        let first = self.prng.below(tens) as u32 * DISTRICTS + 1;
+        (first, all.min(first + DISTRICTS - 1))
     }
 
     /// A warehouse that is not the home one; the home one where there is no other.
@@ -243,7 +277,7 @@ impl Terminal {
     }
 
     fn new_order(&mut self) -> NewOrder {
-        let district = self.any_district();
+        let district = self.any_district(self.warehouse);
         let customer = customer_id(&mut self.prng, &self.constants, &self.scale);
         let distribution = self.distribution();
         let suppliers = match &distribution {
@@ -291,11 +325,14 @@ impl Terminal {
     }
 
     fn payment(&mut self) -> Payment {
-        let district = self.any_district();
+        let district = self.any_district(self.warehouse);
         let stays = self.distribution().is_some() || self.prng.between(1, 100) <= 85;
         let (customer_warehouse, customer_district) = match stays {
             true => (self.warehouse, district),
-            false => (self.other_warehouse(), self.any_district()),
+            false => {
+                let other = self.other_warehouse();
+                (other, self.any_district(other))
+            }
         };
         Payment {
             warehouse: self.warehouse,
@@ -354,7 +391,10 @@ mod tests {
                     }
                 }
                 Input::OrderStatus(status) => assert!((1..=10).contains(&status.district)),
-                Input::Delivery(delivery) => assert!((1..=10).contains(&delivery.carrier)),
+                Input::Delivery(delivery) => {
+                    assert!((1..=10).contains(&delivery.carrier));
+                    assert_eq!(delivery.districts, (1, 10));
+                }
                 Input::StockLevel(level) => {
                     assert_eq!((level.warehouse, level.district), (2, 1));
                     assert!((10..=20).contains(&level.threshold));
@@ -388,6 +428,46 @@ mod tests {
     }
 
     /// Shares of lines and of payments that concern another warehouse.
+    /// With data by Zipf every district is used, and none that was not loaded.
+    #[test]
+    fn every_loaded_district_is_used_and_no_other() {
+        for exponent in ["0.5", "0.99", "1.5"] {
+            let scale = Scale {
+                skew: exponent.parse().expect("an exponent"),
+                ..Scale::standard(5)
+            };
+            let districts = scale.districts();
+            let mut used = alloc::collections::BTreeMap::new();
+            let mut delivered = alloc::collections::BTreeSet::new();
+            for number in 0..50 {
+                let constants = Constants::for_run(1, 77);
+                let mut terminal = Terminal::new(scale, constants, 1, number);
+                for _ in 0..400 {
+                    match terminal.draw() {
+                        Input::NewOrder(order) => {
+                            *used.entry((order.warehouse, order.district)).or_insert(0) += 1;
+                        }
+                        Input::Payment(payment) => {
+                            let key = (payment.customer_warehouse, payment.customer_district);
+                            *used.entry(key).or_insert(0) += 1;
+                        }
+                        Input::Delivery(delivery) => {
+                            let (first, last) = delivery.districts;
+                            assert!(last - first < DISTRICTS);
+                            delivered.extend((first..=last).map(|d| (delivery.warehouse, d)));
+                        }
+                        Input::OrderStatus(_) | Input::StockLevel(_) => {}
+                    }
+                }
+            }
+            let loaded: Vec<(u32, u32)> = (1..=5)
+                .flat_map(|w| (1..=districts.in_warehouse(w)).map(move |d| (w, d)))
+                .collect();
+            assert!(used.keys().eq(loaded.iter()), "{exponent}");
+            assert!(delivered.iter().eq(loaded.iter()), "{exponent}");
+        }
+    }
+
     fn remote_shares(distribution: Option<Distribution>) -> (f64, f64) {
         let distribution = distribution.map(Arc::new);
         let mix = "new_order:1,payment:1".parse().expect("a mix");
@@ -395,6 +475,8 @@ mod tests {
             distribution,
             hot_rows: Vec::new(),
             mix,
+            homes: None,
+            dynamics: crate::dike::dynamics::Dynamics::default(),
         };
         let mut terminal = terminal(4, 2).controlled(Arc::new(controls));
         let (mut lines, mut remote_lines, mut payments, mut remote_payments) = (0, 0, 0, 0);

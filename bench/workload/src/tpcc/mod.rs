@@ -19,6 +19,7 @@ pub mod audit;
 pub mod check;
 pub mod conditions;
 pub mod deck;
+mod districts;
 pub mod input;
 pub mod random;
 pub mod rows;
@@ -28,11 +29,8 @@ pub mod sql;
 pub mod text;
 pub mod transactions;
 
+pub use districts::{DISTRICTS, Districts, Skew, SkewError, zipf_weight};
 pub use scale::Scale;
-
-/// Districts of a warehouse (clause 1.2.1). Not a parameter: terminals, Delivery and the
-/// conditions all count on ten.
-pub const DISTRICTS: u32 = 10;
 
 /// The five transactions, in the order of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

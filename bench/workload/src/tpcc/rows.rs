@@ -50,7 +50,7 @@ pub struct Chunk {
 impl Chunk {
     /// All chunks of the database, in a loading order that meets the foreign keys table by table.
     pub fn all(scale: &Scale) -> Vec<Chunk> {
-        let mut chunks = Vec::new();
+        let (mut chunks, districts) = (Vec::new(), scale.districts());
         for table in Table::ALL {
             match table {
                 Table::Item => {
@@ -64,7 +64,8 @@ impl Chunk {
                 }
                 _ => {
                     for warehouse in 1..=scale.warehouses {
-                        Chunk::of_warehouse(table, warehouse, scale, &mut chunks);
+                        let count = districts.in_warehouse(warehouse);
+                        Chunk::of_warehouse((table, warehouse, count), scale, &mut chunks);
                     }
                 }
             }
@@ -72,7 +73,11 @@ impl Chunk {
         chunks
     }
 
-    fn of_warehouse(table: Table, warehouse: u32, scale: &Scale, out: &mut Vec<Chunk>) {
+    fn of_warehouse(
+        (table, warehouse, districts): (Table, u32, u32),
+        scale: &Scale,
+        out: &mut Vec<Chunk>,
+    ) {
         let whole = |last| Chunk {
             table,
             warehouse,
@@ -82,14 +87,14 @@ impl Chunk {
         let (ids, size) = match table {
             Table::Item => return,
             Table::Warehouse => return out.push(whole(1)),
-            Table::District => return out.push(whole(DISTRICTS)),
+            Table::District => return split(whole(districts), ROWS_PER_CHUNK, out),
             Table::Stock => return split(whole(scale.items), ROWS_PER_CHUNK, out),
             Table::Customer | Table::History => ((1, scale.customers), ROWS_PER_CHUNK),
             Table::Orders => ((1, scale.orders), ROWS_PER_CHUNK),
             Table::NewOrder => ((scale.delivered() + 1, scale.orders), u32::MAX),
             Table::OrderLine => ((1, scale.orders), ORDERS_PER_CHUNK),
         };
-        for district in 1..=DISTRICTS {
+        for district in 1..=districts {
             let chunk = Chunk {
                 district,
                 ids,
@@ -214,8 +219,9 @@ pub fn rows_expected(scale: &Scale) -> u64 {
     let district = u64::from(scale.customers) * 2
         + u64::from(scale.orders) * 11
         + u64::from(scale.undelivered());
-    let warehouse = 1 + u64::from(DISTRICTS) * (1 + district) + u64::from(scale.items);
-    u64::from(scale.items) + u64::from(scale.warehouses) * warehouse
+    let districts = scale.districts().sum(scale.warehouses);
+    let warehouses = u64::from(scale.warehouses) * (1 + u64::from(scale.items));
+    u64::from(scale.items) + warehouses + districts * (1 + district)
 }
 
 /// What ORDER, NEW-ORDER and ORDER-LINE of one loaded order have in common.
@@ -248,9 +254,10 @@ pub fn order_heads(content: &Content, warehouse: u32, district: u32) -> Vec<Orde
 }
 
 fn write_warehouse(id: u32, content: &Content, prng: &mut Prng, row: &mut Row<'_>) {
+    let districts = content.scale.districts().in_warehouse(id);
     row.int(id).letters(prng, 6, 10).address(prng);
     row.rate(prng.between(0, 2_000))
-        .cents(content.scale.warehouse_ytd_cents());
+        .cents(content.scale.warehouse_ytd_cents(districts));
 }
 
 fn write_district(warehouse: u32, id: u32, content: &Content, prng: &mut Prng, row: &mut Row<'_>) {
@@ -393,6 +400,7 @@ impl Row<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tpcc::Skew;
     use std::collections::{BTreeMap, BTreeSet};
 
     fn content(scale: Scale) -> Content {
@@ -428,6 +436,7 @@ mod tests {
             items: 150,
             customers: 1_100,
             orders: 1_000,
+            skew: Skew::NONE,
         };
         let tables = load(&content(scale));
         let rows = |table| tables[&table].len();
@@ -483,6 +492,7 @@ mod tests {
             items: 10,
             customers: 3_000,
             orders: 10,
+            skew: Skew::NONE,
         };
         let tables = load(&content(scale));
         let names: BTreeSet<&String> = tables[&Table::Customer]
@@ -505,6 +515,7 @@ mod tests {
             items: 50,
             customers: 100,
             orders: 100,
+            skew: Skew::NONE,
         });
         let tables = load(&content);
         let waiting: BTreeSet<(String, String)> = tables[&Table::NewOrder]

@@ -1,6 +1,6 @@
 //! How large the database is (clause 1.2.1 and 4.3.3.1).
 
-use super::DISTRICTS;
+use super::{Districts, Skew};
 
 /// The sizes of one TPC-C database. Only `warehouses` is free by the specification; any other
 /// change makes the database [nonstandard](Scale::is_standard), which every report states.
@@ -14,6 +14,8 @@ pub struct Scale {
     pub customers: u32,
     /// Orders per district that the loader writes: 3,000.
     pub orders: u32,
+    /// How districts are dealt among warehouses: ten each.
+    pub skew: Skew,
 }
 
 /// Why a scale cannot be used.
@@ -33,6 +35,7 @@ impl Scale {
             items: 100_000,
             customers: 3_000,
             orders: 3_000,
+            skew: Skew::NONE,
         }
     }
 
@@ -43,6 +46,7 @@ impl Scale {
             items: 1_000,
             customers: 30,
             orders: 30,
+            skew: Skew::NONE,
         }
     }
 
@@ -84,9 +88,14 @@ impl Scale {
         i64::from(self.customers) * 1_000
     }
 
-    /// W_YTD after the load in cents: 300,000.00.
-    pub fn warehouse_ytd_cents(&self) -> i64 {
-        self.district_ytd_cents() * i64::from(DISTRICTS)
+    /// W_YTD after the load in cents, of a warehouse with so many districts: 300,000.00 for ten.
+    pub fn warehouse_ytd_cents(&self, districts: u32) -> i64 {
+        self.district_ytd_cents() * i64::from(districts)
+    }
+
+    /// The districts of each warehouse.
+    pub fn districts(&self) -> Districts {
+        Districts::of(self)
     }
 }
 
@@ -99,7 +108,7 @@ mod tests {
         let scale = Scale::standard(4);
         assert!(scale.is_standard());
         assert_eq!((scale.undelivered(), scale.delivered()), (900, 2_100));
-        assert_eq!(scale.warehouse_ytd_cents(), 30_000_000);
+        assert_eq!(scale.warehouse_ytd_cents(10), 30_000_000);
         assert_eq!(scale.district_ytd_cents(), 3_000_000);
         assert_eq!(scale.last_names(), 1_000);
         assert!(!Scale::reduced(1).is_standard());

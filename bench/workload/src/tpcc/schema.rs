@@ -180,10 +180,10 @@ impl Table {
                 body.push_str(&format!(", {key}"));
             }
         }
-        let placement = match (options.placement, self.warehouse_column()) {
-            (false, _) => String::new(),
-            (true, Some(column)) => format!(" PARTITION BY ({column})"),
-            (true, None) => String::from(" WITH (replicated = true)"),
+        let placement = match self.warehouse_column() {
+            Some(column) if options.binding => format!(" PARTITION BY ({column})"),
+            None if options.broadcast => String::from(" WITH (replicated = true)"),
+            _ => String::new(),
         };
         format!("CREATE TABLE {} ({body}){placement}", self.name())
     }
@@ -192,8 +192,11 @@ impl Table {
 /// What the created schema has beyond tables and primary keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SchemaOptions {
-    /// Trellis' placement clauses. Off for any other database.
-    pub placement: bool,
+    /// Trellis' clauses that place all rows of a warehouse together. Off for any other database.
+    pub binding: bool,
+    /// Trellis' clause that keeps ITEM on every node (the paper's broadcast table). Off for any
+    /// other database.
+    pub broadcast: bool,
     /// The foreign keys of clause 1.3.
     pub foreign_keys: bool,
 }
@@ -238,7 +241,8 @@ mod tests {
         assert!(!plain.contains("PARTITION") && !plain.contains("replicated"));
         assert!(!plain.contains("FOREIGN"));
         let placed = SchemaOptions {
-            placement: true,
+            binding: true,
+            broadcast: true,
             foreign_keys: true,
         };
         assert!(

@@ -51,6 +51,14 @@ pub(super) enum Sql {
     LinesInsert = Sql::StockUpdate as usize + DISTRICTS as usize,
 }
 
+impl Sql {
+    /// The statement that takes a line of an order of this district (from 1) from STOCK, which has
+    /// a text for each of ten.
+    pub(super) fn stock_update(district: u32) -> usize {
+        Sql::StockUpdate as usize + ((district - 1) % DISTRICTS) as usize
+    }
+}
+
 /// The most lines of one order (clause 2.4.1.3).
 pub(super) const LINES_MAX: usize = 15;
 

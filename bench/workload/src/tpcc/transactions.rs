@@ -5,7 +5,6 @@
 //! district, customer, stock by warehouse and item, so that two transactions rarely wait for each
 //! other in a circle.
 
-use super::DISTRICTS;
 use super::input::{Customer, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel};
 use super::sql::{HOT, Sql};
 use crate::dike::contention::HotRow;
@@ -87,7 +86,7 @@ async fn new_order<C: Connection>(session: &mut Session<C>, order: &NewOrder) ->
     for (_, line) in &lines {
         session.stmt(Sql::Item).int(line.item).send();
         let remote = u32::from(line.supply_warehouse != w);
-        let stock = session.bind(Sql::StockUpdate as usize + d as usize - 1);
+        let stock = session.bind(Sql::stock_update(d));
         stock
             .ints(&[line.supply_warehouse, line.item, line.quantity, remote])
             .send();
@@ -362,21 +361,27 @@ async fn order_status<C: Connection>(session: &mut Session<C>, status: &OrderSta
     Ok(Done::committed(1))
 }
 
-/// Clause 2.7.4, all ten districts in one transaction. Units are delivered orders; a district
+/// Clause 2.7.4, all districts of the input in one transaction. Units are delivered orders; a district
 /// without a waiting order is skipped and counted.
 async fn deliver<C: Connection>(session: &mut Session<C>, delivery: Delivery) -> Outcome<C> {
     let Delivery {
         warehouse: w,
         carrier,
+        districts: (first, last),
     } = delivery;
     session.say(Sql::Begin);
-    for d in 1..=DISTRICTS {
+    for d in first..=last {
         session.stmt(Sql::OldestNewOrder).ints(&[w, d]).send();
     }
     session.round().await?;
-    let oldest = |d: u32| Some((d, session.answers.int(d as usize, 0, 0)? as u32));
-    let orders: Vec<(u32, u32)> = (1..=DISTRICTS).filter_map(oldest).collect();
-    let skipped = u64::from(DISTRICTS) - orders.len() as u64;
+    let oldest = |d: u32| {
+        Some((
+            d,
+            session.answers.int((d - first) as usize + 1, 0, 0)? as u32,
+        ))
+    };
+    let orders: Vec<(u32, u32)> = (first..=last).filter_map(oldest).collect();
+    let skipped = u64::from(last - first + 1) - orders.len() as u64;
     if !orders.is_empty() {
         let at = session.now_unix_us();
         for &(d, o) in &orders {

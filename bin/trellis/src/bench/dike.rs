@@ -3,8 +3,14 @@
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use drive::tpcc::dike::DikeOptions;
+use drive::tpcc::{LoadOptions, Without};
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use workload::curve::{Curve, CurveError};
 use workload::dike::contention::Schedule;
+use workload::dike::imbalance::Imbalance;
 use workload::dike::{Mix, Mode, Wanted};
+use workload::tpcc::Kind;
 
 /// How sure the number of nodes is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -41,6 +47,124 @@ pub(super) struct DikeArgs {
     /// [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
     #[arg(long)]
     mix: Option<Mix>,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+/// How the tables are, when they are loaded and when they are used.
+#[derive(Args)]
+pub(super) struct DataArgs {
+    /// Uneven data and accesses: data:zipf:1.5 deals districts among warehouses (say it to load,
+    /// too); access:zipf:S, access:exponential:RATE, access:hot:PART[:SHARE] or
+    /// access:moving:PART:SHARE:SECONDS deals transactions among them; or both with a comma
+    #[arg(long, value_name = "data:..,access:..")]
+    imbalance: Option<Imbalance>,
+    /// Trellis' tables without what keeps rows of a warehouse together (binding), ITEM on every
+    /// node (broadcast), or both with a comma; say it to load and to run
+    #[arg(long, value_name = "binding|broadcast")]
+    without: Option<Without>,
+}
+
+impl DataArgs {
+    fn given(&self) -> Option<&'static str> {
+        match (self.imbalance, self.without) {
+            (Some(_), _) => Some("--imbalance"),
+            (None, Some(_)) => Some("--without"),
+            (None, None) => None,
+        }
+    }
+
+    /// For a load. Refuses them for another workload, and what is not loaded.
+    pub(super) fn load(&self, options: &mut LoadOptions, is_dike: bool) -> Result<()> {
+        if let Some(name) = self.given().filter(|_| !is_dike) {
+            bail!("{name} is for --workload dike");
+        }
+        let imbalance = self.imbalance.unwrap_or_default();
+        if imbalance.access.is_some() {
+            bail!("--imbalance access: is for a run; a load has data: only");
+        }
+        options.scale.skew = imbalance.data.unwrap_or_default();
+        options.without = self.without.unwrap_or_default();
+        Ok(())
+    }
+}
+
+/// A curve of the command line, and what follows it.
+#[derive(Clone, Debug)]
+pub(super) enum CurveArg {
+    /// The rate of arrivals.
+    Rate(Curve),
+    /// The weight of a kind.
+    Mix(Kind, Curve),
+    /// The share of the hot warehouses.
+    Hot(Curve),
+}
+
+impl CurveArg {
+    /// What it is about; nothing has two curves.
+    fn subject(&self) -> String {
+        match self {
+            CurveArg::Rate(_) => String::from("rate"),
+            CurveArg::Mix(kind, _) => format!("mix:{}", kind.name()),
+            CurveArg::Hot(_) => String::from("hot"),
+        }
+    }
+}
+
+/// A trace is read from its file.
+impl FromStr for CurveArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CurveArg, String> {
+        let refused = || {
+            format!(
+                "{text:?} is none of rate:CURVE, mix:KIND:CURVE, hot:CURVE, such as \
+                 rate:step:1000@0,2000@10; the kinds are {}",
+                Kind::NAMES.join(", ")
+            )
+        };
+        let (subject, rest) = text.split_once(':').ok_or_else(refused)?;
+        match subject {
+            "rate" => Ok(CurveArg::Rate(curve(rest)?)),
+            "hot" => Ok(CurveArg::Hot(curve(rest)?)),
+            "mix" => {
+                let (name, rest) = rest.split_once(':').ok_or_else(refused)?;
+                let name = name.replace('-', "_");
+                let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+                Ok(CurveArg::Mix(kind.ok_or_else(refused)?, curve(rest)?))
+            }
+            _ => Err(refused()),
+        }
+    }
+}
+
+fn curve(text: &str) -> Result<Curve, String> {
+    let Some(path) = text.strip_prefix("trace:") else {
+        return text.parse().map_err(|error: CurveError| error.to_string());
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    Curve::trace(&text).map_err(|error| format!("{path}: {error}"))
+}
+
+/// The curve of the rate.
+///
+/// # Errors
+/// Two curves for one thing, or the curve of something else for another workload.
+pub(super) fn rate_curve(curves: &[CurveArg], is_dike: bool) -> Result<Option<Curve>> {
+    let mut subjects = BTreeSet::new();
+    for curve in curves {
+        let subject = curve.subject();
+        if !is_dike && !matches!(curve, CurveArg::Rate(_)) {
+            bail!("--curve {subject} is for --workload dike");
+        }
+        if !subjects.insert(subject.clone()) {
+            bail!("--curve {subject} is said twice");
+        }
+    }
+    Ok(curves.iter().find_map(|curve| match curve {
+        CurveArg::Rate(curve) => Some(curve.clone()),
+        _ => None,
+    }))
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -65,13 +189,14 @@ impl DikeArgs {
             (!self.contention.is_empty(), "--contention"),
             (self.mix.is_some(), "--mix"),
         ];
-        match given.iter().find(|(is_given, _)| *is_given) {
-            Some((_, name)) => bail!("{name} is for --workload dike"),
+        let given = given.iter().find(|(is_given, _)| *is_given);
+        match given.map(|(_, name)| *name).or(self.data.given()) {
+            Some(name) => bail!("{name} is for --workload dike"),
             None => Ok(()),
         }
     }
 
-    pub(super) fn options(&self) -> DikeOptions {
+    pub(super) fn options(&self, curves: &[CurveArg]) -> DikeOptions {
         let wanted = self.distribution.zip(self.ratio).zip(self.degree);
         let wanted = wanted.map(|((mode, percent), degree)| Wanted {
             mode: match mode {
@@ -86,6 +211,19 @@ impl DikeArgs {
             nodes: self.nodes,
             contention: self.contention.clone(),
             mix: self.mix.unwrap_or(Mix::PAPER),
+            imbalance: self.data.imbalance.unwrap_or_default(),
+            mix_curves: curves
+                .iter()
+                .filter_map(|curve| match curve {
+                    CurveArg::Mix(kind, curve) => Some((*kind, curve.clone())),
+                    _ => None,
+                })
+                .collect(),
+            hot_curve: curves.iter().find_map(|curve| match curve {
+                CurveArg::Hot(curve) => Some(curve.clone()),
+                _ => None,
+            }),
+            without: self.data.without,
         }
     }
 }

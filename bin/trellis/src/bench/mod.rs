@@ -15,7 +15,7 @@ use calibrate::{CalibrateArgs, calibrate, echo};
 use check::{Judgement, Level};
 use clap::{Args, Subcommand, ValueEnum};
 use compare::CompareArgs;
-use dike::DikeArgs;
+use dike::{CurveArg, DataArgs, DikeArgs};
 use drive::histories::{self, HistoryOptions};
 use drive::outputs;
 use drive::report;
@@ -27,7 +27,6 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use workload::curve::{Curve, CurveError};
 use workload::history::Kind;
 
 /// Arguments of `trellis bench`.
@@ -153,6 +152,8 @@ struct LoadArgs {
     /// Declare the foreign keys of clause 1.3
     #[arg(long)]
     foreign_keys: bool,
+    #[command(flatten)]
+    data: DataArgs,
 }
 
 #[derive(Args)]
@@ -171,11 +172,13 @@ struct RunArgs {
     /// Open loop: so many transactions are due per second [default: closed loop]
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
-    /// Open loop whose rate changes: `rate:step:1000@0,2000@10`, `rate:ramp:100..900@60`,
-    /// `rate:sine:MEAN,AMPLITUDE,SECONDS`, `rate:gaussian:PEAK,SECOND,SECONDS`, `rate:trace:FILE`;
-    /// the last SECONDS are 0.1 or more
-    #[arg(long, conflicts_with = "rate", value_parser = curve)]
-    curve: Option<Curve>,
+    /// What changes in the course of the run: `rate:step:1000@0,2000@10`, `rate:ramp:100..900@60`,
+    /// `rate:sine:MEAN,AMPLITUDE,SECONDS`, `rate:gaussian:PEAK,SECOND,SECONDS`, `rate:trace:FILE`
+    /// (the last SECONDS are 0.1 or more) for an open loop; for dike in the same way the weight of
+    /// a kind, `mix:payment:step:43@0,200@20`, and the share of hot warehouses,
+    /// `hot:ramp:0..0.9@60`; once for each
+    #[arg(long)]
+    curve: Vec<CurveArg>,
     /// Measured seconds
     #[arg(long, default_value_t = 20)]
     seconds: u64,
@@ -271,18 +274,6 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a rate lies above 0 and is at most a million a second".into())
 }
 
-/// A curve of the rate; a trace is read from its file.
-fn curve(text: &str) -> Result<Curve, String> {
-    let Some(curve) = text.strip_prefix("rate:") else {
-        return Err("only the rate follows a curve: rate:step:1000@0,2000@10".into());
-    };
-    let Some(path) = curve.strip_prefix("trace:") else {
-        return curve.parse().map_err(|error: CurveError| error.to_string());
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    Curve::trace(&text).map_err(|error| format!("{path}: {error}"))
-}
-
 fn isolation(text: &str) -> Result<Isolation, String> {
     Isolation::parse(text).ok_or_else(|| format!("{text:?} is no isolation level"))
 }
@@ -324,6 +315,8 @@ fn load_tpcc(load: &LoadArgs) -> Result<ExitCode> {
     options.seed = load.seed;
     options.jobs = load.jobs;
     options.foreign_keys = load.foreign_keys;
+    let is_dike = load.target.workload == WorkloadName::Dike;
+    load.data.load(&mut options, is_dike)?;
     tpcc::load(&options, &mut screen())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -371,7 +364,7 @@ fn judged(judgement: Judgement) -> Result<ExitCode> {
     }
 }
 
-fn runner(args: &RunArgs) -> RunnerOptions {
+fn runner(args: &RunArgs) -> Result<RunnerOptions> {
     let mut options = RunnerOptions {
         clients: args.clients,
         connections: args.connections,
@@ -382,10 +375,14 @@ fn runner(args: &RunArgs) -> RunnerOptions {
         check: !args.no_check,
         ..RunnerOptions::default()
     };
-    if let Some(curve) = &args.curve {
-        options.follow(curve.clone());
+    let is_dike = args.target.workload == WorkloadName::Dike;
+    if let Some(curve) = dike::rate_curve(&args.curve, is_dike)? {
+        if args.rate.is_some() {
+            bail!("--rate and --curve rate: say two rates");
+        }
+        options.follow(curve);
     }
-    options
+    Ok(options)
 }
 
 fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
@@ -396,7 +393,7 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
     let paths = [&args.json, &args.report, &args.recorded.history];
     outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
-    options.runner = runner(args);
+    options.runner = runner(args)?;
     options.runner.faults = args.faults.begin()?;
     options.shape.keys = args.recorded.keys.unwrap_or(kind.default_keys());
     let usual = options.shape;
@@ -428,10 +425,10 @@ fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
     options.isolation = args.isolation;
     options.keying = args.keying;
     match args.target.workload {
-        WorkloadName::Dike => options.dike = Some(args.dike.options()),
+        WorkloadName::Dike => options.dike = Some(args.dike.options(&args.curve)),
         _ => args.dike.only_for_dike()?,
     }
-    options.runner = runner(args);
+    options.runner = runner(args)?;
     options.runner.faults = args.faults.begin()?;
     let found = tpcc::run(&options, &mut screen())?;
     print_report(&found)?;

@@ -15,7 +15,7 @@ use workload::tpcc::deck::think_us;
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::{Chunk, Content};
 use workload::tpcc::schema::Table;
-use workload::tpcc::{Kind, Scale};
+use workload::tpcc::{Kind, Scale, Skew};
 use workload::wire::{self, Done, Ending, Failure, Session};
 
 /// The database that is measured.
@@ -92,6 +92,7 @@ impl Clients {
             items: options.items,
             customers: options.customers,
             orders: options.customers,
+            skew: Skew::NONE,
         };
         let homes = homes(options.nodes, options.shards, options.warehouses_per_node);
         Clients {

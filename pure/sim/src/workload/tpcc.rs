@@ -64,6 +64,7 @@ impl Tpcc {
                     items: 40,
                     customers: 4,
                     orders: 4,
+                    skew: tpcc::Skew::NONE,
                 },
                 seed,
                 constants,
@@ -100,7 +101,8 @@ impl Tpcc {
             wire::command(link, &drop).await?;
         }
         let options = SchemaOptions {
-            placement: true,
+            binding: true,
+            broadcast: true,
             foreign_keys: false,
         };
         for statement in schema::create_all(&options) {
