@@ -204,8 +204,9 @@ pub(super) fn load(
     if !book.has("schema") {
         progress.stage("creating tables");
         let schema = SchemaOptions {
-            binding: server.is_trellis && !options.without.binding,
-            broadcast: server.is_trellis && !options.without.broadcast,
+            placement: server.is_trellis,
+            binding: !options.without.binding,
+            broadcast: !options.without.broadcast,
             foreign_keys,
         };
         create_schema(&mut link, &schema, server.dialect)?;

@@ -146,8 +146,9 @@ impl Plan {
     pub fn tables(&self, placement: bool) -> Vec<String> {
         match self.mix {
             Mix::TpccPair | Mix::TpccFull => schema::create_all(&SchemaOptions {
-                binding: placement,
-                broadcast: placement,
+                placement,
+                binding: true,
+                broadcast: true,
                 foreign_keys: false,
             }),
             Mix::Ycsb { .. } => vec![by_part(ycsb::TABLE, placement)],

@@ -180,9 +180,11 @@ impl Table {
                 body.push_str(&format!(", {key}"));
             }
         }
-        let placement = match self.warehouse_column() {
-            Some(column) if options.binding => format!(" PARTITION BY ({column})"),
-            None if options.broadcast => String::from(" WITH (replicated = true)"),
+        let placement = match (self.warehouse_column(), self.primary_key()) {
+            _ if !options.placement => String::new(),
+            (Some(column), _) if options.binding => format!(" PARTITION BY ({column})"),
+            (Some(_), Some(key)) => format!(" PARTITION BY ({key})"),
+            (None, _) if options.broadcast => String::from(" WITH (replicated = true)"),
             _ => String::new(),
         };
         format!("CREATE TABLE {} ({body}){placement}", self.name())
@@ -192,10 +194,11 @@ impl Table {
 /// What the created schema has beyond tables and primary keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SchemaOptions {
-    /// Trellis' clauses that place all rows of a warehouse together. Off for any other database.
+    /// Trellis' placement clauses. Off for any other database.
+    pub placement: bool,
+    /// Of these, all rows of a warehouse together; without it each lies where its key says.
     pub binding: bool,
-    /// Trellis' clause that keeps ITEM on every node (the paper's broadcast table). Off for any
-    /// other database.
+    /// Of these, ITEM on every node (the paper's broadcast table).
     pub broadcast: bool,
     /// The foreign keys of clause 1.3.
     pub foreign_keys: bool,
@@ -241,6 +244,7 @@ mod tests {
         assert!(!plain.contains("PARTITION") && !plain.contains("replicated"));
         assert!(!plain.contains("FOREIGN"));
         let placed = SchemaOptions {
+            placement: true,
             binding: true,
             broadcast: true,
             foreign_keys: true,
@@ -255,6 +259,14 @@ mod tests {
                 .create(&placed)
                 .ends_with(") WITH (replicated = true)")
         );
+        let unbound = SchemaOptions {
+            binding: false,
+            broadcast: false,
+            ..placed
+        };
+        let ends = |table: Table, end: &str| table.create(&unbound).ends_with(end);
+        assert!(ends(Table::Stock, ") PARTITION BY (s_w_id, s_i_id)"));
+        assert!(ends(Table::Item, "PRIMARY KEY (i_id))"));
         assert_eq!(
             create_all(&placed).join(";").matches("FOREIGN KEY").count(),
             10

@@ -361,8 +361,8 @@ async fn order_status<C: Connection>(session: &mut Session<C>, status: &OrderSta
     Ok(Done::committed(1))
 }
 
-/// Clause 2.7.4, all districts of the input in one transaction. Units are delivered orders; a district
-/// without a waiting order is skipped and counted.
+/// Clause 2.7.4, all districts of the input in one transaction. Units are delivered orders; a
+/// district without a waiting order is skipped and counted.
 async fn deliver<C: Connection>(session: &mut Session<C>, delivery: Delivery) -> Outcome<C> {
     let Delivery {
         warehouse: w,

@@ -6,6 +6,7 @@ mod compare;
 mod dike;
 mod fault;
 mod function;
+mod gate;
 mod search;
 
 use self::fault::{FaultArgs, UndoArgs};
@@ -21,6 +22,7 @@ use drive::outputs;
 use drive::report;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
+use gate::GateArgs;
 use links::view::Screen;
 use search::SearchArgs;
 use std::io::{IsTerminal, Write};
@@ -197,6 +199,8 @@ struct RunArgs {
     /// Do not check the consistency conditions after the run
     #[arg(long)]
     no_check: bool,
+    #[command(flatten)]
+    gate: GateArgs,
     #[command(flatten)]
     dike: DikeArgs,
     #[command(flatten)]
@@ -400,13 +404,17 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
     options.shape.txn_len_max = args.recorded.txn_len.unwrap_or(usual.txn_len_max);
     options.shape.txns_per_key = args.recorded.txns_per_key.unwrap_or(usual.txns_per_key);
     options.level = args.recorded.level;
+    let verdicts = args
+        .gate
+        .pass(&args.target.url, args.isolation, args.seed)?;
     let found = histories::run(&options, &mut screen())?;
     print_report(&found.run)?;
     write!(std::io::stdout(), "{}", found.verdict)?;
     if let Some(path) = &args.recorded.history {
         histories::write(path, &found.history)?;
     }
-    let json = report::history_json(&found);
+    let mut json = report::history_json(&found);
+    json["verdicts"] = verdicts;
     write_reports(
         &found.run,
         &json,
@@ -430,9 +438,13 @@ fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
     }
     options.runner = runner(args)?;
     options.runner.faults = args.faults.begin()?;
+    let verdicts = args
+        .gate
+        .pass(&args.target.url, args.isolation, args.seed)?;
     let found = tpcc::run(&options, &mut screen())?;
     print_report(&found)?;
-    let json = report::json(&found);
+    let mut json = report::json(&found);
+    json["verdicts"] = verdicts;
     write_reports(&found, &json, args.json.as_deref(), args.report.as_deref())?;
     if !found.passed() {
         bail!("the run failed its checks");

@@ -96,6 +96,31 @@ fn bench(arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
+/// Function tests before a run: what fails them is not measured.
+#[test]
+fn there_is_no_run_unless_the_function_tests_pass() {
+    let cluster = Cluster::start("function-gate", 3, 1);
+    cluster.create("shop", &[]);
+    let url = cluster.url("shop");
+    let folder = Folder::new("function-gate-json");
+    let json = folder.path().join("out.json");
+    let run = |level: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["bench", "run", "--workload", "bank", "--url", &url]);
+        command.args(["--seconds", "1", "--warmup", "0", "--isolation", level]);
+        command.args(["--function-tests", "snapshot", "--json"]);
+        command.arg(&json).output().unwrap()
+    };
+    let torn = run("read-committed");
+    assert_eq!(torn.status.code(), Some(1), "{}", said(&torn));
+    assert!(said(&torn).contains("there is no run"), "{}", said(&torn));
+    assert!(!json.exists());
+    let whole = run("serializable");
+    assert_eq!(whole.status.code(), Some(0), "{}", said(&whole));
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(told["verdicts"]["snapshot"]["verdict"], "passed");
+}
+
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }

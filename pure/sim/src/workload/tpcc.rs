@@ -101,6 +101,7 @@ impl Tpcc {
             wire::command(link, &drop).await?;
         }
         let options = SchemaOptions {
+            placement: true,
             binding: true,
             broadcast: true,
             foreign_keys: false,
