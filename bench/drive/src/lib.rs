@@ -27,6 +27,7 @@
 //! | [`histories`] | records what clients see, and judges it |
 //! | [`compare`], [`search`] | which of two is faster; the highest rate that meets a goal |
 //! | [`report`] | table, JSON, HTML |
+//! | [`metrics`] | metrics of a run while it goes on, for Prometheus |
 //! | [`outputs`] | files that a command leaves behind |
 //!
 //! Every server is measured by the same client code through the same wire. What differs by server
@@ -37,6 +38,7 @@
 
 pub mod compare;
 pub mod histories;
+pub mod metrics;
 pub mod outputs;
 pub mod records;
 pub mod report;

@@ -110,6 +110,7 @@ impl Workload for Records {
             parameters: vec![("mix", format!("{:?}", self.plan.mix))],
             remarks: Vec::new(),
             measure: None,
+            changes: false,
         }
     }
 

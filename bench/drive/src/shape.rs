@@ -33,6 +33,9 @@ pub struct Description {
     pub remarks: Vec<String>,
     /// The rate by which runs of the workload are compared, if it has one.
     pub measure: Option<Measure>,
+    /// Whether what it does changes with the second of the run, so that no steady state is to be
+    /// expected.
+    pub changes: bool,
 }
 
 /// Commits of one kind per minute: the measure of a workload whose specification names one.

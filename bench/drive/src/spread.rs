@@ -148,6 +148,7 @@ impl Workload for SpreadRun {
             ],
             remarks: Vec::new(),
             measure: None,
+            changes: false,
         }
     }
 

@@ -15,6 +15,7 @@
 //! | [`scalability`] | how throughput grows with the cluster |
 //! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
+//! | [`steady`] | from which second on a run was in its steady state |
 //! | [`wire`] | what a transaction needs of a connection |
 //! | [`curve`] | numbers that change in the course of a run |
 //! | [`dike`] | how TPC-C's transactions are spread over nodes |
@@ -40,6 +41,7 @@ pub mod recovery;
 pub mod scalability;
 pub mod spread;
 pub mod stats;
+pub mod steady;
 pub mod tpcc;
 pub mod wire;
 

@@ -244,6 +244,7 @@ impl RunWorkload for Recorder {
             ],
             remarks: Vec::new(),
             measure: None,
+            changes: false,
         }
     }
 

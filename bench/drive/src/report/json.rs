@@ -11,6 +11,7 @@ use crate::tpcc::imbalance::ImbalanceReport;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use workload::finding::Verdict;
+use workload::steady::Steady;
 
 /// The version of the layout; larger when a field changes its meaning.
 const FORMAT: u32 = 2;
@@ -57,6 +58,7 @@ pub fn json(report: &RunReport) -> Value {
         "transactions": report.kinds.iter().map(|kind| (kind.name.to_string(), kind_json(kind,
             report, percentiles))).collect::<Map<String, Value>>(),
         "deferred": tally_json(&report.deferred, percentiles),
+        "steady": report.steady().map(steady),
         "timeline": timeline(report),
         "counters": report.counters,
         "client": {
@@ -289,6 +291,20 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Failed => "failed",
         Verdict::NotApplicable => "not applicable",
     }
+}
+
+/// `from_s` is null where no steady state was reached.
+fn steady(steady: Steady) -> Value {
+    let (from_s, committed_per_s, change) = match steady {
+        Steady::From { second, mean } => (Some(second), Some(mean), None),
+        Steady::Late => (None, None, None),
+        Steady::Drifts { change } => (None, None, Some(change)),
+    };
+    json!({
+        "from_s": from_s,
+        "committed_per_s": committed_per_s,
+        "change": change,
+    })
 }
 
 fn timeline(report: &RunReport) -> Value {

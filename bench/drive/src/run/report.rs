@@ -6,11 +6,12 @@ use crate::shape::{CheckReport, Description};
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
 use crate::tpcc::imbalance::ImbalanceReport;
-use fault::Fault;
+use fault::{Fault, STEP_S};
 use hdrhistogram::Histogram;
 use links::server::{Counters, Server};
 use links::url::Target;
 use workload::finding::{Finding, Verdict};
+use workload::steady::{self, Steady};
 
 /// The client's share of its cores above which a run carries a warning.
 pub const CLIENT_CPU_MAX: f64 = 0.8;
@@ -121,6 +122,19 @@ impl RunReport {
     pub fn committed_per_s(&self) -> f64 {
         let in_phase: u64 = self.kinds.iter().map(|kind| kind.tally.in_phase).sum();
         in_phase as f64 / self.options.length.as_secs_f64()
+    }
+
+    /// Whether and when the rate of commits settled, by the seconds of the measured phase; `None`:
+    /// there are too few, or the run was to change (a curve, a fault, phases of contention).
+    pub fn steady(&self) -> Option<Steady> {
+        let changes = self.description.changes || self.options.curve.is_some();
+        if changes || !self.broken.is_empty() {
+            return None;
+        }
+        let steps = (1.0 / STEP_S + 0.5) as usize;
+        let seconds = self.steps.chunks_exact(steps);
+        let seconds: Vec<u64> = seconds.map(|steps| steps.iter().sum()).collect();
+        steady::steady(&seconds)
     }
 
     /// Transactions without an outcome when the run ended, deferred ones included.
@@ -254,6 +268,21 @@ impl RunReport {
         }
         if let Some(reason) = &self.overloaded {
             warnings.push(format!("overloaded: {reason}"));
+        }
+        match self.steady() {
+            Some(Steady::Late) => warnings.push(String::from(
+                "no steady state: the rate settled in the second half of the run or not at all; \
+                 a longer --warmup or more --seconds may help",
+            )),
+            Some(Steady::Drifts { change }) => warnings.push(format!(
+                "no steady state: the rate changed by {:+.0} % in the course of the run",
+                100.0 * change
+            )),
+            Some(Steady::From { second, mean }) if second > 0 => warnings.push(format!(
+                "steady from second {second} on, with {mean:.1} commits a second; the seconds \
+                 before are in the result (a longer --warmup leaves them out)"
+            )),
+            Some(Steady::From { .. }) | None => {}
         }
         if self.consistency.is_none() {
             warnings.push(String::from("the consistency conditions were not checked"));

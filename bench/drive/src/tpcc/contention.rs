@@ -108,6 +108,11 @@ impl Contention {
         })
     }
 
+    /// Whether a row has several phases.
+    pub(super) fn changes(&self) -> bool {
+        self.rows.iter().any(|(_, it)| it.phases().len() > 1)
+    }
+
     /// For the description of the run.
     pub(super) fn describe(&self) -> String {
         let at = |(row, schedule): &(Arc<HotRow>, Schedule)| {

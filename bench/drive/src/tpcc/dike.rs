@@ -321,6 +321,12 @@ impl Dike {
         self.contention.is_some() || self.is_dynamic()
     }
 
+    /// Whether the run is to change in its course.
+    pub(super) fn changes(&self) -> bool {
+        let contention = self.contention.as_ref();
+        contention.is_some_and(Contention::changes) || self.is_dynamic()
+    }
+
     /// Whether inputs depend on the second of the run.
     fn is_dynamic(&self) -> bool {
         let moves = self.controls.homes.as_ref().is_some_and(Homes::moves);

@@ -330,6 +330,7 @@ impl Workload for Tpcc {
                 per_minute_max: tpmc_per_terminal_max() * f64::from(terminals),
                 skipped: "districts without an order to deliver",
             }),
+            changes: self.dike.as_ref().is_some_and(Dike::changes),
         };
         description.parameters.extend(controlled);
         description

@@ -18,12 +18,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use compare::CompareArgs;
 use dike::{CurveArg, DataArgs, DikeArgs};
 use drive::histories::{self, HistoryOptions};
+use drive::metrics::Exporter;
 use drive::outputs;
 use drive::report;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use gate::GateArgs;
-use links::view::Screen;
+use links::view::{Progress, Screen};
 use search::SearchArgs;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -207,6 +208,9 @@ struct RunArgs {
     faults: FaultArgs,
     #[command(flatten)]
     recorded: RecordArgs,
+    /// Metrics for Prometheus while it runs, at http://HOST:PORT/metrics
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics: Option<String>,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -285,6 +289,17 @@ fn isolation(text: &str) -> Result<Isolation, String> {
 fn level(text: &str) -> Result<Level, String> {
     text.parse()
         .map_err(|error: check::level::UnknownLevel| error.to_string())
+}
+
+/// What shows how a run goes on: the screen, with metrics beside it where they are asked for.
+fn progress(metrics: Option<&str>) -> Result<Box<dyn Progress>> {
+    let Some(at) = metrics else {
+        return Ok(Box::new(screen()));
+    };
+    let exporter = Exporter::start(at, screen())?;
+    let address = exporter.address();
+    writeln!(std::io::stdout(), "metrics: http://{address}/metrics")?;
+    Ok(Box::new(exporter))
 }
 
 fn screen() -> Screen<std::io::Stdout> {
@@ -404,10 +419,11 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
     options.shape.txn_len_max = args.recorded.txn_len.unwrap_or(usual.txn_len_max);
     options.shape.txns_per_key = args.recorded.txns_per_key.unwrap_or(usual.txns_per_key);
     options.level = args.recorded.level;
+    let mut progress = progress(args.metrics.as_deref())?;
     let verdicts = args
         .gate
         .pass(&args.target.url, args.isolation, args.seed)?;
-    let found = histories::run(&options, &mut screen())?;
+    let found = histories::run(&options, &mut *progress)?;
     print_report(&found.run)?;
     write!(std::io::stdout(), "{}", found.verdict)?;
     if let Some(path) = &args.recorded.history {
@@ -438,10 +454,11 @@ fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
     }
     options.runner = runner(args)?;
     options.runner.faults = args.faults.begin()?;
+    let mut progress = progress(args.metrics.as_deref())?;
     let verdicts = args
         .gate
         .pass(&args.target.url, args.isolation, args.seed)?;
-    let found = tpcc::run(&options, &mut screen())?;
+    let found = tpcc::run(&options, &mut *progress)?;
     print_report(&found)?;
     let mut json = report::json(&found);
     json["verdicts"] = verdicts;
