@@ -91,7 +91,7 @@ fn server(folder: &Path) -> (Dummy, String) {
     let file = folder.join("port");
     let program = std::env::current_exe().unwrap();
     let command = format!(
-        "{SERVE}='{}' exec '{}' --exact fault::tests::serves_where_it_is_told_to",
+        "{SERVE}='{}' exec '{}' --exact tests::serves_where_it_is_told_to",
         file.display(),
         program.display()
     );

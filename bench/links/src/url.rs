@@ -69,7 +69,7 @@ pub struct Target {
 }
 
 /// What is wrong with a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UrlError {
     /// It does not begin with the scheme of a wire.
     Scheme,
@@ -77,6 +77,8 @@ pub enum UrlError {
     Port,
     /// A percent sign is not followed by two hexadecimal digits of UTF-8 text.
     Escape,
+    /// A parameter after `?` asks for what this client does not do.
+    Parameter(String),
     /// What is to be done is not for this wire.
     Wire,
     /// What is to be done takes SQL.
@@ -86,6 +88,11 @@ pub enum UrlError {
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            UrlError::Parameter(text) => return write!(
+                f,
+                "the URL's parameter {text:?} is not known: only sslmode=disable, allow or prefer \
+                 (mysql: ssl-mode=DISABLED or PREFERRED) is taken, for connections without TLS"
+            ),
             UrlError::Scheme => {
                 "the URL does not begin with postgres:// or mysql://, as \
                  postgres://trellis@127.0.0.1:5433/shop does"
@@ -100,8 +107,18 @@ impl fmt::Display for UrlError {
 
 impl std::error::Error for UrlError {}
 
+/// Parameters that allow connections without TLS.
+const WITHOUT_TLS: [&str; 5] = [
+    "sslmode=disable",
+    "sslmode=allow",
+    "sslmode=prefer",
+    "ssl-mode=DISABLED",
+    "ssl-mode=PREFERRED",
+];
+
 impl Target {
-    /// Reads a URL. Parameters after `?` are ignored: every setting is an option of its own.
+    /// Reads a URL. Of parameters after `?` only those are taken that allow connections without
+    /// TLS, which this client makes; every other setting is an option of its own.
     pub fn parse(url: &str) -> Result<Target, UrlError> {
         let schemes = [
             ("postgres://", Wire::Postgres),
@@ -112,7 +129,11 @@ impl Target {
         let mut known = schemes.into_iter();
         let known = known.find_map(|(scheme, wire)| Some((wire, url.strip_prefix(scheme)?)));
         let (wire, rest) = known.ok_or(UrlError::Scheme)?;
-        let rest = rest.split('?').next().unwrap_or("");
+        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let unknown = |it: &&str| !it.is_empty() && !WITHOUT_TLS.contains(it);
+        if let Some(parameter) = parameters.split('&').find(unknown) {
+            return Err(UrlError::Parameter(parameter.to_string()));
+        }
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (account, hosts) = match authority.rsplit_once('@') {
             Some((account, hosts)) => (Some(account), hosts),
@@ -208,7 +229,10 @@ mod tests {
 
     #[test]
     fn full_and_short_urls_are_read() {
-        let target = Target::parse("postgres://ann:p%40ss@a:1,b,[::1]:3/shop?sslmode=off").unwrap();
+        let target =
+            Target::parse("postgres://ann:p%40ss@a:1,b,[::1]:3/shop?sslmode=disable").unwrap();
+        let tls = Target::parse("postgres://a/b?sslmode=prefer&sslmode=require").unwrap_err();
+        assert_eq!(tls, UrlError::Parameter(String::from("sslmode=require")));
         let shown: Vec<String> = target.endpoints.iter().map(Endpoint::to_string).collect();
         assert_eq!(shown, ["a:1", "b:5432", "[::1]:3"]);
         assert_eq!(
