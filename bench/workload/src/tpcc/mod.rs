@@ -25,6 +25,7 @@ pub mod rows;
 pub mod scale;
 pub mod schema;
 pub mod sql;
+pub mod stock;
 pub mod text;
 pub mod transactions;
 
