@@ -223,7 +223,7 @@ impl Plant {
                 Change::As(self.text(sql), vec![snapshot])
             }
             Does::Define => {
-                self.replica.is_over();
+                self.replica.end();
                 Change::Keep
             }
             _ => Change::Keep,

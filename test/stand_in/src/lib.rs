@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Invariants:
-//! * With [`Fault::Nothing`] every byte passes as it is.
+//! * With [`Fault::Nothing`] every statement and every answer passes as it is.
 //! * A fault chooses by counting, never by the clock or by chance.
 //! * What a statement answers is what an honest server would have answered.
 //!

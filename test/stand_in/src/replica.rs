@@ -16,6 +16,7 @@ const USES: u32 = 40;
 const PATIENCE: Duration = Duration::from_secs(20);
 const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE";
 
+/// The snapshot that is in use, and how it is taken.
 #[derive(Debug)]
 pub(crate) struct Replica {
     target: Target,
@@ -49,7 +50,7 @@ impl Replica {
     }
 
     /// The rows that are there now are to be seen: a table was made or dropped.
-    pub(crate) fn is_over(&self) {
+    pub(crate) fn end(&self) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.uses_left = 0;
     }

@@ -312,8 +312,8 @@ fn each_check_catches_its_own_and_nothing_else() {
 }
 
 /// PostgreSQL's SERIALIZABLE promises an order that need not agree with time, so an addition that
-/// was acknowledged and dropped may be the last one. Where the order agrees with time it may not: the same
-/// history passes and fails.
+/// was acknowledged and dropped may be the last one. Where the order agrees with time it may not:
+/// the same history passes and fails.
 #[test]
 fn a_dropped_addition_is_seen_where_time_counts() {
     let Some(peer) = Peer::start() else { return };

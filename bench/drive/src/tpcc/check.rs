@@ -13,7 +13,8 @@ use workload::tpcc::check::{self, Ledger};
 use workload::tpcc::conditions::{Condition, TITLES, Verifier};
 use workload::tpcc::stock;
 
-/// Checks a loaded database. The twelve conditions are read from one snapshot, the stock from another.
+/// Checks a loaded database. The twelve conditions are read from one snapshot, the stock from
+/// another.
 pub(crate) fn check(
     target: &Target,
     progress: &mut dyn Progress,
