@@ -247,7 +247,7 @@ fn demo() -> Result<usize> {
         ensure!(found, "the demo's JSON has no {path}");
     }
     ensure!(
-        value["consistency"]["passed"] == 12,
+        value["consistency"]["passed"] == 13,
         "{}",
         value["consistency"]
     );

@@ -205,7 +205,7 @@ fn tpcc_keeps_its_conditions_on_mariadb() {
     let fresh = tpcc::check(&url, &mut Silent).unwrap();
     assert_eq!(
         (fresh.passed(), fresh.failed()),
-        (12, 0),
+        (13, 0),
         "{}",
         report::check_table(&fresh)
     );

@@ -1,4 +1,4 @@
-//! The twelve conditions of a database behind a URL.
+//! The twelve conditions of a database behind a URL, and the one of its stock.
 
 use super::load::Book;
 use crate::shape::{CheckReport, CheckedCondition};
@@ -10,9 +10,11 @@ use links::view::Progress;
 use std::time::Instant;
 use workload::dialect::Dialect;
 use workload::tpcc::check::{self, Ledger};
-use workload::tpcc::conditions::{TITLES, Verifier};
+use workload::tpcc::conditions::{Condition, TITLES, Verifier};
+use workload::tpcc::stock;
 
-/// Checks a loaded database. All reads see one snapshot.
+/// Checks a loaded database. The twelve conditions are read from one snapshot, the stock from
+/// another.
 pub(crate) fn check(
     target: &Target,
     progress: &mut dyn Progress,
@@ -20,7 +22,7 @@ pub(crate) fn check(
     let started = Instant::now();
     let (mut link, server) = Server::reach(target, None)?;
     let content = Book::read(&mut link)?.finished_content()?;
-    progress.stage("checking the 12 consistency conditions");
+    progress.stage("checking the 12 consistency conditions, and the stock");
     if server.dialect == Dialect::MySql {
         // At weaker levels the server ignores that a snapshot is asked for.
         link.command("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -33,15 +35,27 @@ pub(crate) fn check(
     };
     let checked = ready(check::check(&mut link, content.scale, begin));
     let verifier = checked.during("reading for the check")?;
+    let supplied = ready(stock::check(&mut link, content.scale, begin));
+    let supplied = supplied.during("reading the stock for the check")?;
     link.close();
-    Ok(report(&verifier, started.elapsed().as_millis() as u64))
+    Ok(report(
+        &verifier,
+        &supplied,
+        started.elapsed().as_millis() as u64,
+    ))
 }
 
-fn report(verifier: &Verifier, took_ms: u64) -> CheckReport {
-    let conditions = verifier.conditions().iter().zip(TITLES).enumerate();
-    let checked = conditions.map(|(at, (condition, title))| CheckedCondition {
-        number: at + 1,
-        clause: format!("3.3.2.{}", at + 1),
+fn report(verifier: &Verifier, supplied: &Condition, took_ms: u64) -> CheckReport {
+    let twelve = verifier.conditions().iter().zip(TITLES).enumerate();
+    let twelve = twelve.map(|(at, (condition, title))| {
+        let clause = format!("3.3.2.{}", at + 1);
+        (condition, clause, title)
+    });
+    let stock = (supplied, String::from(stock::CLAUSE), stock::TITLE);
+    let all = twelve.chain([stock]).zip(1..);
+    let checked = all.map(|((condition, clause, title), number)| CheckedCondition {
+        number,
+        clause,
         title,
         compared: condition.compared,
         failures: condition.failures,

@@ -26,6 +26,7 @@ pub mod rows;
 pub mod scale;
 pub mod schema;
 pub mod sql;
+pub mod stock;
 pub mod text;
 pub mod transactions;
 

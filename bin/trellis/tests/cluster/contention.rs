@@ -31,7 +31,7 @@ fn the_server_sees_as_many_competitors_as_were_asked_for() {
         });
         let found = tpcc::run(&options, &mut Silent).unwrap();
         let table = report::table(&found);
-        assert_eq!(found.consistency.as_ref().unwrap().passed(), 12, "{table}");
+        assert_eq!(found.consistency.as_ref().unwrap().passed(), 13, "{table}");
         let told = found.contention.as_ref().unwrap();
         assert_eq!(told.phases.len(), 2, "{protocol}: {:?}", told.phases);
         // Waits for rows that are on their way are in no queue, so that the client has more under

@@ -136,7 +136,7 @@ fn run_tpcc_under_kills(name: &str, protocol: &str) {
     let check = report.consistency.as_ref().unwrap();
     assert_eq!(
         (check.conditions.len(), check.failed()),
-        (12, 0),
+        (13, 0),
         "{check:#?}"
     );
     // The audits hold what the server acknowledged against what the tables say.
