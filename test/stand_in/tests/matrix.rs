@@ -110,6 +110,7 @@ const LENGTHS_MS: [u64; 5] = [300, 800, 2_000, 5_000, 9_000];
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const SCALE: Scale = Scale {
+    skew: workload::tpcc::Skew::NONE,
     warehouses: 2,
     items: 200,
     customers: 30,
