@@ -404,7 +404,10 @@ impl Leap {
         };
         state.wait = state.wait.max(job.wait);
         let performance = match result {
-            Ok(found) if !found.allows_finish() => Performance::NotHere { owner: None },
+            // What goes into the journal in slices commits where its transaction is.
+            Ok(found) if !found.allows_finish() || self.is_to_freeze(txn) => {
+                Performance::NotHere { owner: None }
+            }
             Ok(found) => match self.commit_with(cx, txn, OpId(number), found) {
                 Submitted::Ready(OpReply {
                     result,
