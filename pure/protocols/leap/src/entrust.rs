@@ -396,29 +396,23 @@ impl Leap {
         result: Result<OpResult, OpError>,
     ) {
         let txn = job.txn;
-        let Some(state) = self
-            .coord
-            .txns
-            .get_mut(&txn)
-            .filter(|it| it.guest.is_some())
-        else {
+        let Some(state) = self.coord.txns.get_mut(&txn) else {
             return;
         };
-        let key = state.guest.clone();
+        let Some(key) = state.guest.clone() else {
+            return;
+        };
         state.wait = state.wait.max(job.wait);
-        let not_here = Performance::NotHere { owner: None };
         let performance = match result {
             // What goes into the journal in slices commits where its transaction is.
-            Ok(found) if !found.allows_finish() || self.is_to_freeze(txn) => not_here,
+            Ok(found) if !found.allows_finish() || self.is_to_freeze(txn) => {
+                Performance::NotHere { owner: None }
+            }
             Ok(found) => match self.commit_with(cx, txn, OpId(number), found) {
-                Submitted::Ready(OpReply {
-                    result,
-                    outcome,
-                    wait,
-                }) => Performance::Ended {
-                    result,
-                    outcome,
-                    wait,
+                Submitted::Ready(reply) => Performance::Ended {
+                    result: reply.result,
+                    outcome: reply.outcome,
+                    wait: reply.wait,
                     take: false,
                 },
                 Submitted::Pending => unreachable!("it holds nothing elsewhere"),
@@ -426,7 +420,7 @@ impl Leap {
             Err(error) => Performance::failed(error, job.wait),
         };
         self.dismiss(txn);
-        self.answer_errand(cx, from, number, performance, key.as_ref());
+        self.answer_errand(cx, from, number, performance, Some(&key));
     }
 
     /// The row of an errand is not here: nothing was done, and the number is used up.
