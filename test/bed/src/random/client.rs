@@ -141,7 +141,6 @@ pub(super) fn some_change(delta: i64, initial: i64) -> FormulaOp {
     match delta {
         _ if delta % 5 == 0 => FormulaOp::Set(Datum::Int(initial + delta)),
         _ if delta % 7 == 0 => FormulaOp::Max(Datum::Int(initial + delta)),
-        _ if delta % 8 == 0 => FormulaOp::Compute(programs::digits_and(initial + delta)),
         _ if delta % 4 == 0 => {
             // About as large as at first.
             let more = initial - initial / 3 + delta;
