@@ -2,6 +2,7 @@
 
 mod admission;
 mod closing;
+mod ended;
 mod give_way;
 mod one_moment;
 pub(crate) mod place;
@@ -140,6 +141,7 @@ impl Txns {
         let ended = FromTxn::Ended {
             outcome: Outcome::Aborted(AbortReason::Requested),
             wait: Position(0),
+            cost: None,
         };
         self.tell(handle, ended);
     }
@@ -345,6 +347,7 @@ impl Txns {
         let done = Done {
             result: Err(OpError::Aborted(reason.clone())),
             outcome: Some(Outcome::Aborted(reason)),
+            cost: None,
             wait: Position(0),
             priority_ts,
             currval: Vec::new(),
@@ -590,6 +593,7 @@ impl Txns {
         outcome: Option<Outcome>,
         wait: Position,
     ) {
+        let cost = outcome.as_ref().and_then(|_| self.end_cost(handle));
         let txn = open(&mut self.by_handle, handle);
         let ended = txn
             .statements
@@ -608,6 +612,7 @@ impl Txns {
         let done = Done {
             result,
             outcome,
+            cost,
             wait: wait.max(wait_of_reads),
             priority_ts,
             currval: effects.currval,
@@ -660,6 +665,7 @@ impl Txns {
             let ended = FromTxn::Ended {
                 outcome,
                 wait: reply.wait.max(wait_of_reads),
+                cost: self.end_cost(handle),
             };
             self.tell(handle, ended);
             self.forget(handle);

@@ -174,7 +174,13 @@ impl Txns {
         let Some(Ended { outcome, wait }) = txn.ended.take() else {
             return false;
         };
-        self.tell(handle, FromTxn::Ended { outcome, wait });
+        let cost = self.end_cost(handle);
+        let ended = FromTxn::Ended {
+            outcome,
+            wait,
+            cost,
+        };
+        self.tell(handle, ended);
         self.forget(handle);
         true
     }

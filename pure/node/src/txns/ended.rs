@@ -1,0 +1,29 @@
+//! What others ask of transactions: whose they are, and what they have cost.
+
+use super::{INTERNAL, Txns};
+use base::TxnId;
+use session::message::{EndCost, TxnHandle};
+
+impl Txns {
+    /// The open transactions of clients, with the backend numbers of their sessions.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = (TxnId, i32)> {
+        let open = self.by_handle.iter();
+        let of_clients = open.filter(|(handle, _)| handle.conn != INTERNAL);
+        of_clients.map(|(handle, txn)| {
+            let pid = session::pid_of(handle.session, handle.conn);
+            (txn.shared.id, pid)
+        })
+    }
+
+    /// What a transaction that has ended has cost; `None`: its protocol does not know it.
+    pub(super) fn end_cost(&self, handle: TxnHandle) -> Option<EndCost> {
+        let shared = &self.by_handle.get(&handle)?.shared;
+        let protocols = &self.core.borrow().protocols;
+        let cost = protocols.cost(shared.protocol, shared.id)?;
+        Some(EndCost {
+            cost,
+            nodes_touched: shared.touched.count() as u32,
+            moves_rows: shared.protocol.moves_rows(),
+        })
+    }
+}
