@@ -11,9 +11,7 @@ const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL)";
 /// A key of each of three nodes.
 fn keys(link: &mut Link) -> Vec<String> {
     let key = |node: u16| {
-        let first = format!(
-            "SELECT min(id) FROM t WHERE trellis_node_of('t', id::text) = {node}"
-        );
+        let first = format!("SELECT min(id) FROM t WHERE trellis_node_of('t', id::text) = {node}");
         rows(link, &first)[0][0].clone()
     };
     (1..=3).map(key).collect()
@@ -54,7 +52,8 @@ fn told(answers: &Answers, result: usize) -> impl Fn(&str) -> String + use<> {
 }
 
 fn count(text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("no number: {text:?}"))
+    text.parse()
+        .unwrap_or_else(|_| panic!("no number: {text:?}"))
 }
 
 #[test]
@@ -64,8 +63,18 @@ fn the_cost_of_the_last_transaction_is_told() {
         let fill = "INSERT INTO t SELECT g, '' FROM generate_series(1, 100) g";
         cluster.create_as(protocol, protocol, &[TABLE, fill]);
         let mut link = cluster.link(0, protocol);
-        assert!(rows(&mut link, "SHOW TRANSACTION COST").is_empty(), "{protocol}");
+        assert!(
+            rows(&mut link, "SHOW TRANSACTION COST").is_empty(),
+            "{protocol}"
+        );
         let keys = keys(&mut link);
+        // Under leap the rows are where they were written last: that is at home from now on.
+        for (at, key) in keys.iter().enumerate() {
+            let change = format!("UPDATE t SET v = length(v)::text WHERE id = {key}");
+            for _ in 0..3 {
+                patiently(&mut cluster.link(at, protocol), &change);
+            }
+        }
         far_and_near(&mut link, protocol, &keys);
         rolled_back(&mut link, &keys);
         versions_grow(&cluster, protocol, &keys);
@@ -79,27 +88,47 @@ fn the_cost_of_the_last_transaction_is_told() {
 fn far_and_near(link: &mut Link, protocol: &str, keys: &[String]) {
     let change = |key: &String| format!("UPDATE t SET v = v || 'x' WHERE id = {key}");
     let changes: Vec<String> = keys[..2].iter().map(change).collect();
-    let all = format!("BEGIN; {}; COMMIT; SHOW TRANSACTION COST", changes.join("; "));
+    let all = format!(
+        "BEGIN; {}; COMMIT; SHOW TRANSACTION COST",
+        changes.join("; ")
+    );
     let mut answers = Answers::new();
     link.query(&all, &mut answers).unwrap();
     let far = told(&answers, 4);
     assert_eq!(far("outcome"), "committed", "{protocol}");
-    // The node from which the row came has no part in the commit.
     let moves_rows = protocol == "leap";
-    let nodes = if moves_rows { "1" } else { "2" };
-    assert_eq!([far("nodes_touched"), far("nodes")], ["2", nodes], "{protocol}");
+    assert_eq!(
+        [far("nodes_touched"), far("nodes")],
+        ["2", "2"],
+        "{protocol}"
+    );
     assert_eq!(far("retries"), "0", "{protocol}");
-    assert!(count(&far("messages")) >= 2, "{protocol}: {}", far("messages"));
+    assert!(
+        count(&far("messages")) >= 2,
+        "{protocol}: {}",
+        far("messages")
+    );
     assert!(count(&far("delays")) >= 2, "{protocol}");
     assert!(count(&far("forced_writes")) >= 1, "{protocol}");
     assert!(count(&far("duration_us")) > 0, "{protocol}");
-    assert_eq!(far("message_bytes"), "", "{protocol}: they were not counted");
+    assert_eq!(
+        far("message_bytes"),
+        "",
+        "{protocol}: they were not counted"
+    );
     assert_eq!(far("rows_moved"), if moves_rows { "1" } else { "" });
     assert_eq!(far("move_wait_us").is_empty(), !moves_rows);
     // The second time the rows are here, under a protocol that moves them.
     link.command(&change(&keys[0])).unwrap();
     let near = cost(link);
-    let named = ["outcome", "nodes_touched", "nodes", "shards", "messages", "message_bytes"];
+    let named = [
+        "outcome",
+        "nodes_touched",
+        "nodes",
+        "shards",
+        "messages",
+        "message_bytes",
+    ];
     assert_eq!(
         named.map(|name| near(name)),
         ["committed", "1", "1", "1", "0", "0"],
@@ -140,7 +169,7 @@ fn versions_grow(cluster: &Cluster, protocol: &str, keys: &[String]) {
     let told = rows(&mut asks, "SELECT trellis_placement_version('t')");
     assert_eq!(told, [[table.to_string()]], "{protocol}");
     // A row of node 2 goes from node 1 to node 3.
-    let change = format!("UPDATE t SET v = 'y' || v WHERE id = {}", keys[1]);
+    let change = format!("UPDATE t SET v = length(v)::text WHERE id = {}", keys[1]);
     for _ in 0..3 {
         patiently(&mut third, &change);
     }

@@ -96,7 +96,11 @@ fn locks_that_are_awaited_are_a_table() {
     let all = "SELECT locktype, relation::regclass, page, tuple, virtualtransaction, pid, mode, \
         granted, waitstart IS NULL, coalesce(virtualxid, classid::text, objid::text) FROM pg_locks";
     assert_eq!(
-        run(&cluster, all, &[]).unwrap().lines().skip(1).collect::<Vec<_>>(),
+        run(&cluster, all, &[])
+            .unwrap()
+            .lines()
+            .skip(1)
+            .collect::<Vec<_>>(),
         [
             "tuple | orders | 77 | 1 | t1.0.1.2 | 7 | AccessExclusiveLock | t | t | NULL",
             "tuple | orders | 77 | 1 | t2.0.1.4 | 9 | AccessExclusiveLock | f | f | NULL",

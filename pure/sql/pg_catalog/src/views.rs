@@ -170,7 +170,9 @@ pub(super) fn locks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             continue;
         }
         let pid = txn.as_str().and_then(|txn| pids.get(txn)).cloned();
-        let mut row: Vec<Datum> = [kind, database, relation, page, tuple].map(Clone::clone).into();
+        let mut row: Vec<Datum> = [kind, database, relation, page, tuple]
+            .map(Clone::clone)
+            .into();
         // virtualxid, transactionid, classid, objid, objsubid
         row.extend(core::iter::repeat_n(Datum::Null, 5));
         row.extend([txn.clone(), pid.unwrap_or(Datum::Null), mode.clone()]);

@@ -41,9 +41,10 @@ pub enum Awaited {
 impl Awaited {
     fn of(item: &OwnedItem) -> Awaited {
         match item {
-            OwnedItem::Point(point) => {
-                Awaited::Row(point.index, hash(&[&point.slot.0.to_be_bytes(), point.key()]))
-            }
+            OwnedItem::Point(point) => Awaited::Row(
+                point.index,
+                hash(&[&point.slot.0.to_be_bytes(), point.key()]),
+            ),
             OwnedItem::Range(index, slot, range) => {
                 let slot = slot.map(|slot| slot.0.to_be_bytes());
                 let slot = slot.as_ref().map_or(&[][..], |slot| &slot[..]);
@@ -62,7 +63,10 @@ fn hash(parts: &[&[u8]]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |byte: u8| state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     for part in parts {
-        (part.len() as u32).to_be_bytes().into_iter().for_each(&mut add);
+        (part.len() as u32)
+            .to_be_bytes()
+            .into_iter()
+            .for_each(&mut add);
         part.iter().copied().for_each(&mut add);
     }
     state

@@ -187,9 +187,10 @@ fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
         }
         ShowWhat::Cluster(show) => {
             let mut plan = match *show {
-                Show::TransactionCost => {
-                    plain(binder, PlanKind::Session(SessionCommand::ShowTransactionCost))
-                }
+                Show::TransactionCost => plain(
+                    binder,
+                    PlanKind::Session(SessionCommand::ShowTransactionCost),
+                ),
                 show => run_plan(binder, Action::Show(show), Vec::new(), 0)?,
             };
             plan.columns = show.columns().into();
