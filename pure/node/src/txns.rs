@@ -19,6 +19,7 @@ use admission::Admission;
 pub(crate) use admission::Gate;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
+use ended::end_cost;
 use exec::Running;
 use give_way::Ended;
 use parse::session::Isolation;
@@ -593,8 +594,9 @@ impl Txns {
         outcome: Option<Outcome>,
         wait: Position,
     ) {
-        let cost = outcome.as_ref().and_then(|_| self.end_cost(handle));
         let txn = open(&mut self.by_handle, handle);
+        let over = outcome.as_ref();
+        let cost = over.and_then(|_| end_cost(&self.core, &txn.shared));
         let ended = txn
             .statements
             .remove(&statement)
@@ -661,11 +663,11 @@ impl Txns {
             txn.shared.touched.note_committed();
         }
         let Some((statement, tag)) = ending else {
-            let wait_of_reads = self.by_handle[&handle].shared.wait.get();
+            let shared = &self.by_handle[&handle].shared;
             let ended = FromTxn::Ended {
                 outcome,
-                wait: reply.wait.max(wait_of_reads),
-                cost: self.end_cost(handle),
+                wait: reply.wait.max(shared.wait.get()),
+                cost: end_cost(&self.core, shared),
             };
             self.tell(handle, ended);
             self.forget(handle);

@@ -394,11 +394,11 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
         key: key_of_7(),
         holder: txn_id(),
     };
-    let done = |result, outcome, wait| {
+    let done = |result, outcome: Option<Outcome>, wait| {
         let wait = Position(wait);
         let done = Done {
             result,
-            cost: matches!(outcome, Some(_)).then(cost),
+            cost: outcome.is_some().then(cost),
             outcome,
             wait,
             priority_ts: Ts(5000),

@@ -1,8 +1,11 @@
 //! What others ask of transactions: whose they are, and what they have cost.
 
 use super::{INTERNAL, Txns};
+use crate::core::Core;
+use crate::port::TxnShared;
 use base::TxnId;
-use session::message::{EndCost, TxnHandle};
+use session::message::EndCost;
+use std::cell::RefCell;
 
 impl Txns {
     /// The open transactions of clients, with the backend numbers of their sessions.
@@ -14,16 +17,14 @@ impl Txns {
             (txn.shared.id, pid)
         })
     }
+}
 
-    /// What a transaction that has ended has cost; `None`: its protocol does not know it.
-    pub(super) fn end_cost(&self, handle: TxnHandle) -> Option<EndCost> {
-        let shared = &self.by_handle.get(&handle)?.shared;
-        let protocols = &self.core.borrow().protocols;
-        let cost = protocols.cost(shared.protocol, shared.id)?;
-        Some(EndCost {
-            cost,
-            nodes_touched: shared.touched.count() as u32,
-            moves_rows: shared.protocol.moves_rows(),
-        })
-    }
+/// What a transaction that has ended has cost; `None`: its protocol does not know it.
+pub(super) fn end_cost(core: &RefCell<Core>, shared: &TxnShared) -> Option<EndCost> {
+    let cost = core.borrow().protocols.cost(shared.protocol, shared.id)?;
+    Some(EndCost {
+        cost,
+        nodes_touched: shared.touched.count() as u32,
+        moves_rows: shared.protocol.moves_rows(),
+    })
 }

@@ -15,6 +15,7 @@
 //! | READ COMMITTED, or FOR SHARE | never | its locks are those that PostgreSQL keeps, too |
 //! | of the node itself | never | it has no client |
 
+use super::ended::end_cost;
 use super::{Commit, INTERNAL, Statement, Txn, Txns};
 use base::{Position, Time};
 use session::message::{FromTxn, StatementNo, TxnHandle};
@@ -174,7 +175,7 @@ impl Txns {
         let Some(Ended { outcome, wait }) = txn.ended.take() else {
             return false;
         };
-        let cost = self.end_cost(handle);
+        let cost = end_cost(&self.core, &txn.shared);
         let ended = FromTxn::Ended {
             outcome,
             wait,

@@ -16,10 +16,9 @@ use txn::{HotRow, Moves, MovingRows, Outcome, Tracked};
 impl MovingRows for Leap {
     fn moves(&self) -> Moves {
         let size = |key: &Key| key.bytes.capacity() + size_of::<Key>() + size_of::<Entry>();
-        let owned = self.owner.held.len() - self.owner.backups.len();
         Moves {
             rows_away: self.home.table.len() as u64,
-            rows_here: owned as u64,
+            rows_here: (self.owner.held.len() - self.owner.backups.len()) as u64,
             backups: self.owner.backups.len() as u64,
             rows_lent: self.sharing.lent_count() as u64,
             copies: self.sharing.copy_count() as u64,

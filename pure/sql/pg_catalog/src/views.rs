@@ -151,7 +151,7 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
-/// Locks that requests wait for, and those in their way. `docs/pg_locks.md` says what each column has.
+/// Locks that requests wait for, and those in their way: `docs/pg_locks.md`.
 pub(super) fn locks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let Some(told) = cx.told else {
         return;
