@@ -25,7 +25,9 @@ use give_way::Ended;
 use parse::session::Isolation;
 use place::Place;
 use plan::Plan;
-use session::message::{BeginRequest, Done, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle};
+use session::message::{
+    BeginRequest, Done, EndCost, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -562,7 +564,6 @@ impl Txns {
         match (result, rode) {
             (result, Some(outcome)) => {
                 self.done(handle, statement, result, Some(outcome), Position(0));
-                self.forget(handle);
             }
             (Ok(tag), None) if autocommit => self.commit(handle, Some((statement, tag))),
             (Err(failure), None) if autocommit || matches!(failure, OpError::Aborted(_)) => {
@@ -579,13 +580,13 @@ impl Txns {
                     Some(Outcome::Aborted(_)) | None => (Err(failure), Outcome::Aborted(reason)),
                 };
                 self.done(handle, statement, result, Some(outcome), ended.wait);
-                self.forget(handle);
             }
             (result, None) => self.done(handle, statement, result, None, Position(0)),
         }
     }
 
-    /// Tells the session how a statement ended. `wait`: position of the commit, if there is one.
+    /// Tells the session how a statement ended. With an `outcome` the transaction is forgotten;
+    /// `wait`: position of its commit.
     fn done(
         &mut self,
         handle: TxnHandle,
@@ -595,8 +596,6 @@ impl Txns {
         wait: Position,
     ) {
         let txn = open(&mut self.by_handle, handle);
-        let over = outcome.as_ref();
-        let cost = over.and_then(|_| end_cost(&self.core, &txn.shared));
         let ended = txn
             .statements
             .remove(&statement)
@@ -611,10 +610,11 @@ impl Txns {
         if result.is_err() {
             effects.settings.clear();
         }
-        let done = Done {
+        let ends = outcome.is_some();
+        let mut done = Done {
             result,
             outcome,
-            cost,
+            cost: None,
             wait: wait.max(wait_of_reads),
             priority_ts,
             currval: effects.currval,
@@ -623,6 +623,9 @@ impl Txns {
         drop(ended);
         if idle {
             self.stop_work(handle, priority_ts);
+        }
+        if ends {
+            done.cost = self.forget(handle);
         }
         self.tell(handle, FromTxn::Done(statement, done));
     }
@@ -663,14 +666,13 @@ impl Txns {
             txn.shared.touched.note_committed();
         }
         let Some((statement, tag)) = ending else {
-            let shared = &self.by_handle[&handle].shared;
+            let wait_of_reads = self.by_handle[&handle].shared.wait.get();
             let ended = FromTxn::Ended {
                 outcome,
-                wait: reply.wait.max(shared.wait.get()),
-                cost: end_cost(&self.core, shared),
+                wait: reply.wait.max(wait_of_reads),
+                cost: self.forget(handle),
             };
             self.tell(handle, ended);
-            self.forget(handle);
             return;
         };
         let result = match &outcome {
@@ -678,7 +680,6 @@ impl Txns {
             Outcome::Aborted(reason) => Err(OpError::Aborted(reason.clone())),
         };
         self.done(handle, statement, result, Some(outcome), reply.wait);
-        self.forget(handle);
     }
 
     fn rollback(&mut self, handle: TxnHandle) {
@@ -706,7 +707,8 @@ impl Txns {
         self.core.borrow_mut().abort(shared.protocol, shared.id)
     }
 
-    fn forget(&mut self, handle: TxnHandle) {
+    /// Forgets a transaction that has ended. Returns what it has cost, if its protocol knows that.
+    fn forget(&mut self, handle: TxnHandle) -> Option<EndCost> {
         let txn = self
             .by_handle
             .remove(&handle)
@@ -721,8 +723,9 @@ impl Txns {
             core.degrees.count(txn.shared.database, &txn.shared.touched);
         }
         core.note_answered();
-        core.forget(txn.shared.protocol, txn.shared.id);
         self.by_id.remove(&txn.shared.id);
+        let cost = core.forget(txn.shared.protocol, txn.shared.id)?;
+        Some(end_cost(&txn.shared, cost))
     }
 
     /// Ends all running statements of a transaction with `error`.

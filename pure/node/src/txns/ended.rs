@@ -1,11 +1,10 @@
 //! What others ask of transactions: whose they are, and what they have cost.
 
 use super::{INTERNAL, Txns};
-use crate::core::Core;
 use crate::port::TxnShared;
 use base::TxnId;
 use session::message::EndCost;
-use std::cell::RefCell;
+use txn::TxnCost;
 
 impl Txns {
     /// The open transactions of clients, with the backend numbers of their sessions.
@@ -19,12 +18,11 @@ impl Txns {
     }
 }
 
-/// What a transaction that has ended has cost; `None`: its protocol does not know it.
-pub(super) fn end_cost(core: &RefCell<Core>, shared: &TxnShared) -> Option<EndCost> {
-    let cost = core.borrow().protocols.cost(shared.protocol, shared.id)?;
-    Some(EndCost {
+/// What a transaction has cost, by its protocol's count.
+pub(super) fn end_cost(shared: &TxnShared, cost: TxnCost) -> EndCost {
+    EndCost {
         cost,
         nodes_touched: shared.touched.count() as u32,
         moves_rows: shared.protocol.moves_rows(),
-    })
+    }
 }

@@ -15,7 +15,6 @@
 //! | READ COMMITTED, or FOR SHARE | never | its locks are those that PostgreSQL keeps, too |
 //! | of the node itself | never | it has no client |
 
-use super::ended::end_cost;
 use super::{Commit, INTERNAL, Statement, Txn, Txns};
 use base::{Position, Time};
 use session::message::{FromTxn, StatementNo, TxnHandle};
@@ -147,7 +146,9 @@ impl Txns {
         let txn = self.by_handle.get_mut(&handle)?;
         let reason = txn.end_reason()?;
         match txn.ended {
-            Some(_) => self.forget(handle),
+            Some(_) => {
+                self.forget(handle);
+            }
             None => txn.gone = true,
         }
         Some(reason)
@@ -175,14 +176,13 @@ impl Txns {
         let Some(Ended { outcome, wait }) = txn.ended.take() else {
             return false;
         };
-        let cost = end_cost(&self.core, &txn.shared);
+        let cost = self.forget(handle);
         let ended = FromTxn::Ended {
             outcome,
             wait,
             cost,
         };
         self.tell(handle, ended);
-        self.forget(handle);
         true
     }
 }

@@ -177,7 +177,7 @@ impl Show {
 pub fn show_hint() -> String {
     let topics: Vec<String> = Show::topics().map(|show| show.words().join(" ")).collect();
     let topics = topics.join(", ");
-    format!("SHOW ALL lists the settings. SHOW tells of the cluster, too: {topics}.")
+    format!("SHOW ALL lists the settings. Others are: {topics}.")
 }
 
 /// The error of SHOW for a setting that does not exist: SHOW tells of other things as well.
