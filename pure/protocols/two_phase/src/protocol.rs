@@ -95,7 +95,7 @@ impl<C: Control> Protocol for Machine<C> {
     fn forget(&mut self, txn: TxnId) -> Option<TxnCost> {
         let coord = self.coords.remove(&txn)?;
         assert!(coord.outcome.is_some(), "{txn} is forgotten after its end");
-        let cost = coord.cost_so_far();
+        let cost = coord.cost;
         self.coords.spare(coord);
         Some(cost)
     }
