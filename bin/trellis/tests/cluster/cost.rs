@@ -130,7 +130,7 @@ fn far_and_near(link: &mut Link, protocol: &str, keys: &[String]) {
         "message_bytes",
     ];
     assert_eq!(
-        named.map(|name| near(name)),
+        named.map(&near),
         ["committed", "1", "1", "1", "0", "0"],
         "{protocol}"
     );
