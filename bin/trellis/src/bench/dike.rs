@@ -55,7 +55,7 @@ pub(super) struct DikeArgs {
 #[derive(Args)]
 pub(super) struct DataArgs {
     /// Uneven data and accesses: data:zipf:1.5 deals districts among warehouses (say it to load,
-    /// too); access:zipf:S, access:exponential:RATE, access:hot:PART[:SHARE] or
+    /// too); access:zipf:S, access:exponential:RATE, access:hot:PART:SHARE or
     /// access:moving:PART:SHARE:SECONDS deals transactions among them; or both with a comma
     #[arg(long, value_name = "data:..,access:..")]
     imbalance: Option<Imbalance>,
