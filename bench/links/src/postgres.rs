@@ -252,7 +252,7 @@ impl Postgres {
         self.stream.flush().await
     }
 
-    /// The next message: its type and where its body lies ([`Postgres::bytes`]). The place is valid
+    /// The next message: its type and where its body lies (see `bytes`). The place is valid
     /// until the next call.
     pub async fn receive(&mut self) -> Result<(u8, (usize, usize)), LinkError> {
         self.stream.fill(5).await?;
