@@ -209,6 +209,8 @@ impl Server {
                 let mut init = Command::new(&programs[1]);
                 init.arg("--no-defaults").arg(option("--datadir", &data));
                 init.arg("--auth-root-authentication-method=normal");
+                // A server that starts deletes the temporary files of others beside its own.
+                init.env("TMPDIR", &self.folder);
                 init
             }
             Kind::Redis => return during("making a folder", std::fs::create_dir(&data)),
@@ -236,6 +238,7 @@ impl Server {
             }
             Kind::MariaDb => {
                 command.arg("--no-defaults").arg(option("--datadir", &data));
+                command.arg(option("--tmpdir", &self.folder));
                 command.arg(option("--socket", &self.folder.join("socket")));
                 command.arg(option("--pid-file", &self.folder.join("pid")));
                 command.args(["--bind-address=127.0.0.1", &format!("--port={port}")]);
