@@ -19,6 +19,9 @@
 //!
 //! Not here: other machines (ssh) and containers as such; faults of memory and of clocks.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
 mod cost;
 mod group;
 mod journal;

@@ -15,6 +15,9 @@
 //!
 //! Not here: isolation in full (`histories` records and judges it), and who crashes the server.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
 pub mod deadlock;
 pub mod durability;
 mod ledger;

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use workload::finding;
 use workload::history::{self, Kind};
-use workload::tpcc::Scale;
+use workload::tpcc::{Scale, Skew};
 use workload::wire::Isolation;
 
 /// What is run, and judged.
@@ -110,11 +110,11 @@ const LENGTHS_MS: [u64; 5] = [300, 800, 2_000, 5_000, 9_000];
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const SCALE: Scale = Scale {
-    skew: workload::tpcc::Skew::NONE,
     warehouses: 2,
     items: 200,
     customers: 30,
     orders: 30,
+    skew: Skew::NONE,
 };
 
 fn recorded(url: &str, kind: Kind, isolation: Isolation, length: Duration) -> Said {

@@ -23,7 +23,7 @@ impl Drawn {
 
     /// A transaction was drawn.
     pub(super) fn note(&self, input: &Input) {
-        let home = home_of(input) as usize;
+        let home = input.home() as usize;
         if let Some(count) = home.checked_sub(1).and_then(|at| self.0.get(at)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -32,16 +32,6 @@ impl Drawn {
     fn counts(&self) -> Vec<u64> {
         let counts = self.0.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).collect()
-    }
-}
-
-fn home_of(input: &Input) -> u32 {
-    match input {
-        Input::NewOrder(order) => order.warehouse,
-        Input::Payment(payment) => payment.warehouse,
-        Input::OrderStatus(status) => status.warehouse,
-        Input::Delivery(delivery) => delivery.warehouse,
-        Input::StockLevel(level) => level.warehouse,
     }
 }
 

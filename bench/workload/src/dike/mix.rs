@@ -67,10 +67,7 @@ impl FromStr for Mix {
         let mut weights = [None; 5];
         for part in text.split(',') {
             let named = part.split_once(':');
-            let kind = named.and_then(|(name, _)| {
-                let name = name.replace('-', "_");
-                Kind::ALL.into_iter().find(|kind| kind.name() == name)
-            });
+            let kind = named.and_then(|(name, _)| Kind::parse(name));
             let weight = named.and_then(|(_, weight)| weight.parse::<u32>().ok());
             let (Some(kind), Some(weight)) = (kind, weight.filter(|it| *it <= 1_000_000)) else {
                 let names = Kind::NAMES.join(", ");

@@ -120,6 +120,17 @@ impl Input {
             Input::StockLevel(_) => Kind::StockLevel,
         }
     }
+
+    /// The warehouse that is its home.
+    pub fn home(&self) -> u32 {
+        match self {
+            Input::NewOrder(order) => order.warehouse,
+            Input::Payment(payment) => payment.warehouse,
+            Input::OrderStatus(status) => status.warehouse,
+            Input::Delivery(delivery) => delivery.warehouse,
+            Input::StockLevel(level) => level.warehouse,
+        }
+    }
 }
 
 impl NewOrder {

@@ -77,6 +77,12 @@ impl Kind {
         Kind::NAMES[self.number()]
     }
 
+    /// The kind of that name, which may have `-` for `_`.
+    pub fn parse(name: &str) -> Option<Kind> {
+        let name = name.replace('-', "_");
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The keying time in microseconds: constant (clause 5.2.5.2).
     pub fn keying_us(self) -> u64 {
         [18_000_000, 3_000_000, 2_000_000, 2_000_000, 2_000_000][self.number()]
@@ -97,6 +103,7 @@ mod tests {
         for (number, kind) in Kind::ALL.iter().enumerate() {
             assert_eq!(kind.number(), number);
             assert_eq!(kind.name(), Kind::NAMES[number]);
+            assert_eq!(Kind::parse(kind.name()), Some(*kind));
         }
     }
 }

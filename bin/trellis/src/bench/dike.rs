@@ -129,9 +129,8 @@ impl FromStr for CurveArg {
             "hot" => Ok(CurveArg::Hot(curve(rest)?)),
             "mix" => {
                 let (name, rest) = rest.split_once(':').ok_or_else(refused)?;
-                let name = name.replace('-', "_");
-                let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
-                Ok(CurveArg::Mix(kind.ok_or_else(refused)?, curve(rest)?))
+                let kind = Kind::parse(name).ok_or_else(refused)?;
+                Ok(CurveArg::Mix(kind, curve(rest)?))
             }
             _ => Err(refused()),
         }

@@ -1,26 +1,28 @@
 //! Runs whose transactions touch nodes as they are told ([`workload::dike`]): what was drawn, what
 //! has committed, and what the server says of it.
 
+mod options;
+mod report;
+
+pub use options::DikeOptions;
+pub use report::{Degrees, DistributionReport};
+
 use super::contention::{Contention, hot_rows};
 use super::imbalance::{Drawn, ImbalanceReport};
 use super::told::Told;
-use super::without::Without;
-use crate::run::RunnerOptions;
 use crate::shape::{Done, Ending, Failure};
 use links::error::{DriveError, While};
 use links::homes::nodes_of;
 use links::link::Link;
 use links::server::Server;
 use links::url::Target;
-use std::collections::{BTreeMap, BTreeSet};
+use report::{input_finding, server_finding};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use workload::curve::Curve;
-use workload::dike::contention::Schedule;
-use workload::dike::dynamics::{Dynamics, WEIGHT_MAX};
-use workload::dike::imbalance::{Access, Homes, Imbalance};
-use workload::dike::{Controls, Distribution, Mix, Mode, Placement, Wanted, expectation};
+use workload::dike::dynamics::Dynamics;
+use workload::dike::imbalance::{Homes, Imbalance};
+use workload::dike::{Controls, Mode, Placement, expectation};
 use workload::finding::{Finding, Verdict};
 use workload::stats::binomial_interval;
 use workload::tpcc::input::Input;
@@ -28,242 +30,6 @@ use workload::tpcc::{Kind, Scale};
 
 /// How often what follows the time is told it.
 const TELL_EVERY: Duration = Duration::from_millis(10);
-
-/// What is controlled of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DikeOptions {
-    /// How transactions are distributed; `None`: 1 % of the lines and 15 % of the payments are for
-    /// other warehouses, as in TPC-C.
-    pub distribution: Option<Wanted>,
-    /// Nodes among which the warehouses are spread evenly, where the server does not tell which
-    /// lies where.
-    pub nodes: Option<u32>,
-    /// How many orders compete for each of the hot rows.
-    pub contention: Vec<Schedule>,
-    /// Shares of the transactions.
-    pub mix: Mix,
-    /// How uneven the loaded data must be, and how transactions are dealt among warehouses.
-    pub imbalance: Imbalance,
-    /// Shares of transactions that follow a curve.
-    pub mix_curves: Vec<(Kind, Curve)>,
-    /// The share of the transactions that the hot warehouses get, as a curve.
-    pub hot_curve: Option<Curve>,
-    /// What the tables must have been created without; `None`: that is not looked at.
-    pub without: Option<Without>,
-}
-
-/// TPC-C's own inputs, with the shares of the paper.
-impl Default for DikeOptions {
-    fn default() -> DikeOptions {
-        DikeOptions {
-            distribution: None,
-            nodes: None,
-            contention: Vec::new(),
-            mix: Mix::PAPER,
-            imbalance: Imbalance::default(),
-            mix_curves: Vec::new(),
-            hot_curve: None,
-            without: None,
-        }
-    }
-}
-
-impl DikeOptions {
-    /// Whether they go together.
-    ///
-    /// # Errors
-    /// New orders are to be distributed, and the mix has none.
-    pub(super) fn validate(&self, runner: &RunnerOptions) -> Result<(), DriveError> {
-        let refuse = |text: String| Err(DriveError::Option(text));
-        let controls = [
-            (self.distribution.is_some(), "--distribution"),
-            (!self.contention.is_empty(), "--contention"),
-        ];
-        let control = controls.iter().find(|(is_given, _)| *is_given);
-        if let Some((_, control)) = control
-            && self.mix.share(Kind::NewOrder) == 0.0
-        {
-            return refuse(format!(
-                "{control} is about new orders, and --mix {} has none: give new_order a share, or \
-                 leave {control} out",
-                self.mix
-            ));
-        }
-        let most: u32 = self.contention.iter().map(Schedule::most).sum();
-        if most >= runner.clients {
-            return refuse(format!(
-                "--contention: {most} transactions compete at most, so there must be more clients \
-                 than {} (--clients)",
-                runner.clients
-            ));
-        }
-        let is_hot = matches!(self.imbalance.access, Some(Access::Hot { .. }));
-        if self.hot_curve.is_some() && !is_hot {
-            return refuse(String::from(
-                "--curve hot: says the share of hot warehouses: it needs --imbalance access:hot or \
-                 access:moving",
-            ));
-        }
-        if let Some(curve) = self.hot_curve.as_ref().filter(|curve| curve.most() > 1.0) {
-            return refuse(format!("--curve hot:{curve}: a share is 1 at most"));
-        }
-        let weights = self.mix_curves.iter();
-        if let Some((kind, curve)) = weights.clone().find(|(_, curve)| curve.most() > WEIGHT_MAX) {
-            let name = kind.name();
-            return refuse(format!(
-                "--curve mix:{name}:{curve}: a weight is 1000000 at most"
-            ));
-        }
-        let length = runner.length.as_secs_f64();
-        let phases = self.contention.iter().flat_map(Schedule::phases);
-        match phases.map(|phase| phase.1).find(|begin| *begin >= length) {
-            Some(begin) => refuse(format!(
-                "--contention: second {begin} is not in a run of {length} seconds"
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the loaded tables are what is asked for.
-    ///
-    /// # Errors
-    /// They are not, or their placement does not allow what is asked for.
-    pub(super) fn meets(&self, scale: &Scale, loaded: Without) -> Result<(), DriveError> {
-        if let Some(wanted) = self.imbalance.data.filter(|wanted| *wanted != scale.skew) {
-            return Err(DriveError::OtherData(format!(
-                "--imbalance data:zipf:{wanted}: the districts were loaded with exponent {} (load \
-                 them with the same --imbalance)",
-                scale.skew
-            )));
-        }
-        if let Some(wanted) = self.without.filter(|wanted| *wanted != loaded) {
-            return Err(DriveError::OtherData(format!(
-                "the tables were to be {wanted}, and were created {loaded}"
-            )));
-        }
-        if loaded.binding && self.distribution.is_some() {
-            return Err(DriveError::Option(String::from(
-                "--distribution needs all rows of a warehouse on one node: the tables were created \
-                 without binding",
-            )));
-        }
-        Ok(())
-    }
-
-    /// What is wanted, where the server has told the placement or not.
-    fn distribution(
-        &self,
-        known: Option<Placement>,
-        warehouses: u32,
-    ) -> Result<Option<Arc<Distribution>>, DriveError> {
-        let refuse = |text: &str| Err(DriveError::Option(text.into()));
-        let Some(wanted) = self.distribution else {
-            return Ok(None);
-        };
-        let placement = match (known, self.nodes, wanted.mode) {
-            (Some(_), Some(_), _) => {
-                return refuse("the server tells where warehouses lie: leave --nodes out");
-            }
-            (Some(known), None, _) => known,
-            (None, _, Mode::Exact) => {
-                return refuse(
-                    "the server does not tell which node is home of a warehouse: only \
-                     --distribution statistical is possible",
-                );
-            }
-            (None, None, Mode::Statistical) => {
-                return refuse("the server does not tell how many nodes it has: say --nodes");
-            }
-            (None, Some(nodes), Mode::Statistical) => Placement::even(warehouses, nodes),
-        };
-        let distribution = Distribution::new(wanted, placement);
-        let distribution = distribution.map_err(|it| DriveError::Option(it.to_string()))?;
-        Ok(Some(Arc::new(distribution)))
-    }
-}
-
-/// Transactions by the number of nodes that they touch.
-pub type Degrees = BTreeMap<u64, u64>;
-
-/// How the transactions of a run were distributed.
-#[derive(Clone, Debug)]
-pub struct DistributionReport {
-    /// What was asked for.
-    pub requested: Wanted,
-    /// Mean number of warehouses of a distributed transaction.
-    pub keys: f64,
-    /// The nodes that the paper's equation 2 expects of so many, rounded down.
-    pub paper_degree: f64,
-    /// Nodes with a warehouse.
-    pub nodes: usize,
-    /// Share of the drawn NewOrders that are distributed.
-    pub drawn_ratio: f64,
-    /// Committed NewOrders: only these are distributed.
-    pub new_orders: u64,
-    /// NewOrders of `unknown`.
-    pub new_orders_unknown: u64,
-    /// Of committed transactions, by their inputs; `None`: nobody knows where warehouses lie.
-    pub committed: Option<Degrees>,
-    /// The same of transactions that may have committed: with an unknown outcome, or with an answer
-    /// that was found wrong, which may have been that of the commit.
-    pub unknown: Option<Degrees>,
-    /// Of committed transactions, as the server has counted them; `None`: it has not told.
-    pub observed_by_server: Option<Degrees>,
-    /// Why it has not told.
-    pub not_told: Option<String>,
-}
-
-impl DistributionReport {
-    /// Transactions of which the server says another number of nodes than their inputs; `None`:
-    /// one of both is not known.
-    pub fn wrong(&self) -> Option<u64> {
-        let (committed, unknown) = (self.committed.as_ref()?, self.unknown.as_ref()?);
-        let server = self.observed_by_server.as_ref()?;
-        let count = |all: &Degrees, nodes: u64| all.get(&nodes).copied().unwrap_or(0);
-        let all = [committed, unknown, server];
-        let nodes: BTreeSet<u64> = all.into_iter().flat_map(Degrees::keys).copied().collect();
-        let wrong = nodes.into_iter().map(|nodes| {
-            let least = count(committed, nodes);
-            let most = least + count(unknown, nodes);
-            let seen = count(server, nodes);
-            least.saturating_sub(seen) + seen.saturating_sub(most)
-        });
-        Some(wrong.sum())
-    }
-
-    /// Transactions whose inputs have neither one node nor the degree that was asked for, where
-    /// that is exact; `None`: it is not, or nobody knows where warehouses lie.
-    pub fn not_requested(&self) -> Option<u64> {
-        if self.requested.mode != Mode::Exact {
-            return None;
-        }
-        let wanted = u64::from(self.requested.degree);
-        let all = self
-            .committed
-            .as_ref()?
-            .iter()
-            .chain(self.unknown.as_ref()?);
-        let others = all.filter(|(nodes, _)| ![1, wanted].contains(nodes));
-        Some(others.map(|(_, count)| count).sum())
-    }
-
-    /// The share of the committed NewOrders whose inputs have several nodes.
-    pub fn ratio_committed(&self) -> Option<f64> {
-        Some(several(self.committed.as_ref()?) / self.new_orders.max(1) as f64)
-    }
-
-    /// The share of the NewOrders that touched several nodes, as the server counts. Those with an
-    /// unknown outcome are taken for committed, so the share is at most 1 and may be a little low.
-    pub fn ratio_observed(&self) -> Option<f64> {
-        let orders = self.new_orders + self.new_orders_unknown;
-        Some(several(self.observed_by_server.as_ref()?) / orders.max(1) as f64)
-    }
-}
-
-/// Transactions that touch several nodes.
-fn several(histogram: &Degrees) -> f64 {
-    histogram.range(2..).map(|(_, count)| count).sum::<u64>() as f64
-}
 
 /// Transactions by the number of nodes of their inputs.
 #[derive(Debug)]
@@ -553,50 +319,6 @@ impl Dike {
     }
 }
 
-/// Judges the nodes that inputs have beside what was asked for.
-fn input_finding(report: &DistributionReport) -> Finding {
-    let histograms = [&report.committed, &report.unknown];
-    let counts = histograms.into_iter().flatten().flat_map(Degrees::values);
-    let not_requested = report.not_requested();
-    Finding {
-        clause: "4.2.1",
-        title: "nodes of the inputs, as requested",
-        samples: counts.sum(),
-        observed: match not_requested {
-            Some(others) => format!("{others} others"),
-            None => "not known".into(),
-        },
-        allowed: format!("1 or {}", report.requested.degree),
-        verdict: verdict(not_requested),
-    }
-}
-
-/// Judges the nodes that the server has counted beside those of the inputs.
-fn server_finding(report: &DistributionReport) -> Finding {
-    let counts = report.observed_by_server.iter().flat_map(Degrees::values);
-    let wrong = report.wrong();
-    Finding {
-        clause: "4.2.1",
-        title: "nodes touched, as the server counts",
-        samples: counts.sum(),
-        observed: match (wrong, &report.not_told) {
-            (Some(wrong), _) => format!("{wrong} wrong"),
-            (None, Some(reason)) => format!("not told: {reason}"),
-            (None, None) => "not told".into(),
-        },
-        allowed: "0 wrong".into(),
-        verdict: verdict(wrong),
-    }
-}
-
-fn verdict(faults: Option<u64>) -> Verdict {
-    match faults {
-        Some(0) => Verdict::Passed,
-        Some(_) => Verdict::Failed,
-        None => Verdict::NotApplicable,
-    }
-}
-
 /// Where the warehouses lie, and the items where they have homes.
 fn read_placement(link: &mut Link, scale: &Scale) -> Result<Placement, DriveError> {
     let mut nodes = |table, count| -> Result<Option<Vec<u32>>, DriveError> {
@@ -620,8 +342,10 @@ fn read_placement(link: &mut Link, scale: &Scale) -> Result<Placement, DriveErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::RunnerOptions;
     use links::link::LinkError;
     use std::io::ErrorKind;
+    use workload::dike::Wanted;
     use workload::tpcc::input::{Line, NewOrder, StockLevel};
 
     fn degrees(counts: &[(u64, u64)]) -> Degrees {
