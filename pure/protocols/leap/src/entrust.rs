@@ -379,7 +379,7 @@ impl Leap {
         let mine = entrust.op.key().is_some_and(|key| self.is_mine(key));
         let formula = matches!(entrust.op, Op::Formula { .. });
         job.op = Some(entrust.op);
-        if mine && formula {
+        if mine && formula && !self.is_down(from) {
             self.advance(cx, Box::new(job));
         } else {
             self.decline(cx, &job, from, number);

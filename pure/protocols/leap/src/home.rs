@@ -10,7 +10,6 @@
 //! ```
 
 use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, ReleaseAck, TransferRequest};
-use crate::outage::cut_off;
 use crate::owner::Releasing;
 use crate::{Cx, Leap, printed};
 use alloc::boxed::Box;
@@ -18,7 +17,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId, Ts, TxnId};
 use journal::Otag;
 use txn::lock::{Acquired, Conflict, Item, LockRequest, Settled};
-use txn::{AbortReason, Asked, LockMode, Priority, Tie};
+use txn::{AbortReason, Asked, LockMode, Priority};
 
 /// A row that is away. A row without an entry is at home.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -290,7 +289,10 @@ impl Leap {
         match self.home.table.get(&incoming.key).map(|entry| entry.owner) {
             None if lends => self.begin_lend(cx, from, seq, &incoming),
             Some(Some(owner)) if lends && owner != from && !cx.journal.is_memory_full() => {
-                self.bring_home(cx, (from, seq), &incoming, owner);
+                // The home takes the row itself, in the turn of the reader, who asks again when
+                // the row is at home.
+                let want = Want::new(self.shard, cx.incarnation, 0);
+                self.grant(cx, (from, seq), &incoming, owner, want);
             }
             None if from != self.shard => {
                 let want = Want::new(from, incoming.incarnation, seq);
@@ -372,21 +374,13 @@ impl Leap {
             self.send_transfer(cx, otag);
             owner = self.home.grants.get(otag).map(|grant| grant.from);
         }
-        match self.silent_owner(cx, &key) {
-            Some(silent) => {
-                let reason = cut_off(&key, silent, Tie::Owner);
-                self.refuse_waiting(cx, from, seq, reason);
-            }
+        match self.standstill(cx, &key) {
+            Some(reason) => self.refuse_waiting(cx, from, seq, reason),
             None => {
                 let owner = owner.filter(|owner| *owner != self.shard);
                 self.say(cx, from, Body::Working(seq, owner));
             }
         }
-    }
-
-    /// The owner says that the row waits there for a lock.
-    pub(crate) fn on_waiting(&mut self, cx: &mut Cx<'_>, otag: Otag) {
-        self.home.grants.hear(otag, cx.now);
     }
 
     /// A request is over: its requester hears that the row does not come, and why.

@@ -107,7 +107,8 @@ impl Leap {
             return Err(Stop::Wait(Wait::Fetch));
         }
         let next = state.next_missing(op);
-        if let Some(reason) = next.iter().find_map(|key| self.hindrance(key)) {
+        let stuck = |key| self.hindrance(key).or_else(|| self.standstill(cx, key));
+        if let Some(reason) = next.iter().find_map(stuck) {
             return Err(Stop::aborted(reason));
         }
         let mut by_owner: BTreeMap<ShardId, Vec<Key>> = BTreeMap::new();

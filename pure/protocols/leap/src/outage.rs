@@ -58,12 +58,17 @@ impl Leap {
         Some(cut_off(key, at, Tie::Owner))
     }
 
-    /// The owner of a row that is to move, if the owner has been silent for `request_timeout_us`.
-    pub(crate) fn silent_owner(&self, cx: &Cx<'_>, key: &Key) -> Option<ShardId> {
+    /// The reason that a row does not move on: the shard that is to send or to take it has been
+    /// silent for `request_timeout_us`; or for [`GATED_US_MAX`], if it has restarted and may wait
+    /// for a node that is away.
+    pub(crate) fn standstill(&self, cx: &Cx<'_>, key: &Key) -> Option<AbortReason> {
         let (otag, grant) = self.home.grant_of(key)?;
-        let timeout_us = self.settings.request_timeout_us;
+        let mut ends = [grant.from, grant.want.to].into_iter();
+        let gated = ends.find(|shard| !self.peers.all_up() && !self.has_joined(*shard));
+        let timeout_us = gated.map_or(self.settings.request_timeout_us, |_| GATED_US_MAX);
+        let at = gated.unwrap_or(grant.from);
         let silent = self.home.grants.is_silent(otag, cx.now, timeout_us);
-        (silent && self.is_remote(grant.from)).then_some(grant.from)
+        (silent && self.is_remote(at)).then(|| cut_off(key, at, Tie::Owner))
     }
 
     /// A node cannot be reached: what waits for it fails. Requested rows may still come later.
@@ -74,7 +79,8 @@ impl Leap {
         }
         self.rejoin.peer_down(node);
         self.keep_rows_from(cx, node);
-        self.drop_requests_of(node);
+        // No row must go there. It asks again later.
+        self.forget_requests(node, u32::MAX);
         self.refuse_cut_off(cx);
         self.lose_errands(cx, node, u32::MAX);
         self.fail_recalls(cx, node);
@@ -178,11 +184,6 @@ impl Leap {
             self.home.finish_request(from, seq);
         }
         self.refuse_request(cx, from, life, seq, Some(reason));
-    }
-
-    /// Home: forgets requests of a node that is away: no row must go there. It asks again later.
-    fn drop_requests_of(&mut self, node: NodeId) {
-        self.forget_requests(node, u32::MAX);
     }
 
     /// Owner: rows that are to leave for a node that is away stay. Of rows that have left, tells
@@ -407,7 +408,12 @@ impl Leap {
     }
 
     /// Owner: fails what waits for a row on which a formula is pending whose coordinator is away.
+    /// No more formulas of that coordinator are held.
     fn fail_doubters(&mut self, cx: &mut Cx<'_>, node: NodeId) {
+        let of_node = self.guests.txns().filter(|txn| txn.shard.node() == node);
+        for txn in of_node.collect::<Vec<TxnId>>() {
+            self.decline_held(cx, txn);
+        }
         let keys = self.pendings.keys_of_coordinator(node);
         for key in keys {
             let Some(reason) = self.doubt_of(&key) else {
@@ -474,7 +480,7 @@ impl Leap {
             self.gate_reason(&job)
         } else if let (Stop::Wait(Wait::Moving), None) = (stop, &job.scan) {
             let key = job.op.as_ref().and_then(Op::key);
-            key.and_then(|key| self.hindrance(key))
+            key.and_then(|key| self.hindrance(key).or_else(|| self.standstill(cx, key)))
         } else {
             None
         };

@@ -62,7 +62,7 @@ impl Leap {
             Body::Response(response) => self.on_response(cx, from, *response),
             Body::Refused(refused) => self.on_refused(cx, *refused),
             Body::Working(seq, at) => self.on_working(cx, seq, at),
-            Body::Waiting(otag) => self.on_waiting(cx, otag),
+            Body::Waiting(otag) => self.home.grants.hear(otag, cx.now),
             Body::Inform(inform) => self.on_inform(cx, from, &inform),
             Body::Stranded(otags) => self.on_stranded(cx, from, &otags),
             Body::Settled(otags) => self.requester.settled(from, &otags),

@@ -343,10 +343,15 @@ impl Leap {
         self.wake_snapshots();
     }
 
-    /// Frees the locks of a transaction, except on rows on which it has formulas.
+    /// Frees the locks of a transaction, except on rows on which it has formulas, or that are to
+    /// leave in its name.
     pub(crate) fn release_reads(&mut self, txn: TxnId) {
         let kept = self.pendings.formulas.rows_of(txn);
-        self.locks.release_but(txn, &|key| kept.contains(key));
+        let leaving = self.owner.releasing.values();
+        let leaving = leaving.filter(|releasing| releasing.priority.txn == txn);
+        let leaving: Vec<&Key> = leaving.map(|releasing| &releasing.key).collect();
+        let kept = |key: &Key| kept.contains(key) || leaving.contains(&key);
+        self.locks.release_but(txn, &kept);
     }
 
     /// A transaction requests a row on which it has a formula here: the formula leaves with the

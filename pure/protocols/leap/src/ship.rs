@@ -247,13 +247,9 @@ impl Leap {
         owing.to.remove(&from);
         if owing.to.is_empty() {
             self.coord.owings.all.end(&txn);
-            self.append_delivered(cx, txn);
+            let record = Record::Delivered { txn };
+            cx.append(&mut self.scratch, |out| record.encode(out));
         }
-    }
-
-    fn append_delivered(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
-        let record = Record::Delivered { txn };
-        cx.append(&mut self.scratch, |out| record.encode(out));
     }
 
     /// An owner asks for the outcome of a formula.

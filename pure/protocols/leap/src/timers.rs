@@ -88,6 +88,8 @@ impl Leap {
                 Timer::Grant => {
                     if let Some(otag) = self.home.grants.take_due(cx.now) {
                         self.send_transfer(cx, otag);
+                        // Jobs that wait for the row look anew whether they wait in vain.
+                        self.wake_movers();
                     }
                 }
                 Timer::Reading => self.on_reading_timer(cx),

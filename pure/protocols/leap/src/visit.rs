@@ -172,28 +172,26 @@ impl Leap {
         for shard in visit.fetched_from {
             self.say(cx, shard, Body::Release(txn));
         }
+        self.decline_held(cx, txn);
         if self.pendings.formulas.knows(txn) {
-            // Its locks go when its formulas are resolved. Locks of reads go now, if the
-            // coordinator is away.
-            if self.is_down(txn.shard) {
-                self.release_reads(txn);
-            }
+            // The outcome may be under way, and lost with its coordinator: what the transaction
+            // has read must not wait for it.
+            self.release_reads(txn);
             return;
         }
-        self.decline_held(cx, txn);
         self.locks.release(txn);
         self.ask_again_for_releases(cx, txn);
         self.ask_again_for_recalls(cx, txn);
     }
 
     /// Refuses formulas of a transaction that wait for locks here: its locks are about to go, and
-    /// the message of its coordinator may have been lost.
-    fn decline_held(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
+    /// the message of its coordinator may have been lost; or the coordinator is away, and could not
+    /// decide them.
+    pub(crate) fn decline_held(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         for id in self.guests.holding(txn) {
-            let Some(job) = self.drop_job(id) else {
-                continue;
-            };
-            if let Origin::Held { from, number } = job.origin {
+            if let Some(job) = self.drop_job(id)
+                && let Origin::Held { from, number } = job.origin
+            {
                 self.decline(cx, &job, from, number);
             }
         }
@@ -204,6 +202,7 @@ impl Leap {
             self.fetches.end(number);
         }
         let job = self.jobs.remove(id)?;
+        self.locks.withdraw(job.txn, id);
         self.forget_guest(&job);
         Some(job)
     }

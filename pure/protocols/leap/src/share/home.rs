@@ -1,7 +1,7 @@
 //! The home's side of copies: it lends rows, and calls the copies back for a writer.
 
 use super::{Lending, Reader, Writer};
-use crate::home::{Incoming, Want};
+use crate::home::Incoming;
 use crate::job::acquire_row;
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::outage::cut_off;
@@ -38,9 +38,12 @@ impl Leap {
             seq,
             priority,
         };
+        let doubt = self.doubt_of(&lending.key);
         self.sharing.lending.insert(id, lending);
-        if let Some(settled) = settled {
-            self.on_lend_lock(cx, id, settled);
+        match (settled, doubt) {
+            (Some(settled), _) => self.on_lend_lock(cx, id, settled),
+            (None, Some(reason)) => self.give_up_lending(cx, id, &reason),
+            (None, None) => {}
         }
     }
 
@@ -115,19 +118,6 @@ impl Leap {
             position: self.in_node(to, position),
         };
         self.post(cx, to, Body::Share(Box::new(share)), position);
-    }
-
-    /// A row that is to be lent is away: the home takes the row itself, in the reader's turn. The
-    /// reader asks again when the row is at home.
-    pub(crate) fn bring_home(
-        &mut self,
-        cx: &mut Cx<'_>,
-        request: (ShardId, u64),
-        incoming: &Incoming,
-        owner: ShardId,
-    ) {
-        let want = Want::new(self.shard, cx.incarnation, 0);
-        self.grant(cx, request, incoming, owner, want);
     }
 
     /// The owner does not give a row to its home, which wanted the row for a reader: tells the

@@ -38,6 +38,11 @@ impl Leap {
             return;
         }
         seen.end(share.tag, ());
+        // Late, after the request was refused or repeated: the home may have given a newer copy
+        // and taken that back, in the belief that it replaced this one.
+        if self.requester.requests.get(share.seq).is_none() {
+            return;
+        }
         let Share {
             tag,
             seq,
@@ -79,11 +84,12 @@ impl Leap {
 
     pub(crate) fn on_recall(&mut self, cx: &mut Cx<'_>, home: ShardId, recall: Recall) {
         let Recall { key, tag, priority } = recall;
+        // A copy of this tag that comes later does not count.
+        self.requester.seen(home).end(tag, ());
         let pending = match self.sharing.copies.get(&key) {
             Some(copy) if copy.tag <= tag => copy.recall,
-            // The copy has not come, or is gone. One that comes later does not count.
+            // The copy has not come, or is gone.
             Some(_) | None => {
-                self.requester.seen(home).end(tag, ());
                 self.answer_recall(cx, home, key, tag, priority.txn, None);
                 return;
             }

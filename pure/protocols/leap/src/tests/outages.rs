@@ -526,3 +526,87 @@ fn nobody_waits_for_a_timer_when_a_node_is_back() {
     assert_eq!(number(&reply), Some(11));
     rest(&mut world);
 }
+
+/// Formulas are shipped to the row `a0` at node 1.
+fn shipping() -> World {
+    let mut world = world();
+    world.settings(Settings {
+        contended_from: 0,
+        ..Settings::default()
+    });
+    world
+}
+
+/// A coordinator commits, says at one owner that its reads are over, and ends before it can say the
+/// same of its formula there. What it has read is free; only the row of the formula is in doubt.
+#[test]
+fn reads_beside_a_formula_in_doubt_are_free() {
+    let mut world = shipping();
+    let txn = world.begin(shard(2));
+    let scan = sum_op(Read::Lock(LockMode::Shared));
+    let scan = world.submit_to(txn, shard(1), scan, false);
+    told(&mut world, scan);
+    let ship = world.submit(txn, bump("a0", 1), false);
+    told(&mut world, ship);
+    world.commit(txn);
+    // All is delivered but the outcome of the formula.
+    while let Some(at) = world.flights.iter().position(|f| kind(f) != "Resolve") {
+        let flight = world.flights.remove(at);
+        world.deliver(flight);
+    }
+    let lost = world.flights.iter().any(|f| kind(f) == "Resolve");
+    assert!(lost, "it was on its way");
+    world.flights.clear();
+    world.kill(NodeId(2));
+    let write = ask(&mut world, 1, add("b0", 1));
+    for _ in 0..4 {
+        world.tick(500_000);
+        world.settle();
+    }
+    let reply = world
+        .take_answer(write)
+        .expect("it does not wait for node 2");
+    assert_eq!(number(&reply), Some(11));
+}
+
+/// A formula waits for a lock when its coordinator dies. It is not held afterwards: nobody could
+/// decide it, and all that comes behind it would wait.
+#[test]
+fn a_formula_of_a_dead_coordinator_is_not_held() {
+    let mut world = shipping();
+    let first = world.begin_as(shard(1), Some(Ts(5)));
+    let write = world.submit(first, add("a0", 1), false);
+    told(&mut world, write);
+    let dead = world.begin_as(shard(2), Some(Ts(4)));
+    let ship = world.submit(dead, bump("a0", 1), false);
+    world.settle();
+    assert!(world.take_answer(ship).is_none(), "it waits for the lock");
+    let behind = world.begin_as(shard(1), Some(Ts(3)));
+    let behind = world.submit(behind, add("a0", 1), true);
+    world.settle();
+    world.kill(NodeId(2));
+    world.commit(first);
+    let reply = told(&mut world, behind);
+    assert_eq!(number(&reply), Some(12));
+}
+
+/// A copy is wanted of a row in doubt.
+#[test]
+fn a_row_in_doubt_is_not_lent() {
+    let mut world = shipping();
+    world.settings(Settings {
+        contended_from: 0,
+        share_after: 1,
+        ..Settings::default()
+    });
+    let txn = world.begin(shard(2));
+    let own = world.submit(txn, add("a1", 1), false);
+    told(&mut world, own);
+    let ship = world.submit(txn, bump("a0", 1), false);
+    told(&mut world, ship);
+    world.kill(NodeId(2));
+    let old = world.begin_as(shard(3), Some(Ts(5)));
+    let read = world.submit(old, get("a0"), true);
+    let doubt = cut_off("a0", 2, Tie::Doubt(Box::new(txn)));
+    assert_eq!(reason(&told(&mut world, read)), Some(&doubt));
+}

@@ -376,3 +376,40 @@ fn a_copy_has_no_history() {
     let refused = Err(OpError::Aborted(AbortReason::SnapshotTooOld(row)));
     assert_eq!(reply.result, refused);
 }
+
+/// A copy comes late: its request was repeated meanwhile, the home gave a second copy, and took
+/// that one back. The first one must not count.
+#[test]
+fn a_copy_that_comes_after_a_later_one_was_called_back_does_not_count() {
+    let mut world = lending(3);
+    let reader = world.begin_as(shard(2), Some(base::Ts(1_000_000)));
+    let first = world.submit(reader, get("a0"), true);
+    let take = |world: &mut World, wanted: &str| {
+        while world.flights.iter().all(|flight| kind(flight) != wanted) {
+            let flight = world.flights.remove(0);
+            world.deliver(flight);
+        }
+        let at = world
+            .flights
+            .iter()
+            .position(|flight| kind(flight) == wanted);
+        world.flights.remove(at.expect("looked for above"))
+    };
+    let late = take(&mut world, "Share");
+    // The reader has heard nothing, asks again, and is refused: it begins a new request.
+    world.tick(2_000_000);
+    take(&mut world, "Share");
+    assert!(world.take_answer(first).is_none());
+    let (_, reply) = run(&mut world, 1, add("a0", 1));
+    assert_eq!(number(&reply), Some(11));
+    world.deliver(late);
+    world.settle();
+    for _ in 0..4 {
+        world.tick(1_000_000);
+        world.settle();
+    }
+    assert_eq!(
+        number(&world.take_answer(first).expect("it ends")),
+        Some(11)
+    );
+}
