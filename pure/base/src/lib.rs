@@ -27,6 +27,7 @@ pub mod planted;
 pub mod prng;
 pub mod row;
 pub mod steady;
+pub mod strings;
 mod tag;
 #[cfg(test)]
 mod testing;

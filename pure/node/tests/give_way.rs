@@ -40,7 +40,7 @@ fn update_beside(protocol: ProtocolKind, block: &[&str], next: &str) -> (u64, Op
         world.must(1, sql);
     }
     let began = world.now;
-    world.say(2, "UPDATE t SET v = length(v::text) WHERE id = 1");
+    world.say(2, "UPDATE t SET v = length(format('%s', v)) WHERE id = 1");
     let update = wait(&mut world, 2, 10 * SECOND_US);
     let update = update.expect("the reader gives way");
     assert_eq!(update.error, None);
@@ -69,7 +69,7 @@ fn an_idle_reader_gives_way_to_a_writer_of_read_committed() {
         world.must(2, "SET default_transaction_isolation = 'read committed'");
         READ.iter().for_each(|sql| drop(world.must(1, sql)));
         let began = world.now;
-        world.say(2, "UPDATE t SET v = length(v::text) WHERE id = 1");
+        world.say(2, "UPDATE t SET v = length(format('%s', v)) WHERE id = 1");
         let update = wait(&mut world, 2, 10 * SECOND_US);
         assert_eq!(update.expect("the reader gives way").error, None);
         let waited_us = world.now.since(began);

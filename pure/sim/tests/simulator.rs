@@ -154,7 +154,7 @@ impl Workload for Lonely {
             while !cx.stopping() {
                 let id = cx.rng().between(1, 20);
                 // A sum of text is no increment, so the row is read and written.
-                let sql = "UPDATE t SET n = length(n::text) WHERE id = $1";
+                let sql = "UPDATE t SET n = length(format('%s', n)) WHERE id = $1";
                 match conn.execute(sql, &[id.into()]).await {
                     Ok(_) => self.done.set(self.done.get() + 1),
                     Err(error) if error.is_unknown() => self.unknown.set(self.unknown.get() + 1),

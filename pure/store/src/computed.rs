@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::limits::PROGRAM_BYTES_MAX;
+use base::strings::StringFunc;
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,10 @@ pub const COMPUTED_NODES_MAX: usize = 64;
 /// Most bytes of texts that computing a value may read from columns: so many may be in memory at
 /// once.
 pub const COMPUTED_BYTES_MAX: usize = 4 * PROGRAM_BYTES_MAX;
+
+/// Most functions of a value that may make much more than they are given
+/// ([`StringFunc::multiplies`]): all of their results may be in memory at once.
+pub const MULTIPLIERS_MAX: usize = 4;
 
 /// A value computed from columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -41,6 +46,10 @@ pub enum Computed {
     Case(Vec<(Condition, Computed)>, Box<Computed>),
     /// Whether a condition is true; NULL: that is unknown.
     Truth(Box<Condition>),
+    /// A function of texts or bytes. If it is strict, one NULL makes the result NULL.
+    Text(StringFunc, Vec<Computed>),
+    /// The text form of a value of this type: a truth value, a number, or a date; NULL stays NULL.
+    Output(Box<Computed>, Type),
 }
 
 /// An operation with two operands of one kind.
@@ -95,8 +104,8 @@ impl Computed {
     /// The value for these columns.
     ///
     /// Errors: 22003 if a number leaves its range, 22001 if a text is too long for a cast, 22012
-    /// for a division by zero, 54000 if a text has more than [`PROGRAM_BYTES_MAX`] bytes, and what
-    /// `columns` gives.
+    /// for a division by zero, 22011 for a substring of a negative length, 54000 if a text has more
+    /// than [`PROGRAM_BYTES_MAX`] bytes, and what `columns` gives.
     pub fn value(&self, columns: &Columns<'_>) -> Result<Datum, SqlError> {
         match self {
             Computed::Column(column, ty) => columns(*column, *ty),
@@ -130,6 +139,18 @@ impl Computed {
                 otherwise.value(columns)
             }
             Computed::Truth(condition) => Ok(condition.holds(columns)?.into()),
+            Computed::Text(func, args) => {
+                let args = args.iter().map(|arg| arg.value(columns));
+                let args: Vec<Datum> = args.collect::<Result<_, _>>()?;
+                match func.is_strict() && args.iter().any(Datum::is_null) {
+                    true => Ok(Datum::Null),
+                    false => func.apply(&args, has_room),
+                }
+            }
+            Computed::Output(of, ty) => Ok(match of.value(columns)? {
+                Datum::Null => Datum::Null,
+                value => base::text::to_string(*ty, &value).into(),
+            }),
         }
     }
 
@@ -139,8 +160,13 @@ impl Computed {
         match self {
             Computed::Column(..) | Computed::Const(_) => {}
             Computed::Calculate(_, operands, _) => operands.iter().for_each(|it| it.each(visit)),
-            Computed::Round(_, of, _) | Computed::Cast(of, _) => of.each(visit),
-            Computed::Least(all) | Computed::Greatest(all) | Computed::Coalesce(all) => {
+            Computed::Round(_, of, _) | Computed::Cast(of, _) | Computed::Output(of, _) => {
+                of.each(visit);
+            }
+            Computed::Least(all)
+            | Computed::Greatest(all)
+            | Computed::Coalesce(all)
+            | Computed::Text(_, all) => {
                 all.iter().for_each(|it| it.each(visit));
             }
             Computed::Case(arms, otherwise) => {

@@ -7,9 +7,12 @@
 use crate::computed::{Arithmetic, COMPUTED_BYTES_MAX, Computed, Condition, Rounding, whole_range};
 use crate::formula::{ColumnFormula, FormulaOp};
 use alloc::vec::Vec;
-use base::limits::PROGRAM_BYTES_MAX;
 use base::row::value_len;
 use base::{Datum, Decimal, Type};
+
+mod texts;
+
+use texts::Texts;
 
 /// Most digits before the point and after it that are allowed: one less than a [`Decimal`] has.
 const DIGITS_MAX: u32 = 37;
@@ -27,8 +30,8 @@ pub struct Range {
 #[derive(Clone, PartialEq, Debug)]
 enum Values {
     Numbers(Numbers),
-    /// Texts or bytes of at most so many bytes.
-    Bytes(usize),
+    /// Texts or bytes.
+    Texts(Texts),
     /// Of another kind, of at most so many bytes in a row.
     Others(usize),
 }
@@ -60,7 +63,8 @@ impl Range {
             Datum::Null => None,
             Datum::Int(value) => Some(number(Decimal::from(*value))),
             Datum::Decimal(value) => Some(number(*value)),
-            Datum::Text(_) | Datum::Bytes(_) => Some(Values::Bytes(value_len(value))),
+            Datum::Text(text) => Some(Values::Texts(Texts::of_text(text))),
+            Datum::Bytes(bytes) => Some(Values::Texts(Texts::of_bytes(bytes))),
             _ => Some(Values::Others(value_len(value))),
         };
         Range {
@@ -75,7 +79,7 @@ impl Range {
         let values = match (&self.values, &other.values) {
             (None, values) | (values, None) => values.clone(),
             (Some(Values::Numbers(a)), Some(Values::Numbers(b))) => Some(Values::Numbers(a.or(*b))),
-            (Some(Values::Bytes(a)), Some(Values::Bytes(b))) => Some(Values::Bytes(*a.max(b))),
+            (Some(Values::Texts(a)), Some(Values::Texts(b))) => Some(Values::Texts(a.or(*b))),
             _ => Some(Values::Others(self.bytes_max().max(other.bytes_max()))),
         };
         Range {
@@ -88,7 +92,8 @@ impl Range {
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         match self.values {
-            Some(Values::Bytes(bytes) | Values::Others(bytes)) => bytes,
+            Some(Values::Texts(texts)) => texts.bytes,
+            Some(Values::Others(bytes)) => bytes,
             Some(Values::Numbers(_)) | None => 0,
         }
     }
@@ -156,6 +161,11 @@ impl Range {
                 let last = of(otherwise)?;
                 Some(all.map_or(last.clone(), |all| all.or(&last)))
             }
+            Computed::Text(func, args) => {
+                let args: Option<Vec<Range>> = args.iter().map(of).collect();
+                texts::of_function(*func, &args?)
+            }
+            Computed::Output(value, ty) => texts::output(&of(value)?, *ty),
             Computed::Truth(condition) => {
                 Truth::of(condition, columns)?;
                 Some(Range {
@@ -169,7 +179,7 @@ impl Range {
     fn numbers(&self) -> Option<Numbers> {
         match self.values {
             Some(Values::Numbers(numbers)) => Some(numbers),
-            Some(Values::Bytes(_) | Values::Others(_)) | None => None,
+            Some(Values::Texts(_) | Values::Others(_)) | None => None,
         }
     }
 
@@ -221,9 +231,21 @@ impl Range {
                     scale,
                 }))
             }
-            // Bytes are at least as many as characters.
-            (Type::Varchar(Some(chars)) | Type::Char(chars @ 1..), Some(Values::Bytes(bytes))) => {
-                (*bytes <= chars as usize).then(|| self.clone())
+            (Type::Text | Type::Varchar(None) | Type::Bytea, _) => Some(self.clone()),
+            (Type::Varchar(Some(chars)), Some(Values::Texts(texts))) => {
+                (texts.most <= chars as usize).then(|| self.clone())
+            }
+            // The blanks at the end go, or all but the first characters do.
+            (_, Some(Values::Texts(texts))) => {
+                let fits = match ty {
+                    Type::Char(chars @ 1..) => texts.most <= chars as usize,
+                    _ => true,
+                };
+                let texts = Values::Texts(Texts { least: 0, ..*texts });
+                fits.then_some(Range {
+                    null: self.null,
+                    values: Some(texts),
+                })
             }
             _ => Some(self.clone()),
         }
@@ -323,13 +345,7 @@ fn arithmetic(what: Arithmetic, a: &Range, b: &Range, ty: Type) -> Option<Range>
     let null = a.null || b.null;
     let values = match (&a.values, &b.values) {
         (None, _) | (_, None) => None,
-        (Some(Values::Bytes(a)), Some(Values::Bytes(b))) => {
-            let both = a.checked_add(*b)?;
-            if both > PROGRAM_BYTES_MAX {
-                return None;
-            }
-            Some(Values::Bytes(both))
-        }
+        (Some(Values::Texts(a)), Some(Values::Texts(b))) => Some(Values::Texts(a.then(*b)?)),
         (Some(Values::Numbers(a)), Some(Values::Numbers(b))) => Some(Values::Numbers(match ty {
             Type::Numeric(_) => of_decimals(what, *a, *b)?,
             _ => of_whole(what, *a, *b).filter(|numbers| numbers.is_whole(ty))?,

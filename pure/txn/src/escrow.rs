@@ -414,6 +414,7 @@ mod tests {
     use crate::lock::LockMode;
     use alloc::boxed::Box;
     use alloc::vec;
+    use base::strings::StringFunc;
     use base::{Prng, row};
     use store::Write;
     use store::computed::{Arithmetic, Computed};
@@ -476,6 +477,11 @@ mod tests {
             ),
             _ => Datum::Text("ab".into()),
         };
+        if prng.below(2) == 0
+            && let Some(value) = of_texts(prng, ty)
+        {
+            return value;
+        }
         let what = match ty {
             Type::Int2 | Type::Numeric(_) => [
                 Arithmetic::Subtract,
@@ -488,6 +494,49 @@ mod tests {
         let mut operands = [Computed::Const(constant), Computed::Column(column, ty)];
         operands.rotate_left(prng.below(2) as usize);
         Computed::Calculate(what, Box::new(operands), ty)
+    }
+
+    /// A value for a column of the type that a function of texts makes.
+    fn of_texts(prng: &mut Prng, ty: Type) -> Option<Computed> {
+        let text = || Computed::Column(1, TYPES[1]);
+        let number = |value: i64| Computed::Const(Datum::Int(value));
+        let string = |value: &str| Computed::Const(Datum::Text(value.into()));
+        let length = Computed::Text(StringFunc::Length, vec![text()]);
+        let (func, args) = match (ty, prng.below(8)) {
+            (Type::Int2, 0..=1) => return Some(length),
+            (Type::Int2, _) => return None,
+            (Type::Numeric(_), _) => return None,
+            (_, 0) => (StringFunc::Upper, vec![text()]),
+            (_, 1) => (StringFunc::Left, vec![text(), number(prng.between(-3, 9))]),
+            (_, 2) => (
+                StringFunc::PadLeft,
+                vec![text(), number(prng.between(0, 14)), string("ä")],
+            ),
+            (_, 3) => (
+                StringFunc::Repeat,
+                vec![text(), number(prng.between(-1, 3))],
+            ),
+            (_, 4) => (
+                StringFunc::Replace,
+                vec![
+                    text(),
+                    string(["a", "ab"][prng.below(2) as usize]),
+                    string(["", "b", "cd"][prng.below(3) as usize]),
+                ],
+            ),
+            // It fails where the text is shorter than that.
+            (_, 5) => {
+                let less = Box::new([length, number(prng.between(1, 3))]);
+                let less = Computed::Calculate(Arithmetic::Subtract, less, Type::Int8);
+                (StringFunc::Substring, vec![text(), number(1), less])
+            }
+            (_, 6) => {
+                let number = Computed::Output(Box::new(Computed::Column(0, TYPES[0])), TYPES[0]);
+                (StringFunc::Concat, vec![string("n"), number])
+            }
+            _ => (StringFunc::TrimLeft, vec![text(), string("xa")]),
+        };
+        Some(Computed::Text(func, args))
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::TABLE;
 use base::codec::CodecError;
 use base::row::RowRef;
+use base::strings::StringFunc;
 use base::{Datum, Key, KeyRange, RowBatch, SqlError, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -325,6 +326,21 @@ pub fn third_and(more: i64) -> Computed {
     };
     let third = both(Arithmetic::Divide, Computed::Column(0, Type::Int8), 3);
     both(Arithmetic::Add, third, more)
+}
+
+/// How many digits of the value are not 0, and `more`.
+pub fn digits_and(more: i64) -> Computed {
+    let text = |text: &str| Computed::Const(Datum::Text(text.into()));
+    let value = Computed::Output(Box::new(Computed::Column(0, Type::Int8)), Type::Int8);
+    let digits = Computed::Text(StringFunc::Replace, vec![value, text("0"), text("")]);
+    let count = Computed::Text(StringFunc::Length, vec![digits]);
+    let both = Box::new([count, Computed::Const(Datum::Int(more))]);
+    Computed::Calculate(Arithmetic::Add, both, Type::Int8)
+}
+
+/// Sets a row of one column to a value that is computed from it.
+pub fn compute(key: Key, value: Computed) -> Op {
+    formula(key, Type::Int8, FormulaOp::Compute(value))
 }
 
 /// Changes a row of one column by a formula of whole numbers.

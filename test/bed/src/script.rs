@@ -277,10 +277,8 @@ impl<P: Subject> Script<P> {
             },
             "max" => programs::formula(key, Type::Int8, FormulaOp::Max(Datum::Int(value))),
             "times" => programs::formula(key, Type::Int8, FormulaOp::Multiply(Datum::Int(value))),
-            "third" => {
-                let third = FormulaOp::Compute(programs::third_and(value));
-                programs::formula(key, Type::Int8, third)
-            }
+            "third" => programs::compute(key, programs::third_and(value)),
+            "digits" => programs::compute(key, programs::digits_and(value)),
             "set" => programs::formula(key, Type::Int8, FormulaOp::Set(Datum::Int(value))),
             "plus" => programs::add_formula(key, Type::Int8, value),
             "plus2" => programs::add_formula(key, Type::Int2, value),

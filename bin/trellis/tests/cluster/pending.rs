@@ -20,7 +20,7 @@ fn come(cluster: &Cluster, at: usize, database: &str) {
     for _ in 0..3 {
         link.command("BEGIN").unwrap();
         for id in [6, 7] {
-            let change = format!("UPDATE t SET v = length(v::text) - 1 WHERE id = {id}");
+            let change = format!("UPDATE t SET v = length(format('%s', v)) - 1 WHERE id = {id}");
             link.command(&change).unwrap();
         }
         link.command("COMMIT").unwrap();

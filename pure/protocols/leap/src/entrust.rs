@@ -629,11 +629,6 @@ impl Leap {
         self.jobs.wake_all(self.coord.owings.waits.drain(..));
     }
 
-    /// Why an operation of another shard's transaction stops here instead of asking for its row.
-    pub(crate) fn stays_away(&self, job: &Job, key: &Key) -> bool {
-        matches!(job.origin, Origin::Errand { .. }) && !self.is_mine(key)
-    }
-
     /// Whether a transaction is entrusted to another shard: cancelled, its outcome is unknown.
     pub(crate) fn is_entrusted(&self, txn: TxnId) -> bool {
         self.coord

@@ -110,6 +110,12 @@ impl Leap {
     pub(crate) fn run_seal(&mut self, cx: &mut Cx<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let txn = job.txn;
         let (most, from) = (self.settings.slice_units, job.sealing.take());
+        let writes = self.coord.txns[&txn].written.writes();
+        let only = writes.iter().next().filter(|_| writes.len() == 1);
+        if let Some(key) = only.map(|(key, _)| key.clone()) {
+            // Alone in its transaction, an operation may have run without a lock.
+            self.lock(cx.now, job, &Item::of(&key), LockMode::Exclusive)?;
+        }
         let unsealed = |key: &Key, write: &Write| self.is_unsealed(txn, key, write).then_some(());
         let written = &self.coord.txns[&txn].written;
         let (found, rest) = written.formulas_to_seal(cx.counters, from, most, unsealed);

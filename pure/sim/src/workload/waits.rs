@@ -58,7 +58,8 @@ impl Waits {
         let id = 1 + rng.below(self.rows as u64) as i64;
         let other = 1 + rng.below(self.rows as u64) as i64;
         let own = i64::from(node) + rng.below(4) as i64 * 100;
-        let update = |id: i64| format!("UPDATE t SET v = length(v::text) + {id} WHERE id = {id}");
+        let update =
+            |id: i64| format!("UPDATE t SET v = length(format('%s', v)) + {id} WHERE id = {id}");
         let kind = rng.below(12);
         if self.switches && rng.below(40) == 0 {
             let changes = [
@@ -81,7 +82,7 @@ impl Waits {
                 let key = self.next_key.replace(self.next_key.get() + 1);
                 format!("INSERT INTO t VALUES ({key}, 0)")
             }
-            8 => format!("UPDATE own SET v = length(v::text) WHERE id = {own}"),
+            8 => format!("UPDATE own SET v = length(format('%s', v)) WHERE id = {own}"),
             9 => format!("UPDATE own SET v = v + 1 WHERE id = {own}"),
             10 => {
                 let add = format!("UPDATE t SET v = v + 1 WHERE id = {other}");

@@ -112,8 +112,23 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
              3)::numeric(9,2)  (ordered)|Formula: n = (('x' || n) || k)  (ordered)",
         ),
         (
-            "UPDATE pair SET k = n, n = upper(n) WHERE id = 1",
-            "Point Update on pair|Formula: k = n  (program)|Formula: n = Text(Upper)(n)  (program)",
+            "UPDATE pair SET k = n, n = md5(n) WHERE id = 1",
+            "Point Update on pair|Formula: k = n  (program)|Formula: n = Text(Md5)(n)  (program)",
+        ),
+        (
+            "UPDATE pair SET n = upper(n) || left(k, 2), k = lpad(k, 9, '-') WHERE id = 1",
+            "Formula Update on pair|Formula: n = (Text(Upper)(n) || Text(Left)(k, 2))  \
+             (ordered)|Formula: k = Text(PadLeft)(k, 9, '-')  (ordered)",
+        ),
+        (
+            "UPDATE pair SET n = substr(n, 1, length(k) - 1) || b WHERE id = 1",
+            "Formula Update on pair|Formula: n = (Text(Substring)(n, 1, (Text(Length)(k) - 1)) || \
+             b::text)  (ordered)",
+        ),
+        (
+            "UPDATE pair SET k = split_part(k, '-', 2), n = translate(n, 'a', 'b') WHERE id = 1",
+            "Point Update on pair|Formula: k = Text(SplitPart)(k, '-', 2)  (program)|Formula: n = \
+             Text(Translate)(n, 'a', 'b')  (program)",
         ),
         (
             "UPDATE pair SET a = CASE WHEN a >= 5 THEN a - 5 ELSE a END, n = 'x' WHERE id = 1",

@@ -5,6 +5,7 @@
 //! the type of the call says the range of the result.
 
 use base::Type;
+use base::strings::StringFunc;
 use serde::{Deserialize, Serialize};
 
 /// A scalar function or operator. Serialisable, because it travels to the rows; new variants go
@@ -168,6 +169,38 @@ pub enum TextFunc {
     ConvertFrom,
     /// `convert_to(text, 'UTF8')`
     ConvertTo,
+}
+
+impl TextFunc {
+    /// The function of the store's formulas that computes the same; `None`: they have none.
+    #[must_use]
+    pub fn shared(self) -> Option<StringFunc> {
+        Some(match self {
+            TextFunc::ConcatAll => StringFunc::Concat,
+            TextFunc::ConcatWs => StringFunc::ConcatWs,
+            TextFunc::Length => StringFunc::Length,
+            TextFunc::OctetLength => StringFunc::OctetLength,
+            TextFunc::BitLength => StringFunc::BitLength,
+            TextFunc::Lower => StringFunc::Lower,
+            TextFunc::Upper => StringFunc::Upper,
+            TextFunc::InitCap => StringFunc::InitCap,
+            TextFunc::TrimLeft => StringFunc::TrimLeft,
+            TextFunc::TrimRight => StringFunc::TrimRight,
+            TextFunc::TrimBoth => StringFunc::TrimBoth,
+            TextFunc::Substring => StringFunc::Substring,
+            TextFunc::Position => StringFunc::Position,
+            TextFunc::Left => StringFunc::Left,
+            TextFunc::Right => StringFunc::Right,
+            TextFunc::PadLeft => StringFunc::PadLeft,
+            TextFunc::PadRight => StringFunc::PadRight,
+            TextFunc::Repeat => StringFunc::Repeat,
+            TextFunc::Replace => StringFunc::Replace,
+            TextFunc::Reverse => StringFunc::Reverse,
+            TextFunc::Ascii => StringFunc::Ascii,
+            TextFunc::StartsWith => StringFunc::StartsWith,
+            _ => return None,
+        })
+    }
 }
 
 /// Functions of arrays.
@@ -388,14 +421,13 @@ impl Func {
             | Func::RowVersion
             | Func::ArrayToString(_)
             | Func::Catalog(_) => false,
-            Func::Text(func) => !matches!(
-                func,
-                TextFunc::ConcatAll
-                    | TextFunc::ConcatWs
-                    | TextFunc::QuoteNullable
-                    | TextFunc::Format
-                    | TextFunc::StringToArray
-            ),
+            Func::Text(func) => match func.shared() {
+                Some(shared) => shared.is_strict(),
+                None => !matches!(
+                    func,
+                    TextFunc::QuoteNullable | TextFunc::Format | TextFunc::StringToArray
+                ),
+            },
             Func::Array(func) => !matches!(
                 func,
                 ArrayFunc::Append

@@ -4,6 +4,7 @@ use super::*;
 use crate::Formula;
 use alloc::boxed::Box;
 use base::row::RowRef;
+use base::strings::StringFunc;
 use base::{ArrayKind, Prng, row};
 
 const TYPES: [Type; 10] = [
@@ -64,7 +65,7 @@ fn drawn_value(prng: &mut Prng, column: usize) -> Datum {
             let scale = prng.below(30) as u8;
             Datum::Decimal(Decimal::from_parts(unscaled, scale).expect("it has 29 digits"))
         }
-        4 => Datum::Text("abcdef"[..prng.below(6) as usize].into()),
+        4 => Datum::Text("a ȿßbⱥ".chars().take(prng.below(6) as usize).collect()),
         5 => Datum::Bool(prng.below(2) == 0),
         6 => Datum::Bytes(Vec::from(&b"\0abcdef"[..prng.below(7) as usize]).into()),
         7 => {
@@ -97,7 +98,8 @@ fn drawn(prng: &mut Prng, kind: u64, depth: u32) -> Computed {
     let operands = some(2);
     let rest = some(2);
     match (prng.below(10), kind) {
-        (0..=4, 2) => Computed::Calculate(Arithmetic::Append, two(operands), ty),
+        (0..=1, 2) => Computed::Calculate(Arithmetic::Append, two(operands), ty),
+        (2..=4, 2) => drawn_function(prng, operands, depth),
         (0..=4, _) => {
             let what = [
                 Arithmetic::Add,
@@ -118,6 +120,7 @@ fn drawn(prng: &mut Prng, kind: u64, depth: u32) -> Computed {
             let [value, otherwise] = *two(rest);
             Computed::Case(Vec::from([(condition, value)]), Box::new(otherwise))
         }
+        (8, 0) => measured(prng, depth),
         (8, 1) => {
             let rounding = [
                 Rounding::Nearest,
@@ -147,6 +150,61 @@ fn drawn(prng: &mut Prng, kind: u64, depth: u32) -> Computed {
     }
 }
 
+/// A text made of texts, numbers and others.
+fn drawn_function(prng: &mut Prng, mut texts: Vec<Computed>, depth: u32) -> Computed {
+    if prng.below(5) == 0 {
+        let column = [0, 1, 2, 3, 5, 8][prng.below(6) as usize];
+        let ty = TYPES[usize::from(column)];
+        return Computed::Output(Box::new(Computed::Column(column, ty)), ty);
+    }
+    let (func, wants) = [
+        (StringFunc::Concat, "tt"),
+        (StringFunc::ConcatWs, "ttt"),
+        (StringFunc::Lower, "t"),
+        (StringFunc::Upper, "t"),
+        (StringFunc::InitCap, "t"),
+        (StringFunc::TrimLeft, "t"),
+        (StringFunc::TrimRight, "tt"),
+        (StringFunc::TrimBoth, "tt"),
+        (StringFunc::Substring, "tn"),
+        (StringFunc::Substring, "tnn"),
+        (StringFunc::Left, "tn"),
+        (StringFunc::Right, "tn"),
+        (StringFunc::PadLeft, "tn"),
+        (StringFunc::PadRight, "tnt"),
+        (StringFunc::Repeat, "tn"),
+        (StringFunc::Replace, "ttt"),
+        (StringFunc::Reverse, "t"),
+    ][prng.below(17) as usize];
+    let mut args = Vec::new();
+    for want in wants.chars() {
+        args.push(match want {
+            't' => texts.pop().unwrap_or_else(|| drawn(prng, 2, depth - 1)),
+            _ => match prng.below(5) {
+                0 => drawn(prng, 0, depth - 1),
+                1 => Computed::Column(0, Type::Int2),
+                2 => Computed::Column(1, Type::Int8),
+                _ => Computed::Const(Datum::Int(prng.between(-4, 9))),
+            },
+        });
+    }
+    Computed::Text(func, args)
+}
+
+/// A number that tells of a text.
+fn measured(prng: &mut Prng, depth: u32) -> Computed {
+    let func = [
+        StringFunc::Length,
+        StringFunc::OctetLength,
+        StringFunc::BitLength,
+        StringFunc::Ascii,
+        StringFunc::Position,
+    ][prng.below(5) as usize];
+    let count = 1 + u64::from(func == StringFunc::Position);
+    let texts = (0..count).map(|_| drawn(prng, 2, depth - 1));
+    Computed::Text(func, texts.collect())
+}
+
 /// A value of a type that has no arithmetic, but perhaps `||`.
 fn drawn_other(prng: &mut Prng, column: u16, depth: u32) -> Computed {
     let ty = TYPES[usize::from(column)];
@@ -158,6 +216,14 @@ fn drawn_other(prng: &mut Prng, column: u16, depth: u32) -> Computed {
     }
     let mut two = [0; 2].map(|_: i32| drawn_other(prng, column, depth - 1));
     match prng.below(5) {
+        0 if ty == Type::Bytea && prng.below(2) == 0 => {
+            let func = [
+                StringFunc::TrimLeft,
+                StringFunc::TrimRight,
+                StringFunc::TrimBoth,
+            ][prng.below(3) as usize];
+            Computed::Text(func, two.into())
+        }
         0 if ty == Type::Bytea => Computed::Calculate(Arithmetic::Append, Box::new(two), ty),
         0 => Computed::Cast(
             Box::new(core::mem::replace(
@@ -192,8 +258,12 @@ fn drawn_condition(prng: &mut Prng, depth: u32) -> Condition {
     let kind = prng.below(3);
     let mut value = || drawn(prng, kind, depth.min(1));
     let sides = Box::new([value(), value()]);
-    match prng.below(6) {
+    match prng.below(7) {
         0 => Condition::Value(Box::new(Computed::Column(5, Type::Bool))),
+        2 if kind == 2 => {
+            let texts = Computed::Text(StringFunc::StartsWith, (*sides).into());
+            Condition::Value(Box::new(texts))
+        }
         1 => {
             let [value, _] = *sides;
             Condition::IsNull(Box::new(value))
@@ -213,7 +283,14 @@ fn holds(range: &Range, value: &Datum) -> bool {
             let inside = numbers.low <= *value && *value <= numbers.high;
             inside && value.scale() <= numbers.scale
         }
-        (Some(Values::Bytes(bytes) | Values::Others(bytes)), value) => value_len(value) <= *bytes,
+        (Some(Values::Texts(texts)), value) => {
+            let chars = match value {
+                Datum::Text(text) => text.chars().count(),
+                other => value_len(other),
+            };
+            value_len(value) <= texts.bytes && (texts.least..=texts.most).contains(&chars)
+        }
+        (Some(Values::Others(bytes)), value) => value_len(value) <= *bytes,
         _ => false,
     }
 }

@@ -146,6 +146,7 @@ pub(super) fn some_change(delta: i64, initial: i64) -> FormulaOp {
             let more = initial - initial / 3 + delta;
             FormulaOp::Compute(programs::third_and(more))
         }
+        _ if delta % 6 == 0 => FormulaOp::Compute(programs::digits_and(initial + delta)),
         _ => FormulaOp::Add(Datum::Int(delta)),
     }
 }

@@ -250,9 +250,6 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
         self.profile.loses = false;
         self.revive(true);
         for round in 0..400 {
-            for shard in core::mem::take(&mut self.world.checkpoints_wanted) {
-                self.world.checkpoint(shard);
-            }
             self.let_all_act();
             self.world.settle();
             self.collect();

@@ -38,8 +38,7 @@ impl Leap {
             return;
         }
         seen.end(share.tag, ());
-        // Late, after the request was refused or repeated: the home may have given a newer copy
-        // and taken that back, in the belief that it replaced this one.
+        // Late: its home may have given a newer copy, and taken that back in place of this one.
         if self.requester.requests.get(share.seq).is_none() {
             return;
         }

@@ -1,8 +1,10 @@
 //! Transfers between healthy nodes: what moves, what it costs, which transactions wait or die.
 
 use super::world::{TABLE, World, key, kind};
+use crate::Settings;
 use base::{Datum, NodeId, ShardId, Ts, TxnId, Type};
-use bed::programs::{Test, program, row};
+use bed::programs::{self, Test, program, row};
+use local::Limits;
 use txn::{
     AbortReason, ColumnFormula, Formula, FormulaOp, LockMode, MovingRows, NewRows, Op, OpError,
     OpReply, OpResult, Outcome, Protocol, Read,
@@ -21,6 +23,34 @@ fn a_write_without_its_lock_is_seen_in_what_is_open() {
     assert!(!protocol.validate_open(0), "it would take too long");
     protocol.locks = txn::LockTable::new();
     protocol.validate_open(10);
+}
+
+/// An operation that is alone in its transaction takes no lock where none is in its way. It needs
+/// one if its change goes into the journal in slices.
+#[test]
+fn a_large_change_alone_in_its_transaction_is_locked_while_it_is_installed() {
+    let mut world = World::new(1, 1);
+    world.load(key("a0"), 10);
+    world.settings(Settings {
+        limits: Limits {
+            slice_units: 1,
+            ..Limits::default()
+        },
+        ..Settings::default()
+    });
+    let change = || programs::compute(key("a0"), programs::digits_and(4));
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        let txn = world.begin(shard(1));
+        answers.push(world.submit(txn, change(), true));
+        let locks = &world.shards[&shard(1)].protocol.locks;
+        assert!(!locks.is_empty(), "it goes in slices");
+    }
+    world.settle();
+    for id in answers {
+        assert!(committed(&world.take_answer(id).expect("it ends")));
+    }
+    assert_eq!(world.value(&key("a0")), Some(5));
 }
 
 pub(crate) fn shard(node: u16) -> ShardId {

@@ -1,8 +1,11 @@
 //! Expressions that a formula computes where its row is folded: of SQL what the store can bound.
 
 use crate::{Compare, Env, Expr, Func, TextFunc, value_of, walk};
+use base::strings::StringFunc;
 use base::{Datum, Type};
-use txn::computed::{Arithmetic, COMPUTED_NODES_MAX, Computed, Condition, Rounding};
+use txn::computed::{
+    Arithmetic, COMPUTED_NODES_MAX, Computed, Condition, MULTIPLIERS_MAX, Rounding,
+};
 
 /// Whether a formula can compute the value, if no parameter is NULL. The result then is NULL only
 /// where a column that it reads is.
@@ -13,7 +16,11 @@ pub fn is_computable(value: &Expr) -> bool {
 /// The value for these parameters; `None`: a formula cannot compute it, or a part over no columns
 /// fails. Without an environment, what is over no columns stays open.
 pub(super) fn computed(value: &Expr, env: Option<&Env<'_>>) -> Option<Computed> {
-    let mut translation = Translation { env, nodes: 0 };
+    let mut translation = Translation {
+        env,
+        nodes: 0,
+        multipliers: 0,
+    };
     let value = translation.value(value)?;
     (translation.nodes <= COMPUTED_NODES_MAX).then_some(value)
 }
@@ -22,6 +29,8 @@ struct Translation<'a> {
     env: Option<&'a Env<'a>>,
     /// Values and conditions so far.
     nodes: usize,
+    /// Functions so far that may make much more than they are given.
+    multipliers: usize,
 }
 
 fn is_number(ty: Type) -> bool {
@@ -30,6 +39,11 @@ fn is_number(ty: Type) -> bool {
 
 fn is_text(ty: Type) -> bool {
     matches!(ty, Type::Text | Type::Varchar(_))
+}
+
+/// Whether values of the type have a text form of few bytes that no setting changes.
+fn has_short_text(ty: Type) -> bool {
+    is_number(ty) || matches!(ty, Type::Bool | Type::Date)
 }
 
 impl Translation<'_> {
@@ -64,15 +78,7 @@ impl Translation<'_> {
             | Expr::Not(_)
             | Expr::IsNull(..) => Computed::Truth(Box::new(self.condition(value)?)),
             Expr::Call(func, args, ty) => return self.call(func, args, *ty),
-            Expr::Cast { arg, to, explicit } => {
-                let from = arg.ty();
-                let keeps =
-                    is_number(from) && is_number(*to) || is_text(from) && is_text(*to) && !explicit;
-                match keeps {
-                    true => Computed::Cast(Box::new(self.value(arg)?), *to),
-                    false => return None,
-                }
-            }
+            Expr::Cast { arg, to, explicit } => return self.cast(arg, *to, *explicit),
             Expr::Case {
                 arms, otherwise, ..
             } => {
@@ -85,6 +91,44 @@ impl Translation<'_> {
             Expr::Coalesce(all, _) => Computed::Coalesce(self.values(all)?),
             _ => return None,
         })
+    }
+
+    fn cast(&mut self, arg: &Expr, to: Type, explicit: bool) -> Option<Computed> {
+        let from = arg.ty();
+        let of = Box::new(self.value(arg)?);
+        Some(match to {
+            _ if is_number(from) && is_number(to) => Computed::Cast(of, to),
+            // Too long a text is cut.
+            Type::Varchar(Some(chars)) if is_text(from) && explicit => {
+                let chars = Computed::Const(Datum::Int(chars.into()));
+                Computed::Text(StringFunc::Left, Vec::from([*of, chars]))
+            }
+            _ if is_text(from) && is_text(to) => Computed::Cast(of, to),
+            // The text of a truth value is another one, and too long a text would be cut.
+            _ if has_short_text(from) && from != Type::Bool && is_text(to) && !explicit => {
+                Computed::Cast(Box::new(Computed::Output(of, from)), to)
+            }
+            Type::Text if has_short_text(from) && from != Type::Bool => Computed::Output(of, from),
+            _ => return None,
+        })
+    }
+
+    /// A function of texts or bytes.
+    fn text(&mut self, func: TextFunc, args: &[Expr]) -> Option<Computed> {
+        let shared = func.shared()?;
+        let known = |ty: Type| is_text(ty) || is_number(ty) || ty == Type::Bytea;
+        if !args.iter().all(|arg| known(arg.ty())) {
+            return None;
+        }
+        // Of two long values of bytes, that would take the time of their product.
+        if shared == StringFunc::Position && args.first()?.ty() == Type::Bytea {
+            return None;
+        }
+        self.multipliers += usize::from(shared.multiplies());
+        if self.multipliers > MULTIPLIERS_MAX {
+            return None;
+        }
+        Some(Computed::Text(shared, self.values(args)?))
     }
 
     fn values(&mut self, all: &[Expr]) -> Option<Vec<Computed>> {
@@ -110,6 +154,11 @@ impl Translation<'_> {
                     true => Arithmetic::Append,
                     false => return None,
                 }
+            }
+            Func::Text(func) => return self.text(*func, args),
+            Func::Output(from) if has_short_text(*from) => {
+                let of = self.value(args.first()?)?;
+                return Some(Computed::Output(Box::new(of), *from));
             }
             Func::Least => return Some(Computed::Least(self.values(args)?)),
             Func::Greatest => return Some(Computed::Greatest(self.values(args)?)),
@@ -204,6 +253,7 @@ impl Translation<'_> {
     fn bool_value(&mut self, value: &Expr) -> Option<Computed> {
         match value {
             Expr::Column(..) | Expr::Case { .. } | Expr::Coalesce(..) => self.value(value),
+            Expr::Call(Func::Text(TextFunc::StartsWith), ..) => self.value(value),
             _ if walk::is_row_independent(value) => self.value(value),
             _ => None,
         }

@@ -118,7 +118,11 @@ fn drawn_expr(prng: &mut Prng, ty: Type, depth: u32) -> Expr {
     }
     let two = vec![inner(prng, ty), inner(prng, ty)];
     match prng.below(12) {
-        _ if ty == Type::Bool => match prng.below(5) {
+        _ if ty == Type::Bool => match prng.below(6) {
+            5 => {
+                let texts = vec![inner(prng, Type::Text), inner(prng, Type::Text)];
+                Expr::Call(Func::Text(TextFunc::StartsWith), texts, ty)
+            }
             0 => Expr::And(two),
             1 => Expr::Or(two),
             2 => Expr::Not(Box::new(inner(prng, ty))),
@@ -140,6 +144,19 @@ fn drawn_expr(prng: &mut Prng, ty: Type, depth: u32) -> Expr {
         0..=4 if number => {
             let func = [Func::Add, Func::Sub, Func::Mul, Func::Div, Func::Rem];
             Expr::Call(func[prng.below(5) as usize].clone(), two, ty)
+        }
+        0..=4 if ty == Type::Text => drawn_text(prng, two, depth - 1),
+        5 if ty == Type::Int4 => {
+            let func = [
+                TextFunc::Length,
+                TextFunc::OctetLength,
+                TextFunc::BitLength,
+                TextFunc::Ascii,
+                TextFunc::Position,
+            ][prng.below(5) as usize];
+            let count = if func == TextFunc::Position { 2 } else { 1 };
+            let texts = (0..count).map(|_| inner(prng, Type::Text)).collect();
+            Expr::Call(Func::Text(func), texts, ty)
         }
         5 if matches!(ty, Type::Numeric(_)) => {
             let func = [Func::Round, Func::Trunc, Func::Ceil, Func::Floor];
@@ -180,6 +197,51 @@ fn drawn_expr(prng: &mut Prng, ty: Type, depth: u32) -> Expr {
             ty,
         },
     }
+}
+
+/// A function of texts, or the text form of something else.
+fn drawn_text(prng: &mut Prng, mut texts: Vec<Expr>, depth: u32) -> Expr {
+    let text = Type::Text;
+    if prng.below(4) == 0 {
+        let from = TYPES[prng.below(5) as usize];
+        let arg = drawn_expr(prng, from, depth);
+        let to = [text, Type::Varchar(None), Type::Varchar(Some(5))][prng.below(3) as usize];
+        return match from {
+            Type::Bool => Expr::Call(Func::Output(from), vec![arg], text),
+            from if from != text && prng.below(2) == 0 => {
+                Expr::Call(Func::Output(from), vec![arg], text)
+            }
+            _ => Expr::Cast {
+                arg: Box::new(arg),
+                to,
+                explicit: from == text && prng.below(2) == 0,
+            },
+        };
+    }
+    let (func, wants) = [
+        (TextFunc::ConcatAll, "ttt"),
+        (TextFunc::ConcatWs, "ttt"),
+        (TextFunc::Lower, "t"),
+        (TextFunc::Upper, "t"),
+        (TextFunc::InitCap, "t"),
+        (TextFunc::TrimLeft, "tt"),
+        (TextFunc::TrimRight, "t"),
+        (TextFunc::TrimBoth, "tt"),
+        (TextFunc::Substring, "tn"),
+        (TextFunc::Substring, "tnn"),
+        (TextFunc::Left, "tn"),
+        (TextFunc::Right, "tn"),
+        (TextFunc::PadLeft, "tn"),
+        (TextFunc::PadRight, "tnt"),
+        (TextFunc::Repeat, "tn"),
+        (TextFunc::Replace, "ttt"),
+        (TextFunc::Reverse, "t"),
+    ][prng.below(17) as usize];
+    let args = wants.chars().map(|want| match want {
+        't' => texts.pop().unwrap_or_else(|| drawn_expr(prng, text, depth)),
+        _ => drawn_expr(prng, Type::Int4, 0),
+    });
+    Expr::Call(Func::Text(func), args.collect(), text)
 }
 
 /// What a formula computes is what the evaluator of SQL computes, errors included.
@@ -249,4 +311,22 @@ fn what_would_be_too_long_is_not_computed() {
         })
     };
     assert!(is_computable(&sum(31)) && !is_computable(&sum(40)));
+}
+
+/// What `repeat` and the like make may be in memory at once, so they are few.
+#[test]
+fn functions_that_make_long_texts_are_few() {
+    let repeated = |count: usize| {
+        (0..count).fold(Expr::Column(0, Type::Text), |text, _| {
+            let count = Expr::Const(Datum::Int(2), Type::Int4);
+            Expr::Call(Func::Text(TextFunc::Repeat), vec![text, count], Type::Text)
+        })
+    };
+    assert!(is_computable(&repeated(4)) && !is_computable(&repeated(5)));
+    // Looking for bytes in bytes takes the time of the product of both.
+    let found = |ty: Type| {
+        let args = vec![Expr::Column(0, ty), Expr::Column(1, ty)];
+        Expr::Call(Func::Text(TextFunc::Position), args, Type::Int4)
+    };
+    assert!(is_computable(&found(Type::Text)) && !is_computable(&found(Type::Bytea)));
 }
