@@ -57,7 +57,12 @@ impl<P: Subject> World<P> {
             self.nodes[&node].disk.borrow_mut().push_record(record);
         }
         self.sync(node);
-        let floor = recovery.clock_floor.max(Ts::from_time(self.now));
+        let mut floor = recovery.clock_floor.max(Ts::from_time(self.now));
+        if !self.keeps_bound {
+            // Clocks that pass their bound say so at once here, where a server holds that back.
+            let clocks = self.ids_of(node).into_iter();
+            floor = clocks.fold(floor, |floor, id| floor.max(self.shards[&id].clock.last()));
+        }
         for id in self.ids_of(node) {
             let store = self.store_of(id, &recovery);
             let mut protocol = P::new(id);
