@@ -2,6 +2,7 @@
 
 mod admission;
 mod closing;
+mod ended;
 mod give_way;
 mod one_moment;
 pub(crate) mod place;
@@ -18,12 +19,15 @@ use admission::Admission;
 pub(crate) use admission::Gate;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
+use ended::end_cost;
 use exec::Running;
 use give_way::Ended;
 use parse::session::Isolation;
 use place::Place;
 use plan::Plan;
-use session::message::{BeginRequest, Done, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle};
+use session::message::{
+    BeginRequest, Done, EndCost, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -140,6 +144,7 @@ impl Txns {
         let ended = FromTxn::Ended {
             outcome: Outcome::Aborted(AbortReason::Requested),
             wait: Position(0),
+            cost: None,
         };
         self.tell(handle, ended);
     }
@@ -345,6 +350,7 @@ impl Txns {
         let done = Done {
             result: Err(OpError::Aborted(reason.clone())),
             outcome: Some(Outcome::Aborted(reason)),
+            cost: None,
             wait: Position(0),
             priority_ts,
             currval: Vec::new(),
@@ -558,7 +564,6 @@ impl Txns {
         match (result, rode) {
             (result, Some(outcome)) => {
                 self.done(handle, statement, result, Some(outcome), Position(0));
-                self.forget(handle);
             }
             (Ok(tag), None) if autocommit => self.commit(handle, Some((statement, tag))),
             (Err(failure), None) if autocommit || matches!(failure, OpError::Aborted(_)) => {
@@ -575,13 +580,13 @@ impl Txns {
                     Some(Outcome::Aborted(_)) | None => (Err(failure), Outcome::Aborted(reason)),
                 };
                 self.done(handle, statement, result, Some(outcome), ended.wait);
-                self.forget(handle);
             }
             (result, None) => self.done(handle, statement, result, None, Position(0)),
         }
     }
 
-    /// Tells the session how a statement ended. `wait`: position of the commit, if there is one.
+    /// Tells the session how a statement ended. With an `outcome` the transaction is forgotten;
+    /// `wait`: position of its commit.
     fn done(
         &mut self,
         handle: TxnHandle,
@@ -605,9 +610,11 @@ impl Txns {
         if result.is_err() {
             effects.settings.clear();
         }
-        let done = Done {
+        let ends = outcome.is_some();
+        let mut done = Done {
             result,
             outcome,
+            cost: None,
             wait: wait.max(wait_of_reads),
             priority_ts,
             currval: effects.currval,
@@ -616,6 +623,9 @@ impl Txns {
         drop(ended);
         if idle {
             self.stop_work(handle, priority_ts);
+        }
+        if ends {
+            done.cost = self.forget(handle);
         }
         self.tell(handle, FromTxn::Done(statement, done));
     }
@@ -660,9 +670,9 @@ impl Txns {
             let ended = FromTxn::Ended {
                 outcome,
                 wait: reply.wait.max(wait_of_reads),
+                cost: self.forget(handle),
             };
             self.tell(handle, ended);
-            self.forget(handle);
             return;
         };
         let result = match &outcome {
@@ -670,7 +680,6 @@ impl Txns {
             Outcome::Aborted(reason) => Err(OpError::Aborted(reason.clone())),
         };
         self.done(handle, statement, result, Some(outcome), reply.wait);
-        self.forget(handle);
     }
 
     fn rollback(&mut self, handle: TxnHandle) {
@@ -698,7 +707,8 @@ impl Txns {
         self.core.borrow_mut().abort(shared.protocol, shared.id)
     }
 
-    fn forget(&mut self, handle: TxnHandle) {
+    /// Forgets a transaction that has ended. Returns what it has cost, if its protocol knows that.
+    fn forget(&mut self, handle: TxnHandle) -> Option<EndCost> {
         let txn = self
             .by_handle
             .remove(&handle)
@@ -713,8 +723,9 @@ impl Txns {
             core.degrees.count(txn.shared.database, &txn.shared.touched);
         }
         core.note_answered();
-        core.forget(txn.shared.protocol, txn.shared.id);
         self.by_id.remove(&txn.shared.id);
+        let cost = core.forget(txn.shared.protocol, txn.shared.id)?;
+        Some(end_cost(&txn.shared, cost))
     }
 
     /// Ends all running statements of a transaction with `error`.

@@ -9,7 +9,7 @@ use parse::session::Isolation;
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use txn::{OpError, Outcome};
+use txn::{OpError, Outcome, TxnCost};
 use wire::Tag;
 
 /// Names a transaction inside a node: the session that asks, and which of its transactions.
@@ -167,7 +167,20 @@ pub enum FromTxn {
         outcome: Outcome,
         /// Answers built from it wait for this position unless `synchronous_commit = off`.
         wait: Position,
+        /// What it has cost, if that is known.
+        cost: Option<EndCost>,
     },
+}
+
+/// What a transaction has cost from the begin of its last attempt to its outcome.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EndCost {
+    /// What the protocol has counted.
+    pub cost: TxnCost,
+    /// Nodes that are homes of what it has read or written.
+    pub nodes_touched: u32,
+    /// Whether rows move under the protocol.
+    pub moves_rows: bool,
 }
 
 /// End of a statement.
@@ -178,6 +191,8 @@ pub struct Done {
     pub result: Result<Tag, OpError>,
     /// Outcome of the transaction, if it was autocommit and has ended.
     pub outcome: Option<Outcome>,
+    /// What the transaction has cost, if it has ended and that is known.
+    pub cost: Option<EndCost>,
     /// Answers built from it wait for this position (what it read, and its commit) unless
     /// `synchronous_commit = off`.
     pub wait: Position,

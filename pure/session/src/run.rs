@@ -267,6 +267,7 @@ impl Session {
         self.txn_count += 1;
         if tries == 1 && self.retry.is_none() {
             self.txn_since = cx.now;
+            self.restarts = 0;
         }
         self.written.clear();
         self.refresh_facts();
@@ -396,7 +397,14 @@ impl Session {
             FromTxn::CopyInReady(number) => self.on_copy_in_ready(cx, number),
             FromTxn::CopyTaken(number, bytes) => self.on_copy_taken(number, bytes),
             FromTxn::Done(number, done) => self.on_done(cx, number, done),
-            FromTxn::Ended { outcome, wait } => self.on_ended(cx, outcome, wait),
+            FromTxn::Ended {
+                outcome,
+                wait,
+                cost,
+            } => {
+                self.note_end(cx.now, &outcome, cost);
+                self.on_ended(cx, outcome, wait);
+            }
         }
         self.pump(cx);
     }
@@ -524,6 +532,11 @@ impl Session {
     }
 
     fn on_done(&mut self, cx: &mut SessionCx<'_>, number: StatementNo, mut done: Done) {
+        if let Some(outcome) = &done.outcome {
+            self.note_end(cx.now, outcome, done.cost);
+        } else if let Err(OpError::Aborted(_)) = &done.result {
+            self.note_rollback(cx.now);
+        }
         if !done.currval.is_empty() {
             self.merge_currval(core::mem::take(&mut done.currval));
         }

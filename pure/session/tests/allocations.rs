@@ -73,6 +73,7 @@ fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
     let done = Done {
         result: Ok(Tag::Count("SELECT", 1)),
         outcome: Some(Outcome::Committed { commit_ts: Ts(1) }),
+        cost: None,
         wait: Position(0),
         priority_ts: Ts(1),
         currval: vec![],

@@ -232,6 +232,7 @@ impl World {
         let done = Done {
             result,
             outcome,
+            cost: None,
             wait,
             priority_ts,
             currval: vec![],
@@ -265,6 +266,7 @@ impl World {
             let ended = FromTxn::Ended {
                 outcome,
                 wait: Position(0),
+                cost: None,
             };
             self.call(|session, cx| session.on_txn(cx, handle, ended));
             return true;

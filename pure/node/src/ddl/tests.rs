@@ -181,6 +181,7 @@ impl World {
         let done = Done {
             result,
             outcome,
+            cost: None,
             wait: base::Position(0),
             priority_ts: base::Ts(self.batches),
             currval: Vec::new(),

@@ -16,6 +16,8 @@ pub enum Combine {
     AsTheyCome,
     /// Only the shard of the session is asked: each has a view of its own.
     OwnView,
+    /// The session answers by itself, without a transaction.
+    OwnSession,
     /// Rows that agree in the columns before this one become one, with the sums of the others.
     SumFrom(usize),
     /// (name, value) of all shards become (name, sum, meaning), in the order of the first shard.
@@ -104,7 +106,8 @@ shows! {
     ];
     /// Per table: rows, bytes and slots by shard.
     Placement: ["PLACEMENT"], Sorted, [
-        table Text, index Text, shard Text, slots Int8, rows Int8, row_bytes Int8
+        table Text, index Text, shard Text, slots Int8, rows Int8, row_bytes Int8, version Int8,
+        owner_version Int8
     ];
     /// Sessions: their clients, what they do and for how long.
     Sessions: ["SESSIONS"], Sorted, [
@@ -121,6 +124,12 @@ shows! {
     Tables: ["TABLES"], SumFrom(4), [
         table Text, columns Int8, indexes Int8, partition_by Text, rows Int8, row_bytes Int8
     ];
+    /// What the transaction that ended last in this session has cost.
+    TransactionCost: ["TRANSACTION", "COST"], OwnSession, [
+        outcome Text, nodes_touched Int4, nodes Int4, shards Int4, messages Int8,
+        messages_after Int8, messages_in_node Int8, message_bytes Int8, delays Int8,
+        forced_writes Int8, rows_moved Int8, move_wait_us Int8, retries Int8, duration_us Int8
+    ];
     /// Rows for whose locks most operations wait: who holds them, since when.
     Waiters: ["WAITERS"], Top(20), [
         shard Text, table Text, index Text, key Text, holder Text, age_ms Int8, waiters Int8
@@ -130,6 +139,12 @@ shows! {
         pid Int4, user Text, database Text, application_name Text, client_addr Text,
         client_port Int4, backend_start TIMESTAMPTZ, xact_start TIMESTAMPTZ,
         query_start TIMESTAMPTZ, state_change TIMESTAMPTZ, state Text, statement Text
+    ];
+    /// Locks for which requests wait, with those in their way, and the sessions of the transactions
+    /// that each shard coordinates: rows with a `pid` are the latter. For pg_locks.
+    Locks: [], AsTheyCome, [
+        transaction Text, pid Int4, kind Text, database Int8, relation Int8, page Int4, tuple Int4,
+        mode Text, waitstart TIMESTAMPTZ
     ];
     /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
     /// functions.
@@ -162,7 +177,7 @@ impl Show {
 pub fn show_hint() -> String {
     let topics: Vec<String> = Show::topics().map(|show| show.words().join(" ")).collect();
     let topics = topics.join(", ");
-    format!("SHOW ALL lists the settings. SHOW tells of the cluster, too: {topics}.")
+    format!("SHOW ALL lists the settings. Others are: {topics}.")
 }
 
 /// The error of SHOW for a setting that does not exist: SHOW tells of other things as well.

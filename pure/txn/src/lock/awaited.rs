@@ -1,12 +1,18 @@
-//! The rows for whose locks requests wait: what SHOW WAITERS tells.
+//! The rows for whose locks requests wait, and these locks: what SHOW WAITERS and pg_locks tell.
 
+use super::LockMode;
 use super::point::PointKey;
-use super::table::LockTable;
+use super::table::{Holder, LockTable};
 use super::wait::{OwnedItem, Waiter};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, Time, TxnId};
+use base::{IndexId, Key, Time, TxnId};
 use core::cmp::Reverse;
+use core::ops::ControlFlow;
+
+/// Holders at which [`LockTable::awaited_locks`] looks for each request. One transaction may hold
+/// millions of rows of the range for which a request waits.
+const HOLDERS_SEEN_MAX: usize = 32;
 
 /// A row for whose lock requests wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,7 +27,101 @@ pub struct AwaitedRow {
     pub waiters: usize,
 }
 
+/// What a request waits for, as far as [`LockTable::awaited_locks`] tells it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Awaited {
+    /// A row, by a hash of its key that is the same on every shard.
+    Row(IndexId, u64),
+    /// A range of rows of one index, by a hash of its bounds.
+    Range(IndexId, u64),
+    /// All rows of the shard.
+    Shard,
+}
+
+impl Awaited {
+    fn of(item: &OwnedItem) -> Awaited {
+        match item {
+            OwnedItem::Point(point) => Awaited::Row(
+                point.index,
+                hash(&[&point.slot.0.to_be_bytes(), point.key()]),
+            ),
+            OwnedItem::Range(index, slot, range) => {
+                let slot = slot.map(|slot| slot.0.to_be_bytes());
+                let slot = slot.as_ref().map_or(&[][..], |slot| &slot[..]);
+                let high = range.high.as_deref();
+                let ends = [&[u8::from(high.is_some())][..], high.unwrap_or_default()];
+                let hash = hash(&[slot, &range.low, ends[0], ends[1]]);
+                Awaited::Range(*index, hash)
+            }
+            OwnedItem::Shard => Awaited::Shard,
+        }
+    }
+}
+
+/// FNV-1a over the parts, each with its length.
+fn hash(parts: &[&[u8]]) -> u64 {
+    let mut state = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |byte: u8| state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    for part in parts {
+        (part.len() as u32)
+            .to_be_bytes()
+            .into_iter()
+            .for_each(&mut add);
+        part.iter().copied().for_each(&mut add);
+    }
+    state
+}
+
+/// A lock for which a request waits, or one that is in the way of such a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AwaitedLock {
+    /// What the request waits for.
+    pub what: Awaited,
+    /// The transaction that holds or wants the lock.
+    pub txn: TxnId,
+    /// Its mode.
+    pub mode: LockMode,
+    /// Since when the transaction waits; `None`: it holds the lock.
+    pub since: Option<Time>,
+}
+
 impl LockTable {
+    /// The locks for which requests wait, in order of their arrival, each behind the locks in its
+    /// way; about `count` at most. A holder stands once for all that wait for the same row or
+    /// range. Of the holders of a range the first are looked at.
+    pub fn awaited_locks(&self, count: usize) -> Vec<AwaitedLock> {
+        let mut locks = Vec::new();
+        let mut told = BTreeSet::new();
+        for waiter in self.waiters.values() {
+            if locks.len() >= count {
+                break;
+            }
+            let what = Awaited::of(&waiter.item);
+            let lock = |txn, mode, since| AwaitedLock {
+                what,
+                txn,
+                mode,
+                since,
+            };
+            let mut left = HOLDERS_SEEN_MAX;
+            let mut see = |holder: &Holder| {
+                let txn = holder.txn.txn;
+                if told.insert((what, txn)) {
+                    locks.push(lock(txn, holder.claim.mode(), None));
+                }
+                left -= 1;
+                match left {
+                    0 => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
+            };
+            let (item, own) = (waiter.item.as_item(), waiter.txn.txn);
+            let _ = self.find_holder(&item, waiter.claim, own, &mut see);
+            locks.push(lock(own, waiter.claim.mode(), Some(waiter.since)));
+        }
+        locks
+    }
+
     /// The rows for which most requests wait, at most `count` of those that `wants` names. Costs as
     /// much as there are waiters.
     pub fn awaited_rows(&self, wants: &dyn Fn(&Key) -> bool, count: usize) -> Vec<AwaitedRow> {

@@ -26,3 +26,50 @@ fn awaited_rows_are_told_with_the_longest_queue_first() {
     table.0.release(txn(9));
     assert_eq!(table.0.awaited_rows(&|_| true, 5).len(), 1);
 }
+
+#[test]
+fn the_locks_of_awaited_rows_are_told_with_holders_and_waiters() {
+    let mut table = Table(LockTable::new());
+    let (shared, exclusive) = (LockMode::Shared, LockMode::Exclusive);
+    for (who, name, mode) in [
+        (9, "a", shared),
+        (8, "a", shared),
+        (7, "b", exclusive),
+        (6, "c", exclusive),
+    ] {
+        assert_eq!(table.ask(who, name, mode, true), Acquired::Granted);
+    }
+    for (who, name) in [(5, "a"), (4, "a"), (3, "b")] {
+        assert_eq!(table.ask(who, name, exclusive, false), Acquired::Waiting);
+    }
+    let told = |locks: &[AwaitedLock]| -> Vec<_> {
+        let told = locks.iter();
+        let told = told.map(|lock| (lock.txn, lock.mode, lock.since.is_none()));
+        told.collect()
+    };
+    let locks = table.0.awaited_locks(100);
+    // Nothing waits for row c.
+    assert_eq!(
+        told(&locks),
+        [
+            (txn(9), shared, true),
+            (txn(8), shared, true),
+            (txn(5), exclusive, false),
+            (txn(4), exclusive, false),
+            (txn(7), exclusive, true),
+            (txn(3), exclusive, false),
+        ]
+    );
+    let (a, b) = (locks[0].what, locks[4].what);
+    assert!(a != b && locks[..4].iter().all(|lock| lock.what == a));
+    assert!(locks[4..].iter().all(|lock| lock.what == b));
+    // A bound ends the list behind the request that reaches it.
+    assert_eq!(table.0.awaited_locks(1).len(), 3);
+    // A range is something else than a row of it.
+    assert_eq!(table.range(1, "a", "z", exclusive), Acquired::Waiting);
+    let locks = table.0.awaited_locks(100);
+    let range = locks.last().unwrap();
+    assert!(matches!(range.what, Awaited::Range(..)), "{range:?}");
+    let in_way = locks.iter().filter(|lock| lock.what == range.what);
+    assert_eq!(in_way.filter(|lock| lock.since.is_none()).count(), 4);
+}
