@@ -45,6 +45,7 @@ impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
             Show::Pending => pending(core, database),
             Show::Placement => placement(core, database),
             Show::Sessions => sessions(core, self.sessions),
+            Show::ShardCounters => shard_counters(core),
             Show::Stages | Show::Locks => unreachable!("a shard tells of these itself"),
             Show::Tables => tables(core, database),
             // The session tells it.
@@ -62,6 +63,16 @@ fn counters(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(2);
     for (name, value) in core.counters.list() {
         batch.push([text(name), Datum::Int(value as i64)]);
+    }
+    batch
+}
+
+/// (shard, name, value)
+fn shard_counters(core: &Core) -> RowBatch {
+    let mut batch = RowBatch::new(3);
+    let shard = text(&core.config.shard.to_string());
+    for (name, value) in core.counters.list() {
+        batch.push([shard.clone(), text(name), Datum::Int(value as i64)]);
     }
     batch
 }

@@ -19,7 +19,6 @@ use admission::Admission;
 pub(crate) use admission::Gate;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
-use ended::end_cost;
 use exec::Running;
 use give_way::Ended;
 use parse::session::Isolation;
@@ -84,6 +83,8 @@ struct Txn {
     heard: Time,
     /// The client has gone, while the protocol still ends the transaction.
     gone: bool,
+    /// See [`BeginRequest::cost`].
+    cost: Option<Box<EndCost>>,
 }
 
 impl Txn {
@@ -197,9 +198,9 @@ impl Txns {
         }
     }
 
-    fn run(&mut self, handle: TxnHandle, request: RunRequest) {
+    fn run(&mut self, handle: TxnHandle, mut request: RunRequest) {
         let (begins, whole) = (request.begin.is_some(), !request.autocommit);
-        if let Some(begin) = request.begin {
+        if let Some(begin) = request.begin.take() {
             if !self.admits(&request.database) {
                 let reason = AbortReason::SchemaChanged(None);
                 self.refuse(handle, request.statement, begin.priority_ts, reason);
@@ -272,12 +273,7 @@ impl Txns {
         let first = core.clock.tick(now);
         let priority_ts = begin.priority_ts.unwrap_or(first);
         let whole = whole && begin.read_only && begin.isolation != Isolation::ReadCommitted;
-        let exact = core.catalog.placement.shards().len() == 1;
-        let held = Held::begin(first);
-        let snapshot = whole.then_some(Held { exact, ..held });
-        if let Some(held) = snapshot {
-            core.hold_snapshot(database.id, held.at);
-        }
+        let snapshot = whole.then(|| Held::hold(&mut core, database.id, first));
         let options = TxnOptions {
             isolation: begin.isolation,
             read_only: begin.read_only,
@@ -321,6 +317,7 @@ impl Txns {
             gave_way: None,
             heard: now,
             gone: false,
+            cost: begin.cost,
         };
         self.by_id.insert(id, handle);
         let old = self.by_handle.insert(handle, txn);
@@ -353,8 +350,7 @@ impl Txns {
             cost: None,
             wait: Position(0),
             priority_ts,
-            currval: Vec::new(),
-            settings: Vec::new(),
+            effects: None,
         };
         self.tell(handle, FromTxn::Done(statement, done));
     }
@@ -392,6 +388,7 @@ impl Txns {
             locks_reads: false,
             measured: false,
             seen: base::Ts::ZERO,
+            cost: None,
         };
         self.begin(handle, begin, false, protocol, &database);
         let txn = open(&mut self.by_handle, handle);
@@ -607,7 +604,7 @@ impl Txns {
         }
         let wait_of_reads = txn.shared.wait.get();
         let mut effects = ended.port.effects.take();
-        if result.is_err() {
+        if let (Err(_), Some(effects)) = (&result, &mut effects) {
             effects.settings.clear();
         }
         let ends = outcome.is_some();
@@ -617,8 +614,7 @@ impl Txns {
             cost: None,
             wait: wait.max(wait_of_reads),
             priority_ts,
-            currval: effects.currval,
-            settings: effects.settings,
+            effects,
         };
         drop(ended);
         if idle {
@@ -707,8 +703,9 @@ impl Txns {
         self.core.borrow_mut().abort(shared.protocol, shared.id)
     }
 
-    /// Forgets a transaction that has ended. Returns what it has cost, if its protocol knows that.
-    fn forget(&mut self, handle: TxnHandle) -> Option<EndCost> {
+    /// Forgets a transaction that has ended. Returns what it has cost, if its session wants that
+    /// and its protocol knows it.
+    fn forget(&mut self, handle: TxnHandle) -> Option<Box<EndCost>> {
         let txn = self
             .by_handle
             .remove(&handle)
@@ -725,7 +722,7 @@ impl Txns {
         core.note_answered();
         self.by_id.remove(&txn.shared.id);
         let cost = core.forget(txn.shared.protocol, txn.shared.id)?;
-        Some(end_cost(&txn.shared, cost))
+        ended::write_cost(txn.cost, &txn.shared, cost)
     }
 
     /// Ends all running statements of a transaction with `error`.

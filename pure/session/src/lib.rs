@@ -219,10 +219,7 @@ pub struct Session {
     statement_since: Time,
     /// When the open or last transaction began.
     txn_since: Time,
-    /// How often the server has run the open or last transaction again.
-    restarts: u32,
-    /// The transaction that ended last.
-    last_txn: Option<Box<LastTxn>>,
+    last_txn: LastTxn,
     /// When the session came into its present state.
     since: Time,
     connected: Time,
@@ -279,8 +276,7 @@ impl Session {
             statement: None,
             statement_since: Time(0),
             txn_since: Time(0),
-            restarts: 0,
-            last_txn: None,
+            last_txn: LastTxn::default(),
             since: Time(0),
             connected: Time(0),
             terminated: false,

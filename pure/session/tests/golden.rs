@@ -398,12 +398,11 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
         let wait = Position(wait);
         let done = Done {
             result,
-            cost: outcome.is_some().then(cost),
+            cost: outcome.is_some().then(|| Box::new(cost())),
             outcome,
             wait,
             priority_ts: Ts(5000),
-            currval: vec![],
-            settings: vec![],
+            effects: None,
         };
         FromTxn::Done(n, done)
     };
@@ -461,7 +460,7 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
             FromTxn::Ended {
                 outcome,
                 wait: Position(100),
-                cost: Some(cost()),
+                cost: Some(Box::new(cost())),
             }
         }
         other => panic!("no message {other:?}"),

@@ -162,9 +162,12 @@ impl World {
                     "begins once"
                 );
             }
-            if run.begin.is_some_and(|begin| begin.attempt > 1) {
+            if run.begin.as_ref().is_some_and(|begin| begin.attempt > 1) {
                 assert!(
-                    run.begin.and_then(|begin| begin.priority_ts).is_some(),
+                    run.begin
+                        .as_ref()
+                        .and_then(|begin| begin.priority_ts)
+                        .is_some(),
                     "keeps its place"
                 );
             }
@@ -235,8 +238,7 @@ impl World {
             cost: None,
             wait,
             priority_ts,
-            currval: vec![],
-            settings: vec![],
+            effects: None,
         };
         self.call(|session, cx| session.on_txn(cx, handle, FromTxn::Done(number, done)));
     }

@@ -18,11 +18,17 @@ impl Txns {
     }
 }
 
-/// What a transaction has cost, by its protocol's count.
-pub(super) fn end_cost(shared: &TxnShared, cost: TxnCost) -> EndCost {
-    EndCost {
+/// Writes what a transaction has cost, if its session wants to know.
+pub(super) fn write_cost(
+    place: Option<Box<EndCost>>,
+    shared: &TxnShared,
+    cost: TxnCost,
+) -> Option<Box<EndCost>> {
+    let mut place = place?;
+    *place = EndCost {
         cost,
         nodes_touched: shared.touched.count() as u32,
         moves_rows: shared.protocol.moves_rows(),
-    }
+    };
+    Some(place)
 }

@@ -10,9 +10,13 @@ use base::{IndexId, Key, Time, TxnId};
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
 
-/// Holders at which [`LockTable::awaited_locks`] looks for each request. One transaction may hold
+/// Holders that [`LockTable::awaited_locks`] names for each request. One transaction may hold
 /// millions of rows of the range for which a request waits.
-const HOLDERS_SEEN_MAX: usize = 32;
+const HOLDERS_NAMED_MAX: usize = 32;
+
+/// Locks of rows at which [`LockTable::awaited_locks`] looks in all, those included that are in
+/// the way of no request: a few milliseconds. Behind them it names requests without holders.
+const LOOKS_MAX: usize = 50_000;
 
 /// A row for whose lock requests wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,10 +92,11 @@ pub struct AwaitedLock {
 impl LockTable {
     /// The locks for which requests wait, in order of their arrival, each behind the locks in its
     /// way; about `count` at most. A holder stands once for all that wait for the same row or
-    /// range. Of the holders of a range the first are looked at.
+    /// range. Of the holders of a range the first are named.
     pub fn awaited_locks(&self, count: usize) -> Vec<AwaitedLock> {
         let mut locks = Vec::new();
         let mut told = BTreeSet::new();
+        let mut looks_left = LOOKS_MAX;
         for waiter in self.waiters.values() {
             if locks.len() >= count {
                 break;
@@ -103,20 +108,29 @@ impl LockTable {
                 mode,
                 since,
             };
-            let mut left = HOLDERS_SEEN_MAX;
-            let mut see = |holder: &Holder| {
+            let own = waiter.txn.txn;
+            let mut names_left = HOLDERS_NAMED_MAX;
+            let _ = self.pass_holders(&waiter.item.as_item(), |holder| {
+                let Some(left) = looks_left.checked_sub(1) else {
+                    return ControlFlow::Break(());
+                };
+                looks_left = left;
+                let in_way = |holder: &&Holder| {
+                    holder.txn.txn != own && holder.claim.conflicts(waiter.claim)
+                };
+                let Some(holder) = holder.filter(in_way) else {
+                    return ControlFlow::Continue(());
+                };
                 let txn = holder.txn.txn;
                 if told.insert((what, txn)) {
                     locks.push(lock(txn, holder.claim.mode(), None));
                 }
-                left -= 1;
-                match left {
+                names_left -= 1;
+                match names_left {
                     0 => ControlFlow::Break(()),
                     _ => ControlFlow::Continue(()),
                 }
-            };
-            let (item, own) = (waiter.item.as_item(), waiter.txn.txn);
-            let _ = self.find_holder(&item, waiter.claim, own, &mut see);
+            });
             locks.push(lock(own, waiter.claim.mode(), Some(waiter.since)));
         }
         locks

@@ -258,14 +258,27 @@ impl LockTable {
         txn: TxnId,
         f: &mut dyn FnMut(&Holder) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut offer = |holder: &Holder| {
+        self.pass_holders(item, |holder| {
+            let Some(holder) = holder else {
+                return ControlFlow::Continue(());
+            };
             #[cfg(test)]
             self.looked_at.set(self.looked_at.get() + 1);
             match holder.txn.txn != txn && holder.claim.conflicts(claim) {
                 true => f(holder),
                 false => ControlFlow::Continue(()),
             }
-        };
+        })
+    }
+
+    /// Calls `pass` with every lock on `item`, until it breaks; with `None` for each locked row
+    /// that was looked at and does not lie in `item`.
+    pub(super) fn pass_holders(
+        &self,
+        item: &Item<'_>,
+        mut pass: impl FnMut(Option<&Holder>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut offer = |holder: &Holder| pass(Some(holder));
         self.shard.iter().try_for_each(&mut offer)?;
         let mut found = ControlFlow::Continue(());
         self.each_range(item, &mut |lock| {
@@ -295,7 +308,10 @@ impl LockTable {
                         break;
                     }
                     if range.contains(point.key()) {
-                        entry.holders.as_slice().iter().try_for_each(&mut offer)?;
+                        let holders = entry.holders.as_slice().iter();
+                        holders.map(Some).try_for_each(&mut pass)?;
+                    } else {
+                        pass(None)?;
                     }
                 }
             }
