@@ -4,7 +4,7 @@ use super::LockMode;
 use super::point::PointKey;
 use super::table::{Holder, LockTable};
 use super::wait::{OwnedItem, Waiter};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, Time, TxnId};
 use core::cmp::Reverse;
@@ -14,8 +14,8 @@ use core::ops::ControlFlow;
 /// millions of rows of the range for which a request waits.
 const HOLDERS_NAMED_MAX: usize = 32;
 
-/// Locks of rows at which [`LockTable::awaited_locks`] looks in all, those included that are in
-/// the way of no request: a few milliseconds. Behind them it names requests without holders.
+/// Locks at which [`LockTable::awaited_locks`] looks in all, those included that are in the way of
+/// no request: a few milliseconds. Behind them it names requests without holders.
 const LOOKS_MAX: usize = 50_000;
 
 /// A row for whose lock requests wait.
@@ -91,11 +91,11 @@ pub struct AwaitedLock {
 
 impl LockTable {
     /// The locks for which requests wait, in order of their arrival, each behind the locks in its
-    /// way; about `count` at most. A holder stands once for all that wait for the same row or
-    /// range. Of the holders of a range the first are named.
+    /// way; about `count` at most. A holder stands once, with its strongest mode, for all that wait
+    /// for the same row or range. Of the holders of a range the first are named.
     pub fn awaited_locks(&self, count: usize) -> Vec<AwaitedLock> {
-        let mut locks = Vec::new();
-        let mut told = BTreeSet::new();
+        let mut locks: Vec<AwaitedLock> = Vec::new();
+        let mut told = BTreeMap::new();
         let mut looks_left = LOOKS_MAX;
         for waiter in self.waiters.values() {
             if locks.len() >= count {
@@ -121,9 +121,11 @@ impl LockTable {
                 let Some(holder) = holder.filter(in_way) else {
                     return ControlFlow::Continue(());
                 };
-                let txn = holder.txn.txn;
-                if told.insert((what, txn)) {
-                    locks.push(lock(txn, holder.claim.mode(), None));
+                let (txn, mode) = (holder.txn.txn, holder.claim.mode());
+                let place = *told.entry((what, txn)).or_insert(locks.len());
+                match locks.get_mut(place) {
+                    Some(known) => known.mode = known.mode.max(mode),
+                    None => locks.push(lock(txn, mode, None)),
                 }
                 names_left -= 1;
                 match names_left {

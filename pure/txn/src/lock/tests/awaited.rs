@@ -100,3 +100,16 @@ fn a_question_looks_at_a_bounded_number_of_locks() {
         [txn(9), txn(9)]
     );
 }
+
+#[test]
+fn a_holder_of_several_locks_is_told_with_the_strongest() {
+    let mut table = Table(LockTable::new());
+    let (shared, exclusive) = (LockMode::Shared, LockMode::Exclusive);
+    assert_eq!(table.range(9, "a", "z", shared), Acquired::Granted);
+    assert_eq!(table.ask(9, "b", exclusive, true), Acquired::Granted);
+    assert_eq!(table.ask(1, "b", exclusive, false), Acquired::Waiting);
+    let locks = table.0.awaited_locks(100);
+    let holders = locks.iter().filter(|lock| lock.since.is_none());
+    let holders = holders.map(|lock| (lock.txn, lock.mode));
+    assert_eq!(holders.collect::<Vec<_>>(), [(txn(9), exclusive)]);
+}
