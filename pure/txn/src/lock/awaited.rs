@@ -14,8 +14,12 @@ use core::ops::ControlFlow;
 /// millions of rows of the range for which a request waits.
 const HOLDERS_NAMED_MAX: usize = 32;
 
-/// Locks at which [`LockTable::awaited_locks`] looks in all, those included that are in the way of
-/// no request: a few milliseconds. Behind them it names requests without holders.
+/// Locks at which [`LockTable::awaited_locks`] looks for each request, those included that are not
+/// in its way.
+const LOOKS_EACH_MAX: usize = 5_000;
+
+/// Locks at which it looks in all: a few milliseconds. Behind them it names requests without
+/// holders.
 const LOOKS_MAX: usize = 50_000;
 
 /// A row for whose lock requests wait.
@@ -110,11 +114,12 @@ impl LockTable {
             };
             let own = waiter.txn.txn;
             let mut names_left = HOLDERS_NAMED_MAX;
+            let end = looks_left.saturating_sub(LOOKS_EACH_MAX);
             let _ = self.pass_holders(&waiter.item.as_item(), |holder| {
-                let Some(left) = looks_left.checked_sub(1) else {
+                if looks_left == end {
                     return ControlFlow::Break(());
-                };
-                looks_left = left;
+                }
+                looks_left -= 1;
                 let in_way = |holder: &&Holder| {
                     holder.txn.txn != own && holder.claim.conflicts(waiter.claim)
                 };
