@@ -195,6 +195,8 @@ fn offers(behind: &[&str], whole: &[&str], word: &str, names: &Names) -> Vec<Str
             return settings;
         }
         ("SHOW", "IN") => return owned(&["DOUBT"]),
+        ("SHOW", "SHARD") => return owned(&["COUNTERS"]),
+        ("SHOW", "TRANSACTION") => return owned(&["COST", "ISOLATION LEVEL"]),
         ("RESET", "RESET") | ("SET", "SET" | "SESSION" | "LOCAL") => {
             settings.push("ALL".into());
             return settings;

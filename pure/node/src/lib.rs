@@ -21,6 +21,7 @@ mod fill;
 pub mod frame;
 pub mod input;
 mod kind;
+mod locks;
 pub mod machine;
 pub mod message;
 pub mod meter;

@@ -712,6 +712,9 @@ impl Shard {
                 if *what == Show::Stages {
                     return self.stage_rows();
                 }
+                if *what == Show::Locks {
+                    return crate::locks::rows(&self.core.borrow(), self.txns.sessions());
+                }
                 let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
                 let core = self.core.borrow();
                 let facts = Facts {

@@ -8,8 +8,8 @@ use crate::touched::Touched;
 use crate::used::Used;
 use base::limits::PROGRAM_BYTES_MAX;
 use base::{
-    DatabaseId, IndexId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,
-    TxnId, is_planted,
+    DatabaseId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId,
+    is_planted,
 };
 use bind::PlanCx;
 use bind::rel::Signal;
@@ -21,7 +21,9 @@ use parse::show::Show;
 use plan::Plan;
 use session::barrier::behind;
 use session::errors::{disk_full, memory_used_up};
-use session::message::{FromTxn, SessionFacts, SettingChange, StatementNo, TxnHandle};
+use session::message::{
+    FromTxn, SessionEffects, SessionFacts, SettingChange, StatementNo, TxnHandle,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -142,7 +144,7 @@ pub(crate) struct StatementPort {
     /// Number of times that the statement has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
     pub(crate) memory: Memory,
-    pub(crate) effects: RefCell<SessionEffects>,
+    pub(crate) effects: RefCell<Option<Box<SessionEffects>>>,
 }
 
 /// What a new statement is given.
@@ -154,15 +156,6 @@ pub(crate) struct Given {
     pub(crate) database: Arc<Database>,
     pub(crate) facts: Arc<SessionFacts>,
     pub(crate) credit: u32,
-}
-
-/// What a statement does to its session.
-#[derive(Default)]
-pub(crate) struct SessionEffects {
-    /// Sequence values drawn.
-    pub(crate) currval: Vec<(IndexId, i64)>,
-    /// Settings set, in order.
-    pub(crate) settings: Vec<SettingChange>,
 }
 
 /// What all statements of a shard share.
@@ -503,7 +496,8 @@ impl exec::Port for StatementPort {
 
     fn setting(&self, name: &str) -> Option<String> {
         let own = self.effects.borrow();
-        if let Some(change) = own.settings.iter().rfind(|change| change.name == name) {
+        let set = own.iter().flat_map(|own| own.settings.iter().rev());
+        if let Some(change) = set.into_iter().find(|change| change.name == name) {
             return Some(change.value.clone());
         }
         let changed = self.facts.settings.iter().find(|(key, _)| key == name);
@@ -547,11 +541,13 @@ impl exec::Port for StatementPort {
         if let Some(text) = text {
             return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
         }
-        self.effects.borrow_mut().settings.push(SettingChange {
+        let change = SettingChange {
             name,
             value: value.clone(),
             local,
-        });
+        };
+        let mut effects = self.effects.borrow_mut();
+        effects.get_or_insert_default().settings.push(change);
         Ok(value)
     }
 
@@ -612,7 +608,8 @@ impl exec::Port for StatementPort {
     ) -> Poll<Result<i64, OpError>> {
         let drawn = draw(&self.sequences, sequence, ticket);
         if let Poll::Ready(Ok(value)) = &drawn {
-            let currval = &mut self.effects.borrow_mut().currval;
+            let mut effects = self.effects.borrow_mut();
+            let currval = &mut effects.get_or_insert_default().currval;
             match currval.iter_mut().find(|(id, _)| *id == sequence.id) {
                 Some((_, last)) => *last = *value,
                 None => currval.push((sequence.id, *value)),
@@ -623,7 +620,8 @@ impl exec::Port for StatementPort {
 
     fn currval(&self, sequence: &Sequence) -> Option<i64> {
         let own = self.effects.borrow();
-        let known = own.currval.iter().chain(&self.facts.currval);
+        let own = own.iter().flat_map(|own| &own.currval);
+        let known = own.chain(&self.facts.currval);
         known
             .filter(|(id, _)| *id == sequence.id)
             .map(|(_, value)| *value)

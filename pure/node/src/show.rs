@@ -44,7 +44,7 @@ impl Shows {
         ticket: &mut Option<u64>,
     ) -> Poll<Result<RowBatch, OpError>> {
         let whom = match what.combine() {
-            Combine::OwnView => core::slice::from_ref(&here),
+            Combine::OwnView | Combine::OwnSession => core::slice::from_ref(&here),
             Combine::Sorted
             | Combine::AsTheyCome
             | Combine::SumFrom(_)
@@ -156,7 +156,9 @@ fn combine(asked: Asked) -> RowBatch {
     };
     match way {
         Combine::AsTheyCome => {}
-        Combine::Sorted | Combine::OwnView => rows.sort_by(|a, b| compare_rows(a, b)),
+        Combine::Sorted | Combine::OwnView | Combine::OwnSession => {
+            rows.sort_by(|a, b| compare_rows(a, b))
+        }
         Combine::SumFrom(first) => rows = sum_columns(rows, first),
         Combine::ByName => rows = sum_by_name(&rows),
         Combine::Top(count) => {

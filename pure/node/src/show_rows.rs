@@ -12,7 +12,11 @@ use session::errors::key_text;
 use std::collections::BTreeMap;
 
 /// Microseconds from 1970 to 2000-01-01, from which SQL counts.
-const EPOCH_2000_US: i64 = 946_684_800_000_000;
+pub(crate) const EPOCH_2000_US: i64 = 946_684_800_000_000;
+
+/// Bits of the changes in one life of a node in the version of an owner table; the number of the
+/// life stands before them.
+const CHANGE_BITS: u32 = 40;
 
 /// What a shard knows when it answers.
 pub(crate) struct Facts<'a, S> {
@@ -41,8 +45,11 @@ impl<'a, S: Iterator<Item = Description<'a>>> Facts<'a, S> {
             Show::Pending => pending(core, database),
             Show::Placement => placement(core, database),
             Show::Sessions => sessions(core, self.sessions),
-            Show::Stages => unreachable!("a shard tells of its stages itself"),
+            Show::ShardCounters => shard_counters(core),
+            Show::Stages | Show::Locks => unreachable!("a shard tells of these itself"),
             Show::Tables => tables(core, database),
+            // The session tells it.
+            Show::TransactionCost => RowBatch::new(0),
             Show::Waiters => waiters(core, database),
             Show::Activity => activity(self.sessions),
             Show::Sizes => sizes(core),
@@ -60,9 +67,26 @@ fn counters(core: &Core) -> RowBatch {
     batch
 }
 
-/// (table, index, shard, slots, rows, row_bytes): key spaces of `database` that have rows here.
+/// (shard, name, value)
+fn shard_counters(core: &Core) -> RowBatch {
+    let mut batch = RowBatch::new(3);
+    let shard = text(&core.config.shard.to_string());
+    for (name, value) in core.counters.list() {
+        batch.push([shard.clone(), text(name), Datum::Int(value as i64)]);
+    }
+    batch
+}
+
+/// (table, index, shard, slots, rows, row_bytes, version, owner_version): key spaces of `database`
+/// that have rows here.
 fn placement(core: &Core, database: &str) -> RowBatch {
-    let mut batch = RowBatch::new(6);
+    let mut batch = RowBatch::new(8);
+    let known = core.catalog.databases.get(database);
+    let moving = known.and_then(|known| core.protocols.moving_of(known.protocol));
+    let owners = moving.map_or(Datum::Null, |rows| {
+        let life = u64::from(core.config.incarnation);
+        Datum::Int((life << CHANGE_BITS | rows.moves().table_changes) as i64)
+    });
     for table in tables_of(core, database) {
         for index in table.indexes() {
             let (counts, slots) = core.store.index_counts(index.id);
@@ -73,6 +97,8 @@ fn placement(core: &Core, database: &str) -> RowBatch {
                 Datum::Int(slots as i64),
                 Datum::Int(counts.rows as i64),
                 Datum::Int(counts.bytes as i64),
+                Datum::Int(table.changed as i64),
+                owners.clone(),
             ]);
         }
     }

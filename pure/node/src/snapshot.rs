@@ -6,7 +6,8 @@
 //! first time, if the protocol refuses every snapshot without that), so that none can refuse. A
 //! read-only transaction of several statements asks before its first one, so it never begins again.
 
-use base::Ts;
+use crate::core::Core;
+use base::{DatabaseId, Ts};
 use txn::Snapshot;
 
 /// The snapshot of a statement or transaction.
@@ -23,6 +24,16 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// The snapshot of a transaction that begins, which the horizons of its database respect now.
+    pub(crate) fn hold(core: &mut Core, database: DatabaseId, since: Ts) -> Held {
+        let exact = core.catalog.placement.shards().len() == 1;
+        core.hold_snapshot(database, since);
+        Held {
+            exact,
+            ..Held::begin(since)
+        }
+    }
+
     /// A snapshot at the timestamp with which its reader begins.
     pub(crate) fn begin(at: Ts) -> Held {
         Held {

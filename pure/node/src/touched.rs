@@ -24,7 +24,8 @@ impl Touched {
         self.first.get() == Some(node) || self.others.borrow().contains(&node)
     }
 
-    fn count(&self) -> usize {
+    /// Number of nodes.
+    pub(crate) fn count(&self) -> usize {
         usize::from(self.first.get().is_some()) + self.others.borrow().len()
     }
 

@@ -2,6 +2,7 @@
 
 mod admission;
 mod closing;
+mod ended;
 mod give_way;
 mod one_moment;
 pub(crate) mod place;
@@ -23,7 +24,9 @@ use give_way::Ended;
 use parse::session::Isolation;
 use place::Place;
 use plan::Plan;
-use session::message::{BeginRequest, Done, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle};
+use session::message::{
+    BeginRequest, Done, EndCost, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -80,6 +83,8 @@ struct Txn {
     heard: Time,
     /// The client has gone, while the protocol still ends the transaction.
     gone: bool,
+    /// See [`BeginRequest::cost`].
+    cost: Option<Box<EndCost>>,
 }
 
 impl Txn {
@@ -140,6 +145,7 @@ impl Txns {
         let ended = FromTxn::Ended {
             outcome: Outcome::Aborted(AbortReason::Requested),
             wait: Position(0),
+            cost: None,
         };
         self.tell(handle, ended);
     }
@@ -192,9 +198,9 @@ impl Txns {
         }
     }
 
-    fn run(&mut self, handle: TxnHandle, request: RunRequest) {
+    fn run(&mut self, handle: TxnHandle, mut request: RunRequest) {
         let (begins, whole) = (request.begin.is_some(), !request.autocommit);
-        if let Some(begin) = request.begin {
+        if let Some(begin) = request.begin.take() {
             if !self.admits(&request.database) {
                 let reason = AbortReason::SchemaChanged(None);
                 self.refuse(handle, request.statement, begin.priority_ts, reason);
@@ -267,12 +273,7 @@ impl Txns {
         let first = core.clock.tick(now);
         let priority_ts = begin.priority_ts.unwrap_or(first);
         let whole = whole && begin.read_only && begin.isolation != Isolation::ReadCommitted;
-        let exact = core.catalog.placement.shards().len() == 1;
-        let held = Held::begin(first);
-        let snapshot = whole.then_some(Held { exact, ..held });
-        if let Some(held) = snapshot {
-            core.hold_snapshot(database.id, held.at);
-        }
+        let snapshot = whole.then(|| Held::hold(&mut core, database.id, first));
         let options = TxnOptions {
             isolation: begin.isolation,
             read_only: begin.read_only,
@@ -316,6 +317,7 @@ impl Txns {
             gave_way: None,
             heard: now,
             gone: false,
+            cost: begin.cost,
         };
         self.by_id.insert(id, handle);
         let old = self.by_handle.insert(handle, txn);
@@ -345,10 +347,10 @@ impl Txns {
         let done = Done {
             result: Err(OpError::Aborted(reason.clone())),
             outcome: Some(Outcome::Aborted(reason)),
+            cost: None,
             wait: Position(0),
             priority_ts,
-            currval: Vec::new(),
-            settings: Vec::new(),
+            effects: None,
         };
         self.tell(handle, FromTxn::Done(statement, done));
     }
@@ -386,6 +388,7 @@ impl Txns {
             locks_reads: false,
             measured: false,
             seen: base::Ts::ZERO,
+            cost: None,
         };
         self.begin(handle, begin, false, protocol, &database);
         let txn = open(&mut self.by_handle, handle);
@@ -558,7 +561,6 @@ impl Txns {
         match (result, rode) {
             (result, Some(outcome)) => {
                 self.done(handle, statement, result, Some(outcome), Position(0));
-                self.forget(handle);
             }
             (Ok(tag), None) if autocommit => self.commit(handle, Some((statement, tag))),
             (Err(failure), None) if autocommit || matches!(failure, OpError::Aborted(_)) => {
@@ -575,13 +577,13 @@ impl Txns {
                     Some(Outcome::Aborted(_)) | None => (Err(failure), Outcome::Aborted(reason)),
                 };
                 self.done(handle, statement, result, Some(outcome), ended.wait);
-                self.forget(handle);
             }
             (result, None) => self.done(handle, statement, result, None, Position(0)),
         }
     }
 
-    /// Tells the session how a statement ended. `wait`: position of the commit, if there is one.
+    /// Tells the session how a statement ended. With an `outcome` the transaction is forgotten;
+    /// `wait`: position of its commit.
     fn done(
         &mut self,
         handle: TxnHandle,
@@ -602,20 +604,24 @@ impl Txns {
         }
         let wait_of_reads = txn.shared.wait.get();
         let mut effects = ended.port.effects.take();
-        if result.is_err() {
+        if let (Err(_), Some(effects)) = (&result, &mut effects) {
             effects.settings.clear();
         }
-        let done = Done {
+        let ends = outcome.is_some();
+        let mut done = Done {
             result,
             outcome,
+            cost: None,
             wait: wait.max(wait_of_reads),
             priority_ts,
-            currval: effects.currval,
-            settings: effects.settings,
+            effects,
         };
         drop(ended);
         if idle {
             self.stop_work(handle, priority_ts);
+        }
+        if ends {
+            done.cost = self.forget(handle);
         }
         self.tell(handle, FromTxn::Done(statement, done));
     }
@@ -660,9 +666,9 @@ impl Txns {
             let ended = FromTxn::Ended {
                 outcome,
                 wait: reply.wait.max(wait_of_reads),
+                cost: self.forget(handle),
             };
             self.tell(handle, ended);
-            self.forget(handle);
             return;
         };
         let result = match &outcome {
@@ -670,7 +676,6 @@ impl Txns {
             Outcome::Aborted(reason) => Err(OpError::Aborted(reason.clone())),
         };
         self.done(handle, statement, result, Some(outcome), reply.wait);
-        self.forget(handle);
     }
 
     fn rollback(&mut self, handle: TxnHandle) {
@@ -698,7 +703,9 @@ impl Txns {
         self.core.borrow_mut().abort(shared.protocol, shared.id)
     }
 
-    fn forget(&mut self, handle: TxnHandle) {
+    /// Forgets a transaction that has ended. Returns what it has cost, if its session wants that
+    /// and its protocol knows it.
+    fn forget(&mut self, handle: TxnHandle) -> Option<Box<EndCost>> {
         let txn = self
             .by_handle
             .remove(&handle)
@@ -713,8 +720,9 @@ impl Txns {
             core.degrees.count(txn.shared.database, &txn.shared.touched);
         }
         core.note_answered();
-        core.forget(txn.shared.protocol, txn.shared.id);
         self.by_id.remove(&txn.shared.id);
+        let cost = core.forget(txn.shared.protocol, txn.shared.id)?;
+        ended::write_cost(txn.cost, &txn.shared, cost)
     }
 
     /// Ends all running statements of a transaction with `error`.

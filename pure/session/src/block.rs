@@ -330,6 +330,7 @@ impl Session {
         if let Some(txn) = self.txn.take()
             && !txn.gone
         {
+            self.note_rollback(cx.now);
             cx.to_txn
                 .push_back((txn.coordinator, txn.handle, ToTxn::Rollback));
         }

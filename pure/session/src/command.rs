@@ -41,6 +41,10 @@ impl Session {
                     Err(error) => self.fail(cx, error, Position(0)),
                 };
             }
+            SessionCommand::ShowTransactionCost => {
+                let rows = self.transaction_cost();
+                return self.give_rows(&start, rows, Tag::Word("SHOW"));
+            }
             SessionCommand::Discard => self.discard(),
             SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
             SessionCommand::Prepare {

@@ -30,6 +30,7 @@ mod block;
 mod command;
 mod conn;
 mod copy;
+mod cost;
 mod ddl;
 pub mod errors;
 mod extended;
@@ -61,6 +62,7 @@ use ahead::{Ahead, Awaited};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, ClockAsking, Modes};
 use catalog::{Catalog, Database};
+use cost::LastTxn;
 use ddl::DdlWait;
 use inbox::Inbox;
 use message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
@@ -217,6 +219,7 @@ pub struct Session {
     statement_since: Time,
     /// When the open or last transaction began.
     txn_since: Time,
+    last_txn: LastTxn,
     /// When the session came into its present state.
     since: Time,
     connected: Time,
@@ -273,6 +276,7 @@ impl Session {
             statement: None,
             statement_since: Time(0),
             txn_since: Time(0),
+            last_txn: LastTxn::default(),
             since: Time(0),
             connected: Time(0),
             terminated: false,

@@ -9,7 +9,7 @@ use parse::session::Isolation;
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use txn::{OpError, Outcome};
+use txn::{OpError, Outcome, TxnCost};
 use wire::Tag;
 
 /// Names a transaction inside a node: the session that asks, and which of its transactions.
@@ -100,7 +100,7 @@ impl std::fmt::Debug for RunRequest {
 }
 
 /// How a transaction starts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct BeginRequest {
     /// Level in force (never weaker than requested).
     pub isolation: Isolation,
@@ -128,6 +128,9 @@ pub struct BeginRequest {
     /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above
     /// it, so that a session reads what it wrote whichever shard coordinates.
     pub seen: Ts,
+    /// Where the coordinator writes what the transaction has cost. It comes back with the end of
+    /// the transaction, so that no transaction allocates one. `None`: that is not wanted.
+    pub cost: Option<Box<EndCost>>,
 }
 
 /// Facts of a session that statements may read. Made anew when a setting changes.
@@ -167,7 +170,20 @@ pub enum FromTxn {
         outcome: Outcome,
         /// Answers built from it wait for this position unless `synchronous_commit = off`.
         wait: Position,
+        /// What it has cost, if that is known: [`BeginRequest::cost`], written.
+        cost: Option<Box<EndCost>>,
     },
+}
+
+/// What a transaction has cost from the begin of its last attempt to its outcome.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct EndCost {
+    /// What the protocol has counted.
+    pub cost: TxnCost,
+    /// Nodes that are homes of what it has read or written.
+    pub nodes_touched: u32,
+    /// Whether rows move under the protocol.
+    pub moves_rows: bool,
 }
 
 /// End of a statement.
@@ -178,11 +194,21 @@ pub struct Done {
     pub result: Result<Tag, OpError>,
     /// Outcome of the transaction, if it was autocommit and has ended.
     pub outcome: Option<Outcome>,
+    /// What the transaction has cost, if it has ended and that is known: [`BeginRequest::cost`],
+    /// written.
+    pub cost: Option<Box<EndCost>>,
     /// Answers built from it wait for this position (what it read, and its commit) unless
     /// `synchronous_commit = off`.
     pub wait: Position,
     /// Priority timestamp, for a retry.
     pub priority_ts: Ts,
+    /// What the statement has done to the session; `None`: nothing, as most.
+    pub effects: Option<Box<SessionEffects>>,
+}
+
+/// What a statement does to its session.
+#[derive(Default, Debug)]
+pub struct SessionEffects {
     /// Sequence values that were drawn.
     pub currval: Vec<(base::IndexId, i64)>,
     /// Settings changed by `set_config`, in order; only if the statement succeeded.

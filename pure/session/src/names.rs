@@ -20,7 +20,7 @@ impl Session {
             txn_time: self.block_time.unwrap_or(cx.now),
             setting: &|name| self.setting(name),
             size_bytes: &|_| None,
-            sessions: None,
+            told: None,
         })
     }
 

@@ -132,6 +132,7 @@ impl Session {
         };
         self.roll_back(cx);
         cx.counters.server_retries += 1;
+        self.last_txn.restarts += 1;
         let mut statics = self.take_back();
         let (mut away_since, mut schema_since) = (None, None);
         if let Some(old) = &mut self.retry {

@@ -6,7 +6,8 @@ use super::portal::{Cursor, PortalState};
 use super::retry::ATTEMPTS_MAX;
 use super::{Activity, Block, CREDIT_BATCHES, Session, SessionCx, errors};
 use crate::message::{
-    BeginRequest, Done, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
+    BeginRequest, Done, FromTxn, RunRequest, SessionEffects, SessionFacts, StatementNo, ToTxn,
+    TxnHandle,
 };
 use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, is_planted};
 use exec::port::Params;
@@ -267,6 +268,7 @@ impl Session {
         self.txn_count += 1;
         if tries == 1 && self.retry.is_none() {
             self.txn_since = cx.now;
+            self.last_txn.restarts = 0;
         }
         self.written.clear();
         self.refresh_facts();
@@ -354,6 +356,7 @@ impl Session {
             locks_reads: self.settings.knobs.locks_reads,
             measured: step.plan.is_analyzed(),
             seen: self.seen,
+            cost: Some(self.last_txn.place()),
         });
         let request = RunRequest {
             statement: step.number,
@@ -396,7 +399,14 @@ impl Session {
             FromTxn::CopyInReady(number) => self.on_copy_in_ready(cx, number),
             FromTxn::CopyTaken(number, bytes) => self.on_copy_taken(number, bytes),
             FromTxn::Done(number, done) => self.on_done(cx, number, done),
-            FromTxn::Ended { outcome, wait } => self.on_ended(cx, outcome, wait),
+            FromTxn::Ended {
+                outcome,
+                wait,
+                cost,
+            } => {
+                self.note_end(cx.now, &outcome, cost);
+                self.on_ended(cx, outcome, wait);
+            }
         }
         self.pump(cx);
     }
@@ -524,13 +534,19 @@ impl Session {
     }
 
     fn on_done(&mut self, cx: &mut SessionCx<'_>, number: StatementNo, mut done: Done) {
-        if !done.currval.is_empty() {
-            self.merge_currval(core::mem::take(&mut done.currval));
+        if let Some(outcome) = &done.outcome {
+            self.note_end(cx.now, outcome, done.cost.take());
+        } else if let Err(OpError::Aborted(_)) = &done.result {
+            self.note_rollback(cx.now);
         }
-        if !done.settings.is_empty()
-            && matches!(done.outcome, None | Some(Outcome::Committed { .. }))
-        {
-            self.take_settings(core::mem::take(&mut done.settings));
+        if let Some(effects) = done.effects.take() {
+            let SessionEffects { currval, settings } = *effects;
+            if !currval.is_empty() {
+                self.merge_currval(currval);
+            }
+            if matches!(done.outcome, None | Some(Outcome::Committed { .. })) {
+                self.take_settings(settings);
+            }
         }
         let txn = self.txn.as_mut().expect("checked by the caller");
         txn.priority_ts = Some(done.priority_ts);

@@ -5,7 +5,7 @@ use base::{Datum, Position, RowBatch, ShardId, Time, Ts};
 use catalog::Catalog;
 use session::Away;
 use session::ConnId;
-use session::message::{Done, FromTxn, TxnHandle};
+use session::message::{Done, FromTxn, ToTxn, TxnHandle};
 use session::{PlanCache, Session, SessionCx, Statistics};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const HERE: ShardId = ShardId(0);
 struct Shard {
     catalog: Arc<Catalog>,
     replies: Vec<(ConnId, wire::Reply, Position)>,
-    to_txn: VecDeque<(ShardId, TxnHandle, session::message::ToTxn)>,
+    to_txn: VecDeque<(ShardId, TxnHandle, ToTxn)>,
     ddl: VecDeque<session::message::DdlCall>,
     plans: PlanCache,
     statistics: Statistics,
@@ -70,19 +70,23 @@ fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
     };
     let mut rows = RowBatch::new(1);
     rows.push([Datum::Int(7)]);
-    let done = Done {
+    let mut done = Done {
         result: Ok(Tag::Count("SELECT", 1)),
         outcome: Some(Outcome::Committed { commit_ts: Ts(1) }),
+        cost: None,
         wait: Position(0),
         priority_ts: Ts(1),
-        currval: vec![],
-        settings: vec![],
+        effects: None,
     };
     let before = count();
     shard.call(|cx| session.on_client(cx, bind));
     shard.call(|cx| session.on_client(cx, execute));
     shard.call(|cx| session.on_client(cx, ClientMessage::Sync));
-    let (_, handle, _) = shard.to_txn.pop_front().expect("the statement runs");
+    let (_, handle, run) = shard.to_txn.pop_front().expect("the statement runs");
+    let ToTxn::Run(run) = run else {
+        panic!("no {run:?}")
+    };
+    done.cost = run.begin.and_then(|begin| begin.cost);
     shard.call(|cx| session.on_txn(cx, handle, FromTxn::Rows(1, rows, Position(0))));
     shard.call(|cx| session.on_txn(cx, handle, FromTxn::Done(1, done)));
     let allocations = count() - before;

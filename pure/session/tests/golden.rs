@@ -31,14 +31,14 @@ use base::{
 };
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use session::Away;
-use session::message::{DdlCall, Done, FromTxn, Quiesce, ToTxn, TxnHandle};
+use session::message::{DdlCall, Done, EndCost, FromTxn, Quiesce, ToTxn, TxnHandle};
 use session::{ConnId, Leftovers, PreparationResult};
 use session::{PlanCache, Session, SessionCx, Statistics};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use txn::{AbortReason, Counters, DoubtfulWait, OpError, Outcome, Tie};
+use txn::{AbortReason, Counters, DoubtfulWait, OpError, Outcome, Tie, TxnCost};
 use wire::{ClientMessage, Format, Tag};
 
 const HERE: ShardId = ShardId(0);
@@ -394,15 +394,15 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
         key: key_of_7(),
         holder: txn_id(),
     };
-    let done = |result, outcome, wait| {
+    let done = |result, outcome: Option<Outcome>, wait| {
         let wait = Position(wait);
         let done = Done {
             result,
+            cost: outcome.is_some().then(|| Box::new(cost())),
             outcome,
             wait,
             priority_ts: Ts(5000),
-            currval: vec![],
-            settings: vec![],
+            effects: None,
         };
         FromTxn::Done(n, done)
     };
@@ -460,9 +460,30 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
             FromTxn::Ended {
                 outcome,
                 wait: Position(100),
+                cost: Some(Box::new(cost())),
             }
         }
         other => panic!("no message {other:?}"),
+    }
+}
+
+/// What every transaction costs here.
+fn cost() -> EndCost {
+    EndCost {
+        cost: TxnCost {
+            shards: 3,
+            nodes: 2,
+            messages_on_path: 4,
+            messages_off_path: 1,
+            messages_in_node: 5,
+            message_bytes: 0,
+            delays: 2,
+            forced_writes: 1,
+            rows_moved: 0,
+            move_wait_us: 0,
+        },
+        nodes_touched: 2,
+        moves_rows: false,
     }
 }
 

@@ -162,9 +162,12 @@ impl World {
                     "begins once"
                 );
             }
-            if run.begin.is_some_and(|begin| begin.attempt > 1) {
+            if run.begin.as_ref().is_some_and(|begin| begin.attempt > 1) {
                 assert!(
-                    run.begin.and_then(|begin| begin.priority_ts).is_some(),
+                    run.begin
+                        .as_ref()
+                        .and_then(|begin| begin.priority_ts)
+                        .is_some(),
                     "keeps its place"
                 );
             }
@@ -232,10 +235,10 @@ impl World {
         let done = Done {
             result,
             outcome,
+            cost: None,
             wait,
             priority_ts,
-            currval: vec![],
-            settings: vec![],
+            effects: None,
         };
         self.call(|session, cx| session.on_txn(cx, handle, FromTxn::Done(number, done)));
     }
@@ -265,6 +268,7 @@ impl World {
             let ended = FromTxn::Ended {
                 outcome,
                 wait: Position(0),
+                cost: None,
             };
             self.call(|session, cx| session.on_txn(cx, handle, ended));
             return true;

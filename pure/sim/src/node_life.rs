@@ -489,6 +489,7 @@ impl World {
             };
             let at = (from_ns + delay).max(host.local_last_ns + 1);
             host.local_last_ns = at;
+            let message = Box::new(message);
             let event = NodeEvent::Local { from, to, message };
             return self.push_at(at, Event::Node(node, life, event));
         }

@@ -78,7 +78,7 @@ pub(crate) enum NodeEvent {
     Local {
         from: ShardId,
         to: ShardId,
-        message: Message,
+        message: Box<Message>,
     },
     /// A frame arrives.
     Frame(Vec<u8>),

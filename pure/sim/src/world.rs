@@ -317,6 +317,7 @@ impl World {
             NodeEvent::Run { shard } => self.on_run(node, shard),
             NodeEvent::Local { from, to, message } => {
                 let shard = usize::from(to.index());
+                let message = *message;
                 self.input(node, shard, Input::Message { from, message });
             }
             NodeEvent::Frame(bytes) => self.on_frame(node, &bytes),

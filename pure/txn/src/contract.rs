@@ -598,8 +598,9 @@ pub trait Protocol: fmt::Display {
     /// [`Protocol::forget`].
     fn cost(&self, txn: TxnId) -> Option<TxnCost>;
 
-    /// The caller needs the outcome of an ended transaction no more.
-    fn forget(&mut self, txn: TxnId);
+    /// The caller needs the outcome of an ended transaction no more. Returns what it has cost, as
+    /// [`Protocol::cost`] would.
+    fn forget(&mut self, txn: TxnId) -> Option<TxnCost>;
 
     /// A message has arrived.
     fn on_message(&mut self, cx: &mut Cx<'_, Self::Message>, from: ShardId, message: Self::Message);

@@ -46,6 +46,8 @@ moves! {
         backups,
         /// Bytes of the owner table, about.
         table_bytes,
+        /// Changes of the owner table in this life of the node.
+        table_changes,
         /// Rows of this home that others have copies of now.
         rows_lent,
         /// Copies that this shard has now.

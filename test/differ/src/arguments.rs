@@ -207,6 +207,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
     ("pg_terminate_backend", "sessions"),
     ("trellis_shard_of", "PostgreSQL has none"),
     ("trellis_node_of", "PostgreSQL has none"),
+    ("trellis_placement_version", "PostgreSQL has none"),
 ];
 
 /// Functions that may raise an error for plain arguments. Such a function stands alone in its

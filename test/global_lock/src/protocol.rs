@@ -67,8 +67,8 @@ impl Protocol for GlobalLock {
         self.asking.get(&txn).map(|asking| asking.cost)
     }
 
-    fn forget(&mut self, txn: TxnId) {
-        self.asking.remove(&txn);
+    fn forget(&mut self, txn: TxnId) -> Option<TxnCost> {
+        self.asking.remove(&txn).map(|asking| asking.cost)
     }
 
     fn on_message(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {

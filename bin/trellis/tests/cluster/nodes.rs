@@ -166,7 +166,7 @@ fn the_cluster_tells_of_itself() {
         "90 rows lie on {shards} of 6 shards: {placed:?}"
     );
     assert!(!rows(&mut link, "SHOW STAGES").is_empty());
-    assert!(!rows(&mut link, "SHOW COUNTERS").is_empty());
+    counters_are_told(&mut link);
     sizes_are_told(&mut link);
     reads_tell_what_they_touched(&mut link);
     cluster.kill(2);
@@ -233,6 +233,22 @@ fn sizes_are_told(link: &mut Link) {
     assert_eq!(found[2], found[0] + found[1]);
     let database = bytes(link, "pg_database_size('shop')");
     assert_eq!(database, found[2] + before);
+}
+
+/// Each of six shards has all counters, whose sums SHOW COUNTERS tells.
+fn counters_are_told(link: &mut Link) {
+    let value = |row: &[String], at: usize| row[at].parse::<u64>().unwrap();
+    let by_shard = rows(link, "SHOW SHARD COUNTERS");
+    let sums = rows(link, "SHOW COUNTERS");
+    assert_eq!(by_shard.len(), 6 * sums.len());
+    let named = |name: &str| {
+        let parts = by_shard.iter().filter(move |row| row[1] == name);
+        parts.map(|row| value(row, 2)).sum::<u64>()
+    };
+    let written = sums.iter().find(|row| row[0] == "rows_written").unwrap();
+    assert!(named("rows_written") >= 90, "{by_shard:?}");
+    // Counters only grow.
+    assert!(value(written, 1) >= named("rows_written"), "{written:?}");
 }
 
 /// EXPLAIN ANALYZE counts the shards and nodes of statements that only read, too.

@@ -466,9 +466,9 @@ impl Core {
         route!(self, kind, |machine, cx| machine.abort(cx, txn))
     }
 
-    /// The caller needs the outcome of an ended transaction no more.
-    pub(crate) fn forget(&mut self, kind: ProtocolKind, txn: TxnId) {
-        route!(self, kind, |machine, _cx| machine.forget(txn));
+    /// See [`Protocol::forget`].
+    pub(crate) fn forget(&mut self, kind: ProtocolKind, txn: TxnId) -> Option<TxnCost> {
+        route!(self, kind, |machine, _cx| machine.forget(txn))
     }
 
     /// See [`Protocol::on_durable`].

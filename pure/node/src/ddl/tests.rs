@@ -181,10 +181,10 @@ impl World {
         let done = Done {
             result,
             outcome,
+            cost: None,
             wait: base::Position(0),
             priority_ts: base::Ts(self.batches),
-            currval: Vec::new(),
-            settings: Vec::new(),
+            effects: None,
         };
         let next = more.then(FillPosition::default);
         let from = handle(self.batches);

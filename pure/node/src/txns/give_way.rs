@@ -146,7 +146,9 @@ impl Txns {
         let txn = self.by_handle.get_mut(&handle)?;
         let reason = txn.end_reason()?;
         match txn.ended {
-            Some(_) => self.forget(handle),
+            Some(_) => {
+                self.forget(handle);
+            }
             None => txn.gone = true,
         }
         Some(reason)
@@ -174,8 +176,13 @@ impl Txns {
         let Some(Ended { outcome, wait }) = txn.ended.take() else {
             return false;
         };
-        self.tell(handle, FromTxn::Ended { outcome, wait });
-        self.forget(handle);
+        let cost = self.forget(handle);
+        let ended = FromTxn::Ended {
+            outcome,
+            wait,
+            cost,
+        };
+        self.tell(handle, ended);
         true
     }
 }

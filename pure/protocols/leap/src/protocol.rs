@@ -62,8 +62,8 @@ impl Protocol for Leap {
         self.coord.cost_so_far(self.shard.node(), txn)
     }
 
-    fn forget(&mut self, txn: TxnId) {
-        self.coord.forget(txn);
+    fn forget(&mut self, txn: TxnId) -> Option<TxnCost> {
+        self.coord.forget(txn)
     }
 
     fn on_message(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {

@@ -16,13 +16,13 @@ use txn::{HotRow, Moves, MovingRows, Outcome, Tracked};
 impl MovingRows for Leap {
     fn moves(&self) -> Moves {
         let size = |key: &Key| key.bytes.capacity() + size_of::<Key>() + size_of::<Entry>();
-        let owned = self.owner.held.len() - self.owner.backups.len();
         Moves {
             rows_away: self.home.table.len() as u64,
-            rows_here: owned as u64,
+            rows_here: (self.owner.held.len() - self.owner.backups.len()) as u64,
             backups: self.owner.backups.len() as u64,
             rows_lent: self.sharing.lent_count() as u64,
             copies: self.sharing.copy_count() as u64,
+            table_changes: self.home.table.changes(),
             table_bytes: self.home.table.keys().map(size).sum::<usize>() as u64,
             ..self.moves.clone()
         }
@@ -223,7 +223,7 @@ impl Leap {
                 }
             }
         }
-        for (key, entry) in &self.home.table {
+        for (key, entry) in self.home.table.iter() {
             match entry.owner {
                 Some(owner) => write!(f, "away {key:?} {} at {owner}", tag(entry.otag))?,
                 None => write!(f, "away {key:?} {} leaving", tag(entry.otag))?,

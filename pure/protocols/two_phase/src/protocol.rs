@@ -92,11 +92,12 @@ impl<C: Control> Protocol for Machine<C> {
         self.coords.get(&txn).map(|coord| coord.cost_so_far())
     }
 
-    fn forget(&mut self, txn: TxnId) {
-        if let Some(coord) = self.coords.remove(&txn) {
-            assert!(coord.outcome.is_some(), "{txn} is forgotten after its end");
-            self.coords.spare(coord);
-        }
+    fn forget(&mut self, txn: TxnId) -> Option<TxnCost> {
+        let coord = self.coords.remove(&txn)?;
+        assert!(coord.outcome.is_some(), "{txn} is forgotten after its end");
+        let cost = coord.cost;
+        self.coords.spare(coord);
+        Some(cost)
     }
 
     fn on_message(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {

@@ -55,7 +55,7 @@ impl Facts<'_> {
     /// Runs `use_cx` with what the system catalog is computed from.
     pub(super) fn with_catalog<T>(
         &self,
-        sessions: Option<&RowBatch>,
+        told: Option<&RowBatch>,
         use_cx: impl FnOnce(&CatalogCx<'_>) -> T,
     ) -> T {
         let port = self.port;
@@ -68,7 +68,7 @@ impl Facts<'_> {
             txn_time: port.txn_time(),
             setting: &|name| port.setting(name),
             size_bytes: &|index| sizes?.get(&index).copied(),
-            sessions,
+            told,
         })
     }
 }

@@ -14,7 +14,7 @@ use expr::list::{self, units_of_row};
 use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
 use expr::{Env, Expr, Func, NoColumns, eval, zoned};
 use parse::show::Show;
-use pg_catalog::VirtualTable;
+use pg_catalog::{Asked, VirtualTable};
 use plan::step::{Step, StepOp};
 use std::collections::BTreeSet;
 use txn::OpError;
@@ -260,15 +260,15 @@ impl Rows for VirtualRows<'_> {
         let Some(table) = self.table.take() else {
             return Ok(None);
         };
-        let sessions = if table.needs_sessions() {
-            Some(super::show::fetch(self.cx, Show::Activity).await?)
-        } else {
-            None
+        let told = match table.asks() {
+            Some(Asked::Sessions) => Some(super::show::fetch(self.cx, Show::Activity).await?),
+            Some(Asked::Locks) => Some(super::show::fetch(self.cx, Show::Locks).await?),
+            None => None,
         };
         let batch = self
             .cx
             .facts
-            .with_catalog(sessions.as_ref(), |cx| table.rows(cx));
+            .with_catalog(told.as_ref(), |cx| table.rows(cx));
         self.cx.breathe(batch.rows as usize).await;
         Ok((batch.rows > 0).then_some(batch))
     }

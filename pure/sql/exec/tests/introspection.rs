@@ -51,9 +51,76 @@ fn shop() -> Cluster {
         text("active"),
         text("SELECT 1"),
     ]);
-    let shows = vec![(Show::Sizes, sizes), (Show::Activity, sessions)];
+    let shows = vec![
+        (Show::Sizes, sizes),
+        (Show::Activity, sessions),
+        (Show::Locks, locks(catalog_oids(&cluster))),
+    ];
     *cluster.state.shows.borrow_mut() = shows;
     cluster
+}
+
+/// Oids of the database and of a table of it.
+fn catalog_oids(cluster: &Cluster) -> [i64; 2] {
+    let database = cluster.catalog().databases["shop"].clone();
+    [database.id.0, database.tables["orders"].id.0].map(i64::from)
+}
+
+/// Session 7 holds a row for which session 9 waits; a transaction of no session waits for a range.
+fn locks([database, relation]: [i64; 2]) -> RowBatch {
+    let text = |text: &str| Datum::Text(text.into());
+    let mut batch = RowBatch::new(9);
+    let session = |txn: &str, pid: i64| {
+        let mut row = vec![text(txn), Datum::Int(pid)];
+        row.resize(9, Datum::Null);
+        row
+    };
+    let lock = |txn: &str, kind: &str, tuple: Datum, since: Datum| {
+        let mut row = vec![text(txn), Datum::Null, text(kind)];
+        row.extend([database, relation, 77].map(Datum::Int));
+        row.extend([tuple, text("AccessExclusiveLock"), since]);
+        row
+    };
+    let one = || Datum::Int(1);
+    batch.push(lock("t1.0.1.2", "tuple", one(), Datum::Null));
+    batch.push(session("t1.0.1.2", 7));
+    batch.push(lock("t2.0.1.4", "tuple", one(), Datum::Timestamp(5)));
+    batch.push(lock("t3.0.1.6", "page", Datum::Null, Datum::Timestamp(6)));
+    batch.push(session("t2.0.1.4", 9));
+    batch
+}
+
+#[test]
+fn locks_that_are_awaited_are_a_table() {
+    let cluster = shop();
+    let all = "SELECT locktype, relation::regclass, page, tuple, virtualtransaction, pid, mode, \
+        granted, waitstart IS NULL, coalesce(virtualxid, classid::text, objid::text) FROM pg_locks";
+    assert_eq!(
+        run(&cluster, all, &[])
+            .unwrap()
+            .lines()
+            .skip(1)
+            .collect::<Vec<_>>(),
+        [
+            "tuple | orders | 77 | 1 | t1.0.1.2 | 7 | AccessExclusiveLock | t | t | NULL",
+            "tuple | orders | 77 | 1 | t2.0.1.4 | 9 | AccessExclusiveLock | f | f | NULL",
+            "page | orders | 77 | NULL | t3.0.1.6 | NULL | AccessExclusiveLock | f | f | NULL",
+        ]
+    );
+    // The query of PostgreSQL's wiki.
+    let blocked = "SELECT blocked.pid, blocking.pid FROM pg_catalog.pg_locks blocked \
+        JOIN pg_catalog.pg_locks blocking ON blocking.locktype = blocked.locktype \
+        AND blocking.database IS NOT DISTINCT FROM blocked.database \
+        AND blocking.relation IS NOT DISTINCT FROM blocked.relation \
+        AND blocking.page IS NOT DISTINCT FROM blocked.page \
+        AND blocking.tuple IS NOT DISTINCT FROM blocked.tuple \
+        AND blocking.virtualxid IS NOT DISTINCT FROM blocked.virtualxid \
+        AND blocking.transactionid IS NOT DISTINCT FROM blocked.transactionid \
+        AND blocking.classid IS NOT DISTINCT FROM blocked.classid \
+        AND blocking.objid IS NOT DISTINCT FROM blocked.objid \
+        AND blocking.objsubid IS NOT DISTINCT FROM blocked.objsubid \
+        AND blocking.pid != blocked.pid WHERE NOT blocked.granted AND blocking.granted";
+    assert_eq!(run(&cluster, blocked, &[]).unwrap(), "pid | pid\n9 | 7\n");
 }
 
 /// Runs one statement to its end; rows as text.
@@ -85,7 +152,7 @@ fn with_catalog<T>(catalog: &Catalog, call: impl FnOnce(&pg_catalog::CatalogCx<'
         txn_time: Time(0),
         setting: &|_| None,
         size_bytes: &|_| None,
-        sessions: None,
+        told: None,
     })
 }
 

@@ -42,6 +42,7 @@ pub enum SessionCommand {
     Reset(Option<String>),
     /// `None`: all.
     ShowSetting(Option<String>),
+    ShowTransactionCost,
     Discard,
     /// `None`: all.
     Deallocate(Option<String>),

@@ -97,6 +97,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         }
         "getdatabaseencoding" => text("UTF8"),
         "trellis_shard_of" | "trellis_node_of" => placement::told(cx, name, object(0), &args[1..])?,
+        "trellis_placement_version" => placement::version(cx, object(0))?,
         "pg_size_pretty" => text(size_pretty(number(0).unwrap_or(0))),
         "pg_relation_filenode" => oid(object(0)),
         "pg_is_in_recovery" | "pg_is_wal_replay_paused" | "pg_is_other_temp_schema" => flag(false),

@@ -82,15 +82,23 @@ pub struct CatalogCx<'a> {
     pub setting: &'a dyn Fn(&str) -> Option<String>,
     /// Bytes that a key space (table, index, by oid) takes up, if known.
     pub size_bytes: &'a dyn Fn(u32) -> Option<i64>,
-    /// Sessions of the cluster, for pg_stat_activity: the answer to `Show::Activity`, fetched when
-    /// [`VirtualTable::needs_sessions`].
-    pub sessions: Option<&'a RowBatch>,
+    /// What the shards tell for the table, fetched as [`VirtualTable::asks`] says.
+    pub told: Option<&'a RowBatch>,
 }
 
 impl CatalogCx<'_> {
     fn tables(&self) -> impl Iterator<Item = &Table> {
         self.database.tables.values().map(|table| &**table)
     }
+}
+
+/// What a virtual table asks all shards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// Sessions of the cluster: the answer to `Show::Activity`.
+    Sessions,
+    /// Locks for which requests wait, and sessions of transactions: the answer to `Show::Locks`.
+    Locks,
 }
 
 /// A column of a virtual table.
@@ -136,9 +144,14 @@ impl VirtualTable {
         self.kind == 'v'
     }
 
-    /// Whether [`CatalogCx::sessions`] must be filled in before the rows are computed.
-    pub fn needs_sessions(&self) -> bool {
-        self.name == "pg_stat_activity"
+    /// What the shards are asked before the rows are computed, for [`CatalogCx::told`]; `None`:
+    /// the catalog suffices.
+    pub fn asks(&self) -> Option<Asked> {
+        match self.name {
+            "pg_locks" => Some(Asked::Locks),
+            "pg_stat_activity" => Some(Asked::Sessions),
+            _ => None,
+        }
     }
 }
 

@@ -203,7 +203,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_largeobject_metadata 2995 'r' none [
         oid OID, lomowner OID, lomacl TEXTS,
     ]
-    pg_locks 12073 'v' none [
+    pg_locks 12073 'v' views::locks [
         locktype TEXT, database OID, relation OID, page INT4, tuple INT2, virtualxid TEXT,
         transactionid OID, classid OID, objid OID, objsubid INT2, virtualtransaction TEXT,
         pid INT4, mode TEXT, granted BOOL, fastpath BOOL, waitstart TIMESTAMPTZ,

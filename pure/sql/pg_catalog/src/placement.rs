@@ -1,9 +1,29 @@
-//! Where rows live: `trellis_shard_of` and `trellis_node_of`.
+//! Where rows live, and since which catalog: `trellis_shard_of`, `trellis_node_of` and
+//! `trellis_placement_version`.
 
 use super::functions::find_table;
 use super::*;
 use base::key::{encode_datum, slot_of};
 use base::{ShardId, SqlError, SqlState};
+
+/// The table with this oid.
+///
+/// # Errors
+/// 42P01 if there is none.
+fn table_of<'a>(cx: &'a CatalogCx<'_>, oid: u32) -> Result<&'a Table, SqlError> {
+    find_table(cx, oid).ok_or_else(|| {
+        let message = format!("relation with OID {oid} is no table of this database");
+        SqlError::new(SqlState::UNDEFINED_TABLE, message)
+    })
+}
+
+/// The catalog version at which a table last changed: while it stays, so does the home of each key.
+///
+/// # Errors
+/// Those of [`table_of`].
+pub(super) fn version(cx: &CatalogCx<'_>, table: u32) -> Result<Datum, SqlError> {
+    Ok(int(table_of(cx, table)?.changed))
+}
 
 /// The home of the rows of a table whose partition columns have these values, as texts of the
 /// columns' types; `None` for a replicated table, which is on every node.
@@ -12,10 +32,7 @@ use base::{ShardId, SqlError, SqlState};
 /// 42P01 if there is no such table, 22023 for another number of values than the table has
 /// partition columns, 22P02 and its like for a text that is no value of its column.
 fn home(cx: &CatalogCx<'_>, table: u32, key: &[Datum]) -> Result<Option<ShardId>, SqlError> {
-    let Some(table) = find_table(cx, table) else {
-        let message = format!("relation with OID {table} is no table of this database");
-        return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
-    };
+    let table = table_of(cx, table)?;
     if key.len() != table.partition.len() {
         let columns = table.partition.iter();
         let columns = columns.map(|at| table.columns[usize::from(*at)].name.as_str());

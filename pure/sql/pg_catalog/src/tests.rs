@@ -169,7 +169,7 @@ fn with_shop<T>(check: impl FnOnce(&CatalogCx<'_>) -> T) -> T {
         txn_time: Time(0),
         setting: &|_| None,
         size_bytes: &|id| (id >= 16_384).then_some(20_000),
-        sessions: None,
+        told: None,
     })
 }
 

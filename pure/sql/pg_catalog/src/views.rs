@@ -3,6 +3,7 @@
 use super::relations::sequence_type;
 use super::*;
 use crate::settings::{Kind, SETTINGS};
+use std::collections::BTreeMap;
 
 pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let mut push = |schema: &str, name: &str, has_index: bool, has_triggers: bool| {
@@ -107,7 +108,7 @@ pub(super) fn settings(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 }
 
 pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let Some(sessions) = cx.sessions else {
+    let Some(sessions) = cx.told else {
         return;
     };
     for session in sessions.iter() {
@@ -146,6 +147,36 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         row.extend([wait("Client"), wait("ClientRead"), state.clone()]);
         row.extend([Datum::Null, Datum::Null, Datum::Null, query.clone()]);
         row.push(text("client backend"));
+        out.push(row);
+    }
+}
+
+/// Locks that requests wait for, and those in their way: `docs/pg_locks.md`.
+pub(super) fn locks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let Some(told) = cx.told else {
+        return;
+    };
+    // Rows with a backend number name the session of a transaction; the others are locks.
+    let of_session = |row: &[Datum]| match row {
+        [txn, pid, ..] if !pid.is_null() => Some((txn.as_str()?.to_owned(), pid.clone())),
+        _ => None,
+    };
+    let pids: BTreeMap<String, Datum> = told.iter().filter_map(of_session).collect();
+    for lock in told.iter() {
+        let [txn, pid, kind, database, relation, page, tuple, mode, since] = lock else {
+            unreachable!("rows of Show::Locks have its columns")
+        };
+        if !pid.is_null() {
+            continue;
+        }
+        let pid = txn.as_str().and_then(|txn| pids.get(txn)).cloned();
+        let mut row: Vec<Datum> = [kind, database, relation, page, tuple]
+            .map(Clone::clone)
+            .into();
+        // virtualxid, transactionid, classid, objid, objsubid
+        row.extend(core::iter::repeat_n(Datum::Null, 5));
+        row.extend([txn.clone(), pid.unwrap_or(Datum::Null), mode.clone()]);
+        row.extend([flag(since.is_null()), flag(false), since.clone()]);
         out.push(row);
     }
 }

@@ -62,7 +62,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use awaited::AwaitedRow;
+pub use awaited::{Awaited, AwaitedLock, AwaitedRow};
 pub use bulk::Taken;
 pub use claim::Claim;
 pub use give_way::{GIVE_WAY_US, LockWait, NAME_AGAIN_US};

@@ -258,27 +258,34 @@ impl LockTable {
         txn: TxnId,
         f: &mut dyn FnMut(&Holder) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut offer = |holder: &Holder| {
+        self.pass_holders(item, |holder| {
+            let Some(holder) = holder else {
+                return ControlFlow::Continue(());
+            };
             #[cfg(test)]
             self.looked_at.set(self.looked_at.get() + 1);
             match holder.txn.txn != txn && holder.claim.conflicts(claim) {
                 true => f(holder),
                 false => ControlFlow::Continue(()),
             }
-        };
-        self.shard.iter().try_for_each(&mut offer)?;
-        let mut found = ControlFlow::Continue(());
-        self.each_range(item, &mut |lock| {
-            if found.is_continue() {
-                found = offer(&lock.holder);
-            }
-        });
-        found?;
-        self.runs.each(item, &mut offer)?;
+        })
+    }
+
+    /// Calls `pass` with every lock on `item`, until it breaks; with `None` for each lock that was
+    /// looked at and is not on `item`.
+    pub(super) fn pass_holders(
+        &self,
+        item: &Item<'_>,
+        mut pass: impl FnMut(Option<&Holder>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.shard.iter().map(Some).try_for_each(&mut pass)?;
+        self.pass_ranges(item, &mut pass)?;
+        self.runs.each(item, &mut |holder| pass(Some(holder)))?;
         match *item {
             Item::Point { index, slot, key } => {
                 if let Some(entry) = self.points.get(&PointKey::new(index, slot, key)) {
-                    entry.holders.as_slice().iter().try_for_each(offer)?;
+                    let holders = entry.holders.as_slice().iter();
+                    holders.map(Some).try_for_each(pass)?;
                 }
             }
             Item::Range { index, slot, range } => {
@@ -295,36 +302,43 @@ impl LockTable {
                         break;
                     }
                     if range.contains(point.key()) {
-                        entry.holders.as_slice().iter().try_for_each(&mut offer)?;
+                        let holders = entry.holders.as_slice().iter();
+                        holders.map(Some).try_for_each(&mut pass)?;
+                    } else {
+                        pass(None)?;
                     }
                 }
             }
             Item::Shard => {
                 let mut entries = self.points.values();
                 entries.try_for_each(|entry| {
-                    entry.holders.as_slice().iter().try_for_each(&mut offer)
+                    let holders = entry.holders.as_slice().iter();
+                    holders.map(Some).try_for_each(&mut pass)
                 })?;
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// Calls `f` with every held range that overlaps `item`.
-    fn each_range(&self, item: &Item<'_>, f: &mut dyn FnMut(&RangeLock)) {
+    /// Calls `pass` with the lock of every held range of the index, or shard, that overlaps `item`,
+    /// and with `None` for every other, until it breaks.
+    fn pass_ranges(
+        &self,
+        item: &Item<'_>,
+        pass: &mut dyn FnMut(Option<&Holder>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if self.ranges.is_empty() {
-            return;
+            return ControlFlow::Continue(());
         }
-        let mut visit = |place: &(IndexId, Option<Slot>), locks: &[RangeLock]| {
-            for lock in locks {
+        let visit = |(place, locks): (&(IndexId, Option<Slot>), &Vec<RangeLock>)| {
+            locks.iter().try_for_each(|lock| {
                 let range = Item::Range {
                     index: place.0,
                     slot: place.1,
                     range: &lock.range,
                 };
-                if range.overlaps(item) {
-                    f(lock);
-                }
-            }
+                pass(range.overlaps(item).then_some(&lock.holder))
+            })
         };
         match *item {
             Item::Point { index, slot, .. }
@@ -332,25 +346,17 @@ impl LockTable {
                 index,
                 slot: Some(slot),
                 ..
-            } => {
-                for place in [(index, None), (index, Some(slot))] {
-                    if let Some(locks) = self.ranges.get(&place) {
-                        visit(&place, locks);
-                    }
-                }
-            }
+            } => [(index, None), (index, Some(slot))]
+                .iter()
+                .filter_map(|place| Some((place, self.ranges.get(place)?)))
+                .try_for_each(visit),
             Item::Range {
                 index, slot: None, ..
             } => {
                 let all = (index, None)..=(index, Some(Slot(u16::MAX)));
-                self.ranges
-                    .range(all)
-                    .for_each(|(place, locks)| visit(place, locks));
+                self.ranges.range(all).try_for_each(visit)
             }
-            Item::Shard => self
-                .ranges
-                .iter()
-                .for_each(|(place, locks)| visit(place, locks)),
+            Item::Shard => self.ranges.iter().try_for_each(visit),
         }
     }
 

@@ -54,8 +54,8 @@ impl Protocol for Tested {
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
         self.0.cost(txn)
     }
-    fn forget(&mut self, txn: TxnId) {
-        self.0.forget(txn);
+    fn forget(&mut self, txn: TxnId) -> Option<TxnCost> {
+        self.0.forget(txn)
     }
     fn on_message(&mut self, cx: &mut Cx<'_, Message>, from: ShardId, message: Message) {
         self.0.on_message(cx, from, message);

@@ -101,18 +101,17 @@ impl Coordinator {
     /// Cost of a transaction up to now.
     pub(crate) fn cost_so_far(&self, here: NodeId, txn: TxnId) -> Option<TxnCost> {
         let state = self.txns.get(&txn)?;
-        match state.outcome {
-            Some(_) => Some(state.cost),
-            None => Some(state.cost_so_far(here)),
-        }
+        let so_far = || state.cost_so_far(here);
+        Some(state.outcome.as_ref().map_or_else(so_far, |_| state.cost))
     }
 
     /// The caller needs the outcome of a finished transaction no more.
-    pub(crate) fn forget(&mut self, txn: TxnId) {
-        if let Some(state) = self.txns.remove(&txn) {
-            assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
-            self.txns.spare(state);
-        }
+    pub(crate) fn forget(&mut self, txn: TxnId) -> Option<TxnCost> {
+        let state = self.txns.remove(&txn)?;
+        assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
+        let cost = state.cost;
+        self.txns.spare(state);
+        Some(cost)
     }
 
     /// These shards hold locks for a transaction, in these lives.

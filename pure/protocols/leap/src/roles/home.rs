@@ -7,13 +7,13 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, ShardId, Time};
 use journal::Otag;
-use txn::{Alarm, Asks, LockTable, Seen};
+use txn::{Alarm, Asks, Counted, LockTable, Seen};
 
 /// What a home knows of its rows. A row without an entry is here.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
     /// The owner table: rows that are elsewhere.
-    pub(crate) table: BTreeMap<Key, Entry>,
+    pub(crate) table: Counted<Key, Entry>,
     /// One request per row at a time; the others wait in its queue.
     pub(crate) dispatch: LockTable,
     pub(crate) incoming: BTreeMap<(ShardId, u64), Incoming>,
@@ -228,7 +228,7 @@ impl Home {
 
     pub(crate) fn validate(&self, own: ShardId) {
         self.dispatch.validate();
-        for (key, entry) in &self.table {
+        for (key, entry) in self.table.iter() {
             match entry.grant {
                 Some(otag) => {
                     let grant = self.grants.get(otag).expect("an entry names its grant");

@@ -297,7 +297,7 @@ impl Cluster {
             txn_time: Time(0),
             setting: &setting,
             size_bytes: &|_| None,
-            sessions: None,
+            told: None,
         };
         let zone = self.state.setting("timezone").unwrap_or_default();
         if let Some(zone) = base::zone::Zone::named(&zone).filter(|_| zone != "UTC") {

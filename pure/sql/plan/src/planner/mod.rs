@@ -21,6 +21,7 @@ use bind::{Binder, BoundQuery, PlanCx};
 use catalog::Table;
 use expr::{Expr, walk};
 use parse::session::SessionCommand;
+use parse::show::Show;
 use parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
 use pg_catalog::names::{known_schema, qualified};
 use query::Need;
@@ -185,7 +186,13 @@ fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
             plan
         }
         ShowWhat::Cluster(show) => {
-            let mut plan = run_plan(binder, Action::Show(*show), Vec::new(), 0)?;
+            let mut plan = match *show {
+                Show::TransactionCost => plain(
+                    binder,
+                    PlanKind::Session(SessionCommand::ShowTransactionCost),
+                ),
+                show => run_plan(binder, Action::Show(show), Vec::new(), 0)?,
+            };
             plan.columns = show.columns().into();
             plan
         }

@@ -121,6 +121,7 @@ pub static SIGNATURES: &[Signature] = signatures! {
         => (Oid) 1 Int8;
     "trellis_shard_of" => (REGCLASS, Text, Text, Text, Text) 2 Text;
     "trellis_node_of" => (REGCLASS, Text, Text, Text, Text) 2 Int4;
+    "trellis_placement_version" => (REGCLASS) 1 Int8;
     "pg_index_column_has_property" => (REGCLASS, Int4, Text) 3 Bool;
     "pg_index_has_property" => (REGCLASS, Text) 2 Bool;
     "pg_indexam_has_property" => (Oid, Text) 2 Bool;

@@ -1,0 +1,34 @@
+//! What others ask of transactions: whose they are, and what they have cost.
+
+use super::{INTERNAL, Txns};
+use crate::port::TxnShared;
+use base::TxnId;
+use session::message::EndCost;
+use txn::TxnCost;
+
+impl Txns {
+    /// The open transactions of clients, with the backend numbers of their sessions.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = (TxnId, i32)> {
+        let open = self.by_handle.iter();
+        let of_clients = open.filter(|(handle, _)| handle.conn != INTERNAL);
+        of_clients.map(|(handle, txn)| {
+            let pid = session::pid_of(handle.session, handle.conn);
+            (txn.shared.id, pid)
+        })
+    }
+}
+
+/// Writes what a transaction has cost, if its session wants to know.
+pub(super) fn write_cost(
+    place: Option<Box<EndCost>>,
+    shared: &TxnShared,
+    cost: TxnCost,
+) -> Option<Box<EndCost>> {
+    let mut place = place?;
+    *place = EndCost {
+        cost,
+        nodes_touched: shared.touched.count() as u32,
+        moves_rows: shared.protocol.moves_rows(),
+    };
+    Some(place)
+}
