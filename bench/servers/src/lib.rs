@@ -307,6 +307,11 @@ pub struct Remains {
 }
 
 impl Remains {
+    /// The server's process.
+    pub fn pid(&self) -> Option<i32> {
+        self.pid.map(Pid::as_raw)
+    }
+
     /// Tells the server to end, waits for it, and removes its files. Best effort: what stays behind
     /// lies in the folder for temporary files.
     pub fn clear(&self) {

@@ -24,6 +24,8 @@ pub struct Key {
     pub is_flag: bool,
     /// It may be given several times.
     pub repeats: bool,
+    /// It says something about this other key: in cells where that is `false`, it is left out, too.
+    pub about: Option<String>,
 }
 
 /// A mistake in a file.
@@ -55,6 +57,7 @@ impl std::error::Error for FileError {}
 #[derive(Clone, Debug)]
 struct Axis {
     key: String,
+    about: Option<String>,
     line: usize,
     choices: Vec<Choice>,
 }
@@ -114,6 +117,13 @@ impl Experiment {
         varied.map(|axis| axis.key.as_str()).collect()
     }
 
+    /// Keys that are about this one.
+    pub(crate) fn about(&self, key: &str) -> Vec<&str> {
+        let about = |axis: &&Axis| axis.about.as_deref() == Some(key);
+        let axes = self.axes.iter().filter(about);
+        axes.map(|axis| axis.key.as_str()).collect()
+    }
+
     /// All cells, in the order in which they run.
     pub fn cells(&self) -> Vec<Cell> {
         let mut all = vec![Vec::new()];
@@ -129,6 +139,9 @@ impl Experiment {
             };
             all = all.iter().flat_map(longer).collect();
         }
+        let mut known = BTreeSet::new();
+        all.iter_mut().for_each(|cell| self.leave_out(cell));
+        all.retain(|cell| known.insert(cell.clone()));
         let mut cells = Vec::new();
         for repeat in 0..self.repeats {
             cells.extend(
@@ -143,12 +156,24 @@ impl Experiment {
         cells
     }
 
+    /// Leaves out what is about something that is left out.
+    fn leave_out(&self, cell: &mut [(String, Choice)]) {
+        for (at, axis) in self.axes.iter().enumerate() {
+            let Some(about) = &axis.about else { continue };
+            let other = cell.iter().find(|(key, _)| key == about);
+            if other.is_some_and(|(_, choice)| *choice == Choice::Out) {
+                cell[at].1 = Choice::Out;
+            }
+        }
+    }
+
     /// The place of these settings in the order of the file.
     pub(crate) fn place(&self, settings: &[(String, Choice)]) -> Vec<usize> {
         let pairs = self.axes.iter().zip(settings);
         let place = |(axis, (_, choice)): (&Axis, &(String, Choice))| {
             let place = axis.choices.iter().position(|it| it == choice);
-            place.unwrap_or(usize::MAX)
+            // What is about something that is left out has no place of its own.
+            place.unwrap_or(0)
         };
         pairs.map(place).collect()
     }
@@ -284,6 +309,7 @@ impl Reader<'_> {
         }
         Ok(Axis {
             key: name.to_owned(),
+            about: key.about.clone(),
             line: self.line(span).unwrap_or(1),
             choices,
         })
@@ -344,12 +370,14 @@ pub(crate) mod tests {
             name: name.to_owned(),
             is_flag,
             repeats,
+            about: (name == "target").then(|| "fault".to_owned()),
         };
         let keys = [
             key("clients", false, false),
             key("ratio", false, false),
             key("seed", false, false),
             key("fault", false, true),
+            key("target", false, true),
             key("keying", true, false),
         ];
         let path = Path::new("my.toml");
@@ -386,6 +414,19 @@ pub(crate) mod tests {
         assert_eq!(cells[18].repeat, 1);
         let ids: BTreeSet<String> = cells.iter().map(Cell::id).collect();
         assert_eq!(ids.len(), cells.len());
+    }
+
+    #[test]
+    fn what_is_about_nothing_is_left_out() {
+        let found = experiment("target = ['a=pid:1', 'a=pid:2']\nfault = [false, 'kill@a:1+1']");
+        let cells = found.unwrap().cells();
+        assert_eq!(cells.len(), 3, "{cells:?}");
+        let without: Vec<&Cell> = cells
+            .iter()
+            .filter(|cell| cell.get("fault") == Some(&Choice::Out))
+            .collect();
+        assert_eq!(without.len(), 1);
+        assert_eq!(without[0].arguments(), ["--seed=1"]);
     }
 
     #[test]

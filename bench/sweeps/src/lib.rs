@@ -12,7 +12,7 @@
 //!         Err(Failed { reason: "nothing runs".into(), result: None })
 //!     }
 //! }
-//! let keys = [Key { name: "clients".into(), is_flag: false, repeats: false }];
+//! let keys = [Key { name: "clients".into(), is_flag: false, repeats: false, about: None }];
 //! let experiment = Experiment::read("my.toml".as_ref(), &keys)?;
 //! let summary = sweeps::sweep(&experiment, "my.results".as_ref(), &mut Nothing, &mut |_| {})?;
 //! assert_eq!(summary.failed, 1);

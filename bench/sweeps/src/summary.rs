@@ -115,9 +115,11 @@ impl Row {
         }
     }
 
-    fn without_fault(&self) -> Vec<&(String, Choice)> {
+    /// What makes it comparable with a combination that differs in its fault only.
+    fn without_fault<'r>(&'r self, about: &[&str]) -> Vec<&'r (String, Choice)> {
         let all = self.settings.iter();
-        all.filter(|(key, _)| key != FAULT).collect()
+        all.filter(|(key, _)| key != FAULT && !about.contains(&key.as_str()))
+            .collect()
     }
 
     fn has_fault(&self) -> bool {
@@ -167,9 +169,11 @@ impl Summary {
         // The order of the file, whatever that of the runs was.
         let place = |row: &Row| experiment.place(&row.settings);
         rows.sort_by_cached_key(place);
+        let about = experiment.about(FAULT);
         for at in 0..rows.len() {
             let same = |other: &&Row| {
-                !other.has_fault() && other.without_fault() == rows[at].without_fault()
+                let wanted = rows[at].without_fault(&about);
+                !other.has_fault() && other.without_fault(&about) == wanted
             };
             let base = rows.iter().find(same).and_then(|row| row.rate);
             let base = base.filter(|base| base.mean > 0.0);

@@ -154,9 +154,13 @@ fn announce(
     let known = outcomes.iter().flatten();
     let failed = known.clone().filter(|it| it.reason.is_some()).count();
     let done = known.count() - failed;
+    let before = match (done, failed) {
+        (0, 0) => String::new(),
+        (done, 0) => format!(", {done} done before"),
+        (done, failed) => format!(", {done} done before, {failed} failed and are tried again"),
+    };
     say(&format!(
-        "{}: {} cells, {done} done before, {failed} that failed are tried again; order {}; results \
-         in {}",
+        "{}: {} cells{before}; order: {}; results in {}",
         experiment.name(),
         cells.len(),
         experiment.order(),

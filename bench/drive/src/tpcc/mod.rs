@@ -3,6 +3,7 @@
 pub mod check;
 pub mod contention;
 pub mod dike;
+mod gate;
 pub mod imbalance;
 pub mod load;
 mod times;
@@ -36,6 +37,7 @@ use workload::tpcc::rows::Content;
 use workload::tpcc::{Districts, Kind, Scale, Skew, sql, transactions};
 use workload::wire::Session;
 
+pub use gate::Gathering;
 pub use without::Without;
 pub use workload::wire::Isolation;
 
@@ -388,11 +390,18 @@ impl Workload for Tpcc {
     }
 
     async fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
+        if let Some(dike) = &self.dike {
+            dike.wait_turn(input).await;
+        }
         let result = transactions::execute(session, input).await;
         if let Some(dike) = &self.dike {
             dike.note_ended(input, &result);
         }
         result
+    }
+
+    fn turns(&self) -> Option<u64> {
+        self.dike.as_ref().and_then(Dike::turns)
     }
 
     fn is_paced(&self) -> bool {

@@ -27,6 +27,17 @@ pub(super) struct MatrixArgs {
 /// metrics cannot serve several runs.
 const OWN: [&str; 5] = ["json", "report", "metrics", "history", "help"];
 
+/// Options that say something about another one.
+const ABOUT: [(&str, &str); 7] = [
+    ("target", "fault"),
+    ("target-data", "fault"),
+    ("fault-journal", "fault"),
+    ("ratio", "distribution"),
+    ("degree", "distribution"),
+    ("nodes", "distribution"),
+    ("contention-control", "contention"),
+];
+
 pub(super) fn matrix(args: &MatrixArgs) -> Result<ExitCode> {
     let experiment = Experiment::read(&args.file, &keys())?;
     let mut out = std::io::stdout();
@@ -77,6 +88,10 @@ fn keys() -> Vec<Key> {
             name: name.to_owned(),
             is_flag: !arg.get_action().takes_values(),
             repeats: matches!(arg.get_action(), clap::ArgAction::Append),
+            about: ABOUT
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, about)| (*about).to_owned()),
         })
     });
     options
