@@ -16,6 +16,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod galera;
+
+pub use galera::Galera;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The folder of a sweep: `matrix.json` says whose it is, `cells/HASH.json` is the result of a cell.
+//! The folder of a sweep: `matrix.json` says whose it is, `cells/HASH.json` is a cell's result.
 //!
 //! A file is written beside its place, put on disk, and then renamed: a sweep that is killed leaves
 //! whole files and at most one that ends in `.new`, which the next one removes.

@@ -158,12 +158,11 @@ mod tests {
         assert!(again.as_mut().poll(&mut cx).is_pending());
         gate.open();
         assert!(again.poll(&mut cx).is_ready());
-        let found = gathering(&[gate]).expect("one round");
-        assert_eq!(found.rounds, 1);
+        assert_eq!(lock(&gate.state).rounds.len(), 1);
     }
 
     #[test]
-    fn fewer_that_are_wanted_go_at_once() {
+    fn a_smaller_round_is_whole_at_once() {
         let gate = Gate::default();
         gate.set_wanted(3);
         let mut cx = Context::from_waker(Waker::noop());
@@ -172,5 +171,12 @@ mod tests {
         gate.set_wanted(1);
         assert!(first.poll(&mut cx).is_ready());
         assert_eq!(gathering(&[]), None);
+        let told = Gate::default();
+        lock(&told.state).rounds = vec![0.25, 0.75];
+        let found = gathering(&[told]).expect("two rounds");
+        assert_eq!(
+            (found.rounds, found.mean_ms, found.max_ms),
+            (2, 500.0, 750.0)
+        );
     }
 }

@@ -1,11 +1,10 @@
 //! One setting, run by `trellis bench run` in a process of its own: what a reader would type.
 
-use super::bed::{Bed, Data, Place, tail};
+use super::bed::{Bed, Place, Tables, tail};
 use crate::figure::Figure;
 use crate::repetition::Lab;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use servers::Kind;
 use std::process::{Command, Stdio};
 
 /// Runs of each setting.
@@ -181,24 +180,41 @@ pub(super) fn run(
     lab: &mut Lab,
     figure: &mut Figure,
     bed: &mut Bed,
-    (place, data): (Place, Data),
+    (place, data): (Place, Tables),
     ask: &Ask,
     label: &str,
 ) -> Result<Option<Runs>> {
-    let Some(url) = bed.url(place, data)? else {
-        let text = format!("{} is not installed, so it was not measured.", place.name());
-        if !figure.text.contains(&text) {
-            figure.text.push(text);
+    let url = match bed.url(place, data) {
+        Ok(Some(url)) => url,
+        Ok(None) => {
+            let text = format!("{} is not installed, so it was not measured.", place.name());
+            if !figure.text.contains(&text) {
+                figure.text.push(text);
+            }
+            return Ok(None);
         }
-        return Ok(None);
+        Err(error) if !place.is_trellis() => {
+            figure.text.push(format!("No number: {error:#}."));
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
     };
     let mut results = Vec::new();
     for repeat in 0..repeats(lab.quick) {
         let args = ask.arguments(place, lab.quick, 1 + repeat);
-        let result =
-            once(bed, &url, &args).with_context(|| format!("{}, {label}", place.name()))?;
+        let result = once(bed, &url, &args);
+        let result = result.with_context(|| format!("{}, {label}", place.name()));
         lab.clock.besides_done(run_s(lab.quick));
-        results.push(result);
+        match result {
+            // What the servers of others cannot do is a result, and the others go on.
+            Err(error) if !place.is_trellis() => {
+                let text = format!("No number: {error:#}.");
+                lab.clock.say(&text)?;
+                figure.text.push(text);
+                return Ok(None);
+            }
+            result => results.push(result?),
+        }
     }
     let runs = Runs { results };
     let rate = shown(runs.rate(), 1);
@@ -219,22 +235,19 @@ pub(super) fn once(bed: &Bed, url: &str, args: &[String]) -> Result<Value> {
     let value: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
     match value {
         Some(value) if value["committed_per_s"].is_number() => Ok(value),
-        _ => bail!(
-            "{} said: {}",
-            args.join(" "),
-            tail(&String::from_utf8_lossy(&output.stderr))
-        ),
+        _ => bail!("{}", tail(&String::from_utf8_lossy(&output.stderr))),
     }
 }
 
-/// The places that a figure measures, as far as they are installed.
+/// Whether it is one of the servers that are not Trellis.
 pub(super) fn is_other(place: Place) -> bool {
-    matches!(place, Place::Other(Kind::Postgres | Kind::MariaDb))
+    !place.is_trellis()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use servers::Kind;
 
     #[test]
     fn a_command_has_all_that_is_asked_for() {

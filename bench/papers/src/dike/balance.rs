@@ -1,7 +1,7 @@
 //! Where data and work lie, before and after skewed accesses (figures 23 and 24).
 
 use super::ask::{Ask, run, run_s, shown};
-use super::bed::{Bed, Data, NODES, Place};
+use super::bed::{Bed, NODES, Place, Tables};
 use super::settings_s;
 use crate::figure::{Chart, Figure};
 use crate::repetition::Lab;
@@ -70,7 +70,7 @@ pub(super) fn about_s(quick: bool) -> f64 {
     settings_s(quick, 2 * Place::TRELLIS.len()) + 3.0 * run_s(quick)
 }
 
-/// Data by node for even and skewed loads, and work by node under skewed accesses.
+/// Tables by node for even and skewed loads, and work by node under skewed accesses.
 pub(super) fn figure_23(lab: &mut Lab) -> Result<Figure> {
     let hot = || Ask::mix("new_order:1").with("imbalance", "access:hot:0.1:0.9");
     let place = format!(
@@ -148,9 +148,9 @@ fn most_over_mean(values: &[f64]) -> f64 {
 fn data(lab: &mut Lab, figure: &mut Figure, bed: &mut Bed) -> Result<()> {
     let place = Place::Trellis(System::Interleaved);
     for (name, thousandths) in [("uniform", 0), ("zipf 1.5", 1500)] {
-        let data = Data {
+        let data = Tables {
             skew: Skew::of_thousandths(thousandths).context("it is at most 10")?,
-            ..Data::even(9)
+            ..Tables::even(9)
         };
         let url = bed.url(place, data)?.context("Trellis is there")?;
         let bytes: Vec<f64> = by_node(bed, &url)?
@@ -180,7 +180,7 @@ fn work(
     ask: &Ask,
     chart: &mut Chart,
 ) -> Result<()> {
-    let data = Data::even(9);
+    let data = Tables::even(9);
     let url = bed.url(place, data)?.context("Trellis is there")?;
     let (before, moved_before) = (by_node(bed, &url)?, moved(bed, &url)?);
     let runs = run(lab, figure, bed, (place, data), ask, name)?;

@@ -9,7 +9,7 @@ use links::view::Silent;
 use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
 use local_cluster::{Interrupt, at_interrupt, connect, nodes, url};
 use runtime::{ClusterFile, NodeEntry};
-use servers::{Kind, Server};
+use servers::{Galera, Kind, Remains, Server};
 use sim::scale::System;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,6 +24,8 @@ use workload::tpcc::{Scale, Skew};
 pub(super) const NODES: u16 = 3;
 /// How long it may take to start.
 const START_MAX: Duration = Duration::from_secs(60);
+/// A new database is on the other nodes of Galera after this at most.
+const SPREAD: Duration = Duration::from_millis(500);
 const STOP_MAX: Duration = Duration::from_secs(20);
 /// Connections and warehouses of the tables.
 const LOAD_JOBS: u32 = 4;
@@ -35,6 +37,8 @@ pub(super) enum Place {
     Trellis(System),
     /// One server of others.
     Other(Kind),
+    /// Three nodes of MariaDB that each keep all data.
+    Galera,
 }
 
 impl Place {
@@ -53,8 +57,19 @@ impl Place {
         Place::Other(Kind::MariaDb),
     ];
 
+    /// The same, with Galera: where no waiters are asked for and nothing is broken.
+    pub(super) const WITH_GALERA: [Place; 6] = [
+        Place::ALL[0],
+        Place::ALL[1],
+        Place::ALL[2],
+        Place::ALL[3],
+        Place::ALL[4],
+        Place::Galera,
+    ];
+
     pub(super) fn name(self) -> String {
         match self {
+            Place::Galera => "MariaDB Galera, 3 nodes".to_owned(),
             Place::Trellis(System::Interleaved) => "Trellis, two_phase".to_owned(),
             Place::Trellis(system) => format!("Trellis, {}", system.name()),
             Place::Other(kind) => kind.name().to_owned(),
@@ -68,16 +83,16 @@ impl Place {
 
 /// Tables that a figure wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Data {
+pub(super) struct Tables {
     pub(super) warehouses: u32,
     pub(super) skew: Skew,
     pub(super) without: Without,
 }
 
-impl Data {
+impl Tables {
     /// Even, with binding and broadcast.
-    pub(super) fn even(warehouses: u32) -> Data {
-        Data {
+    pub(super) fn even(warehouses: u32) -> Tables {
+        Tables {
             warehouses,
             skew: Skew::NONE,
             without: Without::default(),
@@ -109,6 +124,7 @@ pub(super) struct Bed {
     cluster: Option<Child>,
     pub(super) nodes: Vec<NodeEntry>,
     others: Vec<(Kind, Server)>,
+    galera: Option<Galera>,
     loaded: BTreeMap<String, ()>,
     /// Nothing is left to clear when the process is interrupted.
     over: Arc<AtomicBool>,
@@ -145,6 +161,7 @@ impl Bed {
             cluster: Some(child),
             nodes: file.nodes,
             others: Vec::new(),
+            galera: None,
             loaded: BTreeMap::new(),
             _interrupt: interrupt,
         };
@@ -194,12 +211,12 @@ impl Bed {
 
     /// A loaded database; it is made when it is first asked for. `None`: the server is not
     /// installed.
-    pub(super) fn url(&mut self, place: Place, data: Data) -> Result<Option<String>> {
+    pub(super) fn url(&mut self, place: Place, data: Tables) -> Result<Option<String>> {
         let key = match place {
             Place::Trellis(system) => {
                 format!("{}_{}", data.key(), system.name().replace(' ', "_"))
             }
-            Place::Other(_) => data.key(),
+            Place::Other(_) | Place::Galera => data.key(),
         };
         let (base, url) = match place {
             Place::Trellis(_) => (url(&self.nodes, "postgres"), url(&self.nodes, &key)),
@@ -213,18 +230,27 @@ impl Bed {
                 };
                 (server.url(first), server.url(&key))
             }
+            Place::Galera => {
+                let Some(galera) = self.galera()? else {
+                    return Ok(None);
+                };
+                (galera.url("test"), galera.url(&key))
+            }
         };
         if self.loaded.contains_key(&url) {
             return Ok(Some(url));
         }
         let with = match place {
             Place::Trellis(system) => format!(" WITH ({})", system.options()),
-            Place::Other(_) => String::new(),
+            Place::Other(_) | Place::Galera => String::new(),
         };
         let target = Target::parse(&base)?;
         let mut link = Link::connect(&target.endpoints[0], &target, None)?;
         link.command(&format!("CREATE DATABASE {key}{with}"))?;
         link.close();
+        if place == Place::Galera {
+            std::thread::sleep(SPREAD);
+        }
         let options = LoadOptions {
             scale: data.scale(),
             jobs: LOAD_JOBS,
@@ -234,6 +260,20 @@ impl Bed {
         tpcc::load(&options, &mut Silent).with_context(|| format!("loading {}", place.name()))?;
         self.loaded.insert(url.clone(), ());
         Ok(Some(url))
+    }
+
+    fn galera(&mut self) -> Result<Option<&Galera>> {
+        if self.galera.is_none() {
+            self.galera = Galera::start(usize::from(NODES))?;
+            let remains = self.galera.as_ref().map(Galera::remains);
+            let is_over = self.over.clone();
+            at_interrupt(move || {
+                if !is_over.load(Ordering::SeqCst) {
+                    remains.iter().flatten().for_each(Remains::clear);
+                }
+            });
+        }
+        Ok(self.galera.as_ref())
     }
 
     fn other(&mut self, kind: Kind) -> Result<Option<&Server>> {
@@ -305,6 +345,7 @@ impl Drop for Bed {
             nodes::wait_ended(&self.dir, STOP_MAX);
         }
         self.others.clear();
+        self.galera = None;
         self.over.store(true, Ordering::SeqCst);
         // Best effort: a temporary directory that stays behind does no harm.
         let _ = std::fs::remove_dir_all(&self.dir);

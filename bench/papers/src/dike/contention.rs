@@ -1,7 +1,7 @@
 //! Throughput while orders compete for one stock row (figure 21).
 
 use super::ask::{Ask, is_other, run, shown};
-use super::bed::{Bed, Data, NODES, Place};
+use super::bed::{Bed, NODES, Place, Tables};
 use super::settings_s;
 use crate::figure::{Chart, Figure};
 use crate::repetition::Lab;
@@ -22,16 +22,17 @@ pub(super) fn about_s(quick: bool) -> f64 {
     settings_s(quick, intensities(quick).len() * Place::ALL.len())
 }
 
+fn ask(many: u32, quick: bool) -> Ask {
+    Ask::mix("new_order:1")
+        .with("clients", CLIENTS)
+        .with("contention", many)
+        .seconds(if quick { 5 } else { 8 })
+        .isolation("read-committed")
+}
+
 /// Throughput and response time by the orders that compete.
 pub(super) fn figure_21(lab: &mut Lab) -> Result<Figure> {
-    let ask = |many: u32| {
-        let seconds = if lab.quick { 5 } else { 8 };
-        Ask::mix("new_order:1")
-            .with("clients", CLIENTS)
-            .with("contention", many)
-            .seconds(seconds)
-            .isolation("read-committed")
-    };
+    let ask = |many| ask(many, lab.quick);
     let place = format!(
         "{NODES} nodes of Trellis, one server of others; 9 warehouses, {CLIENTS} clients; {}",
         ask(30).command(Place::ALL[0], lab.quick)
@@ -55,7 +56,7 @@ pub(super) fn figure_21(lab: &mut Lab) -> Result<Figure> {
         let mut rates = Vec::new();
         for (many, ask) in many.iter().zip(&asks) {
             let label = format!("{many} compete");
-            let data = Data::even(9);
+            let data = Tables::even(9);
             let Some(runs) = run(lab, &mut figure, &mut bed, (place, data), ask, &label)? else {
                 break;
             };

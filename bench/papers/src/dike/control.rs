@@ -2,7 +2,7 @@
 //! load and mix over time (18).
 
 use super::ask::{Ask, Runs, run, run_s, shown};
-use super::bed::{Bed, Data, NODES, Place};
+use super::bed::{Bed, NODES, Place, Tables};
 use super::natural::MIX;
 use super::settings_s;
 use crate::figure::{Chart, Figure};
@@ -36,7 +36,7 @@ pub(super) fn about_16_s(quick: bool) -> f64 {
 /// How long it takes to gather the orders that compete, with PeakBench's way and with ours.
 pub(super) fn figure_16(lab: &mut Lab) -> Result<Figure> {
     let place = Place::Trellis(System::Interleaved);
-    let data = Data::even(9);
+    let data = Tables::even(9);
     let clients = crowd(lab.quick);
     let ask = |way: &str, many: u32| {
         Ask::mix("new_order:1")
@@ -89,16 +89,7 @@ pub(super) fn figure_16(lab: &mut Lab) -> Result<Figure> {
         }
         chart.curve(way, costs);
     }
-    if let Some(blocking) = chart.curves.last() {
-        let values: Vec<f64> = blocking.points.iter().map(|point| point.1).collect();
-        let (first, last) = (values.first().copied(), values.last().copied());
-        let (first, last) = (first.unwrap_or(0.0), last.unwrap_or(0.0));
-        lab.expectations.judge(
-            "3b",
-            format!("blocking takes {first:.1} ms for the fewest and {last:.1} ms for the most"),
-            last > first,
-        );
-    }
+    judge_gathering(lab, &chart);
     figure.charts.push(chart);
     figure.text.push(
         "As in the paper the time to gather grows with the orders that are to compete: they come \
@@ -108,6 +99,18 @@ pub(super) fn figure_16(lab: &mut Lab) -> Result<Figure> {
             .to_owned(),
     );
     Ok(figure)
+}
+
+/// The last curve is that of blocking.
+fn judge_gathering(lab: &mut Lab, chart: &Chart) {
+    let points = chart.curves.last().map_or(&[][..], |curve| &curve.points);
+    let at = |point: Option<&(f64, f64)>| point.map_or(0.0, |point| point.1);
+    let (first, last) = (at(points.first()), at(points.last()));
+    lab.expectations.judge(
+        "3b",
+        format!("blocking takes {first:.1} ms for the fewest and {last:.1} ms for the most"),
+        last > first,
+    );
 }
 
 /// Percentages of figures 17 a and 19.
@@ -170,7 +173,7 @@ fn distribution(lab: &mut Lab, figure: &mut Figure, bed: &mut Bed) -> Result<()>
         for ratio in &ratios {
             let ask = Ask::mix("new_order:1").distributed(place, *ratio, degree, u32::from(NODES));
             let label = format!("ratio {ratio} %, degree {degree}");
-            let data = Data::even(9);
+            let data = Tables::even(9);
             let runs = run(lab, figure, bed, (place, data), &ask, &label)?;
             let runs = runs.context("Trellis is there")?;
             passed &= runs.passed();
@@ -235,7 +238,7 @@ fn contention(lab: &mut Lab, figure: &mut Figure, bed: &mut Bed) -> Result<()> {
     let mut curves = Vec::new();
     for place in WAITERS {
         let label = "contention in five phases";
-        let Some(runs) = run(lab, figure, bed, (place, Data::even(9)), &ask, label)? else {
+        let Some(runs) = run(lab, figure, bed, (place, Tables::even(9)), &ask, label)? else {
             continue;
         };
         let phases = runs.results[0]["contention"]["phases"].as_array().cloned();
@@ -291,9 +294,9 @@ fn data(lab: &mut Lab, figure: &mut Figure, bed: &mut Bed) -> Result<()> {
     let names = (1..=NODES).map(|node| format!("node {node}")).collect();
     let mut chart = Chart::by_name("(c) rows by node", "node", "percent of all rows", names);
     for (name, thousandths) in [("uniform", 0), ("zipf 0.99", 990), ("zipf 1.5", 1500)] {
-        let data = Data {
+        let data = Tables {
             skew: Skew::of_thousandths(thousandths).context("it is at most 10")?,
-            ..Data::even(9)
+            ..Tables::even(9)
         };
         let url = bed.url(place, data)?.context("Trellis is there")?;
         let rows = super::balance::by_node(bed, &url)?;
@@ -366,7 +369,7 @@ pub(super) fn figure_18(lab: &mut Lab) -> Result<Figure> {
         f64::from(most) * (-0.5 * off * off).exp()
     };
     chart.curve("asked for", (0..length_s).map(curve));
-    let data = Data::even(9);
+    let data = Tables::even(9);
     for place in PLACES_18 {
         if let Some(runs) = run(lab, &mut figure, &mut bed, (place, data), &load, "Gaussian")? {
             let seen = by_second(&runs.results[0]);

@@ -15,7 +15,7 @@ pub(super) const WANTED: Wanted = Wanted {
 };
 
 const PARTS: &str = "\
-1a 17    judged   three nodes, two_phase: no transaction with another degree, every ratio in its interval
+1a 17    judged   three nodes: no transaction with another degree, all ratios in their intervals
 1b 14    judged   TPC-C's own NewOrders: under 12 % on several nodes, for 3 to 15
 2a 19    judged   three nodes: less throughput at 100 % distributed than at the lowest ratio
 2b 20    judged   model, 3 to 15 nodes, nothing distributed: scalability (equation 3) 0.9 or more

@@ -39,9 +39,10 @@ Three nodes, clients and servers of others share this machine's cores. Sizes fro
 those of the model.";
 
 const INTRODUCTION: &str = "Figures of \u{201c}How Good is the Distributed Databases in Supporting \
-    Transaction Processing\u{201d} (the benchmark Dike), redrawn from numbers of this server under its three \
-    protocols, and of PostgreSQL and MariaDB, on one machine. The paper has OceanBase, TiDB and \
-    CockroachDB on nine. Ratios within one run count, never an absolute number.";
+    Transaction Processing\u{201d} (the benchmark Dike), redrawn from numbers of this server \
+    under its three protocols, and of PostgreSQL and MariaDB, on one machine. The paper has \
+    OceanBase, TiDB and CockroachDB on nine. Ratios within one run count, never an absolute \
+    number.";
 
 pub(super) const PAPER: Paper = Paper {
     name: "dike",

@@ -2,7 +2,7 @@
 //! skew (6) and by fewer warehouses (15).
 
 use super::ask::{Ask, Runs, run, shown};
-use super::bed::{Bed, Data, NODES, Place};
+use super::bed::{Bed, NODES, Place, Tables};
 use super::settings_s;
 use crate::figure::{Chart, Figure};
 use crate::repetition::Lab;
@@ -100,7 +100,7 @@ pub(super) fn about_5_s(quick: bool) -> f64 {
 
 /// What the server counts of TPC-C's own NewOrders.
 pub(super) fn figure_5(lab: &mut Lab) -> Result<Figure> {
-    let data = Data::even(9);
+    let data = Tables::even(9);
     let ask = Ask::mix("new_order:1");
     let place = format!(
         "{NODES} real nodes, 9 warehouses, as SHOW DISTRIBUTION counts; {}",
@@ -162,7 +162,7 @@ fn counted(bed: &Bed, url: &str) -> Result<BTreeMap<u64, u64>> {
 const SKEWS: [&str; 4] = ["0", "0.5", "0.99", "1.5"];
 
 pub(super) fn about_6_s(quick: bool) -> f64 {
-    settings_s(quick, SKEWS.len() * Place::ALL.len())
+    settings_s(quick, SKEWS.len() * Place::WITH_GALERA.len())
 }
 
 /// A line of throughput and what it cost.
@@ -180,7 +180,7 @@ const COLUMNS: [&str; 4] = ["where", "tx/s", "attempts again per 100", "p50 ms"]
 
 /// The whole mix with accesses skewed by Zipf's law over the warehouses.
 pub(super) fn figure_6(lab: &mut Lab) -> Result<Figure> {
-    let data = Data::even(9);
+    let data = Tables::even(9);
     let ask = |skew: &str| Ask::mix(MIX).with("imbalance", format!("access:zipf:{skew}"));
     let place = format!(
         "{NODES} nodes of Trellis, one server of others; 9 warehouses; {}",
@@ -188,7 +188,7 @@ pub(super) fn figure_6(lab: &mut Lab) -> Result<Figure> {
     );
     let mut figure = Figure::new("6", "Figure 6: contention by skewed accesses", place);
     figure.columns(&["exponent", COLUMNS[0], COLUMNS[1], COLUMNS[2], COLUMNS[3]]);
-    let settings: Vec<(&str, Data, Ask)> =
+    let settings: Vec<(&str, Tables, Ask)> =
         SKEWS.iter().map(|skew| (*skew, data, ask(skew))).collect();
     sweep(lab, &mut figure, "exponent of Zipf's law", &settings)?;
     figure.text.push(
@@ -202,7 +202,7 @@ pub(super) fn figure_6(lab: &mut Lab) -> Result<Figure> {
 const SIZES: [u32; 4] = [1, 2, 4, 8];
 
 pub(super) fn about_15_s(quick: bool) -> f64 {
-    settings_s(quick, SIZES.len() * Place::ALL.len())
+    settings_s(quick, SIZES.len() * Place::WITH_GALERA.len())
 }
 
 /// The whole mix by the number of warehouses.
@@ -215,10 +215,10 @@ pub(super) fn figure_15(lab: &mut Lab) -> Result<Figure> {
     let mut figure = Figure::new("15", "Figure 15: contention by the size of the data", place);
     figure.columns(&["warehouses", COLUMNS[0], COLUMNS[1], COLUMNS[2], COLUMNS[3]]);
     let names = SIZES.map(|size| size.to_string());
-    let settings: Vec<(&str, Data, Ask)> = names
+    let settings: Vec<(&str, Tables, Ask)> = names
         .iter()
         .zip(SIZES)
-        .map(|(name, size)| (name.as_str(), Data::even(size), ask.clone()))
+        .map(|(name, size)| (name.as_str(), Tables::even(size), ask.clone()))
         .collect();
     sweep(lab, &mut figure, "warehouses", &settings)?;
     figure.text.push(
@@ -238,12 +238,12 @@ fn sweep(
     lab: &mut Lab,
     figure: &mut Figure,
     title: &'static str,
-    settings: &[(&str, Data, Ask)],
+    settings: &[(&str, Tables, Ask)],
 ) -> Result<()> {
     let names = settings.iter().map(|(name, _, _)| (*name).to_owned());
     let mut chart = Chart::by_name("throughput", title, "tx/s", names.collect());
     let mut bed = Bed::start()?;
-    for place in Place::ALL {
+    for place in Place::WITH_GALERA {
         let mut rates = Vec::new();
         for (name, data, ask) in settings {
             let label = format!("{title} {name}");

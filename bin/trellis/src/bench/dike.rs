@@ -27,7 +27,7 @@ pub(super) enum ModeName {
 pub(super) enum ControlName {
     /// As many as wanted are counted, and nothing waits: the default
     Counting,
-    /// They wait at the client until as many as wanted are there (PeakBench): to see what that costs
+    /// They wait at the client until as many as wanted are there, as with PeakBench
     Blocking,
 }
 
