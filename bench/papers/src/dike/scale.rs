@@ -191,7 +191,12 @@ fn sizes(quick: bool) -> Vec<u16> {
 const SYSTEMS: [System; 3] = [System::Formula, System::Interleaved, System::Leap];
 
 /// Percentages of figure 20 c and d.
-const SHARES: [u64; 4] = [0, 20, 60, 100];
+fn shares(quick: bool) -> Vec<u64> {
+    match quick {
+        true => vec![0, 100],
+        false => vec![0, 20, 60, 100],
+    }
+}
 
 /// The whole mix and the pair by nodes, in the model.
 pub(super) fn base(lab: &Lab) -> ScaleOptions {
@@ -247,7 +252,7 @@ pub(super) fn figure_20(lab: &mut Lab) -> Result<Figure> {
         worst >= 0.9,
     );
     let mut told = Vec::new();
-    for share in SHARES {
+    for share in shares(lab.quick) {
         let title = format!("(c) NewOrder and Payment, {share} % distributed");
         let mut chart = Chart::by_name(&title, "nodes", "tx/s", names());
         for system in SYSTEMS {
