@@ -135,11 +135,16 @@ pub(super) struct Bed {
 impl Bed {
     /// Starts the cluster. Servers of others start when they are asked for.
     pub(super) fn start() -> Result<Bed> {
+        Bed::start_of(NODES)
+    }
+
+    /// The same of so many nodes.
+    pub(super) fn start_of(nodes: u16) -> Result<Bed> {
         let dir = std::env::temp_dir().join(format!("trellis-paper-{:016x}", random()));
         std::fs::create_dir_all(&dir)
             .with_context(|| format!("cannot create {}", dir.display()))?;
         let interrupt = Interrupt::watch(&dir, true)?;
-        cluster_file(&free_addresses(NODES)?, Some(1)).write(&dir.join(CLUSTER_FILE))?;
+        cluster_file(&free_addresses(nodes)?, Some(1)).write(&dir.join(CLUSTER_FILE))?;
         let file = ClusterFile::read(&dir.join(CLUSTER_FILE))?;
         let log = File::create(dir.join("log"))?;
         let program = std::env::current_exe().context("where this program lies")?;

@@ -17,6 +17,7 @@ pub(super) const WANTED: Wanted = Wanted {
 const PARTS: &str = "\
 1a 17    judged   three nodes: no transaction with another degree, all ratios in their intervals
 1b 14    judged   TPC-C's own NewOrders: under 12 % on several nodes, for 3 to 15
+1c nine  judged   the same on nine nodes with degrees 3 and 5, at a low rate
 2a 19    judged   three nodes: less throughput at 100 % distributed than at the lowest ratio
 2b 20    judged   model, 3 to 15 nodes, nothing distributed: scalability (equation 3) 0.9 or more
 2c 20    reported model, the least scalability by protocol and share

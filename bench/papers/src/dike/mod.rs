@@ -9,6 +9,7 @@
 //! | `control` | figures 16, 17 and 18: what the controls do |
 //! | `scale` | figures 19 and 20: what distribution costs, here and in the model |
 //! | `contention` | figure 21 |
+//! | `nine` | figures 17 a and 19 on nine nodes, in counts |
 //! | `faults` | figure 22 |
 //! | `balance` | figures 23 and 24 |
 //! | `ground`, `expectations` | what the page says beside them |
@@ -22,6 +23,7 @@ mod expectations;
 mod faults;
 mod ground;
 mod natural;
+mod nine;
 mod scale;
 
 use crate::figure::Figure;
@@ -33,10 +35,10 @@ pub(super) const HELP: &str = "Examples:
   trellis paper dike                   everything; about an hour on two idle cores
   trellis paper dike --quick           the same with one short run of each setting
   trellis paper dike --model-only      only what runs in virtual time
-  trellis paper dike --figure 22       one (5, 6, 14-18, 19, 20, 21-24, real)
+  trellis paper dike --figure 22       one (5, 6, 14-19, nine, 20-22, 23-24)
 
-Three nodes, clients and servers of others share this machine's cores. Sizes from 3 to 15 nodes are
-those of the model.";
+Three nodes, clients and servers of others share this machine's cores; nine run at a low rate only.
+Sizes from 3 to 15 nodes are those of the model.";
 
 const INTRODUCTION: &str = "Figures of \u{201c}How Good is the Distributed Databases in Supporting \
     Transaction Processing\u{201d} (the benchmark Dike), redrawn from numbers of this server \
@@ -54,7 +56,7 @@ pub(super) const PAPER: Paper = Paper {
     model: ground::describe,
 };
 
-const EXPERIMENTS: [Experiment; 12] = [
+const EXPERIMENTS: [Experiment; 13] = [
     real(
         "5",
         "TPC-C's own distribution",
@@ -101,6 +103,12 @@ const EXPERIMENTS: [Experiment; 12] = [
         "ratio and degree, binding, broadcast",
         scale::about_19_s,
         scale::figure_19,
+    ),
+    real(
+        "nine",
+        "ratio and degree on nine nodes",
+        nine::about_s,
+        nine::figure,
     ),
     model_figure("20", "nodes", scale::figure_20),
     real(
