@@ -5,7 +5,7 @@ use super::ask::{Ask, Runs, run, run_s, shown};
 use super::bed::{Bed, NODES, Place, Tables};
 use super::natural::MIX;
 use super::settings_s;
-use crate::figure::{Chart, Figure};
+use crate::figure::{Chart, Figure, trend};
 use crate::repetition::Lab;
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -90,14 +90,16 @@ pub(super) fn figure_16(lab: &mut Lab) -> Result<Figure> {
         chart.curve(way, costs);
     }
     judge_gathering(lab, &chart);
+    let blocking = chart.curves.last().map_or(&[][..], |curve| &curve.points);
+    let times: Vec<f64> = blocking.iter().map(|point| point.1).collect();
+    figure.text.push(format!(
+        "In the paper the time to gather rises in proportion to the orders that are to compete. \
+         Here it {}: they come one after the other, and those of the round before must have \
+         ended. Counting gathers nothing. The paper's clients are threads; here the orders that \
+         wait are tasks, so no thread is lost, but their terminals do nothing all the same.",
+        trend(&times)
+    ));
     figure.charts.push(chart);
-    figure.text.push(
-        "As in the paper the time to gather grows with the orders that are to compete: they come \
-         one after the other, and those of the round before must have ended. Counting has none. \
-         The paper's clients are threads; here the waiting orders are tasks, so no thread is lost, \
-         but the terminals that wait do nothing all the same."
-            .to_owned(),
-    );
     Ok(figure)
 }
 

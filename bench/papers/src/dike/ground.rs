@@ -45,8 +45,8 @@ pub(super) fn lines(model: &Model) -> Vec<String> {
         "The consistency conditions of TPC-C hold after every run, or it has no number here. \
          Commands stand below each figure; URL is the database, DIR the cluster's directory."
             .to_owned(),
-        "Nine nodes on this machine's cores measure the scheduler, so they run at a low fixed rate, \
-         and only what is counted there is told. Throughput of more than three is the model's."
+        "Nine nodes on this machine's cores measure the scheduler, so they run at a low fixed \
+         rate, and only counts are told. Throughput of more than three nodes is the model's."
             .to_owned(),
     ]
 }
