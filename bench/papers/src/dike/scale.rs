@@ -172,8 +172,7 @@ fn optimizations(lab: &mut Lab, figure: &mut Figure, bed: &mut Bed) -> Result<()
     figure.charts.push(chart);
     figure.text.push(format!(
         "Throughput without binding and without broadcast, as a share of that with both: {}. The \
-         paper: OceanBase keeps 0.30 without binding, TiDB 0.92, CockroachDB 0.79. Under leap ITEM \
-         is never replicated, so the last column has little to lose there.",
+         paper: OceanBase keeps 0.30 without binding, TiDB 0.92, CockroachDB 0.79.",
         told.join("; ")
     ));
     lab.expectations.report("2e", told.join("; "));
