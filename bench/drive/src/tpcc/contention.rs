@@ -405,8 +405,9 @@ pub struct ContentionReport {
 }
 
 impl ContentionReport {
-    /// Each phase beside its target.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    /// Each phase beside its target. Where a server is broken on purpose, nothing is judged: then
+    /// as many as can compete.
+    pub(super) fn findings(&self, breaks: bool) -> Vec<Finding> {
         let finding = |phase: &PhaseReport| {
             let course = phase.server;
             Finding {
@@ -420,7 +421,7 @@ impl ContentionReport {
                 allowed: format!("{} within 5 %, each second within 10 %", phase.target),
                 verdict: match course {
                     None => Verdict::NotApplicable,
-                    Some(_) if self.is_blocking => Verdict::NotApplicable,
+                    Some(_) if self.is_blocking || breaks => Verdict::NotApplicable,
                     Some(it)
                         if phase.off(it.mean) <= MEAN_OFF_MAX
                             && phase.off(it.worst_second) <= SECOND_OFF_MAX =>
@@ -483,7 +484,8 @@ mod tests {
                 is_blocking: false,
                 gathering: None,
             };
-            assert_eq!(report.findings()[0].verdict, verdict, "{mean} {worst}");
+            assert_eq!(report.findings(false)[0].verdict, verdict, "{mean} {worst}");
+            assert_eq!(report.findings(true)[0].verdict, Verdict::NotApplicable);
         }
         let unknown = ContentionReport {
             phases: vec![PhaseReport {
@@ -495,7 +497,7 @@ mod tests {
             is_blocking: false,
             gathering: None,
         };
-        assert_eq!(unknown.findings()[0].verdict, Verdict::NotApplicable);
+        assert_eq!(unknown.findings(false)[0].verdict, Verdict::NotApplicable);
     }
 
     #[test]

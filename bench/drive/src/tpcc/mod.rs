@@ -175,6 +175,8 @@ pub struct Tpcc {
     /// Whether the server has what it says; otherwise nothing is to be found there.
     has_data: bool,
     dike: Option<Dike>,
+    /// Servers are broken in the course of the run.
+    breaks: bool,
     /// What the tables were created without.
     without: Without,
     districts: Districts,
@@ -229,6 +231,7 @@ impl Tpcc {
             clients: options.runner.clients,
             has_data: true,
             dike: None,
+            breaks: !options.runner.faults.plans.is_empty(),
             without: Without::default(),
             districts: content.scale.districts(),
             distribution: Mutex::new(None),
@@ -502,7 +505,7 @@ impl Workload for Tpcc {
         let finding = |(title, before, after, counted)| gained(title, before, after, counted);
         let mut findings = gains.map(finding).to_vec();
         if let Some(report) = self.contention() {
-            findings.extend(report.findings());
+            findings.extend(report.findings(self.breaks));
         }
         if let Some(dike) = &self.dike
             && let Some(report) = dike.report(told_before, told_after)
