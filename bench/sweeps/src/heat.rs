@@ -137,7 +137,8 @@ fn different(texts: impl Iterator<Item = String>) -> Vec<String> {
 
 const STYLE: &str = "<style>.heat{width:auto}.heat td{text-align:center;min-width:4.2rem;\
     border:1px solid #e2e6ec}.heat th{text-align:center}.heat th.side{text-align:left;\
-    font-weight:500;min-width:9rem;max-width:16rem;overflow-wrap:anywhere}.map{margin:.4rem 0 1.4rem}\
+    font-weight:500;min-width:9rem;max-width:16rem;overflow-wrap:anywhere}\
+    .map{margin:.4rem 0 1.4rem}\
     @media(prefers-color-scheme:dark){.heat td{border-color:#2a323d}}</style>";
 
 /// The page of a sweep.
