@@ -172,6 +172,11 @@ pub trait Workload: Sync {
         let _ = second;
     }
 
+    /// Grows when attempts that wait for each other may go on; `None`: none ever does.
+    fn turns(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether terminals key and think.
     fn is_paced(&self) -> bool {
         false

@@ -6,6 +6,7 @@
 
 use drive::report;
 use drive::run::RunnerOptions;
+use drive::tpcc::contention::ContentionControl;
 use drive::tpcc::dike::DikeOptions;
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use links::link::Link;
@@ -519,4 +520,41 @@ fn as_many_compete_for_a_row_as_were_asked_for() {
         let error = tpcc::run(&options(contention), &mut Silent).unwrap_err();
         assert!(error.to_string().contains(text), "{error}");
     }
+}
+
+/// PeakBench's way: rounds are gathered, and every order that waited has its turn.
+#[test]
+fn orders_that_wait_for_each_other_begin_together() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "blocking", false);
+    let run = |target: &str| {
+        let mut options = RunOptions {
+            dike: Some(DikeOptions {
+                contention: vec![target.parse().unwrap()],
+                control: ContentionControl::Blocking,
+                mix: "new_order:1".parse().unwrap(),
+                ..DikeOptions::default()
+            }),
+            isolation: Isolation::ReadCommitted,
+            ..short(&url)
+        };
+        options.runner.clients = 20;
+        options.runner.length = Duration::from_secs(3);
+        let found = tpcc::run(&options, &mut Silent).unwrap();
+        let table = report::table(&found);
+        assert!(found.passed(), "{table}");
+        assert_eq!((found.failed(), found.unfinished()), (0, 0), "{table}");
+        let json = report::json(&found);
+        assert_eq!(json["contention"]["control"], "blocking");
+        let gathering = found.contention.unwrap().gathering.unwrap();
+        assert!(gathering.rounds > 10, "{gathering:?}");
+        assert!(gathering.max_ms >= gathering.mean_ms, "{gathering:?}");
+        assert!(
+            gathering.waited_s > 0.0 && gathering.waited_s < 20.0 * 5.0,
+            "{gathering:?}"
+        );
+        gathering
+    };
+    let (few, many) = (run("2"), run("16"));
+    assert!(many.mean_ms > few.mean_ms, "{few:?} {many:?}");
 }

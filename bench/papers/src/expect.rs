@@ -282,7 +282,7 @@ impl Expectations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{leap, rubato};
+    use crate::{dike, leap, rubato};
 
     #[test]
     fn an_expectation_is_met_only_if_all_its_parts_are() {
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn every_expectation_has_something_to_meet() {
-        for wanted in [leap::PAPER.wanted, rubato::PAPER.wanted] {
+        for wanted in [leap::PAPER.wanted, rubato::PAPER.wanted, dike::PAPER.wanted] {
             for number in 1..=wanted.titles.len() {
                 let mut parts = wanted.of_number(number);
                 assert!(parts.any(|part| part.judged), "{number}");

@@ -85,7 +85,11 @@ impl Chart {
         };
         let series = |(at, curve): (usize, &Curve)| Series {
             name: escape(&curve.name),
-            colour: COLOURS[at % COLOURS.len()],
+            // One more than there are colours has that of the text.
+            colour: match at == COLOURS.len() {
+                true => "currentColor",
+                false => COLOURS[at % COLOURS.len()],
+            },
             points: curve.points.clone(),
         };
         let series: Vec<Series> = self.curves.iter().enumerate().map(series).collect();

@@ -9,11 +9,12 @@
 //! | `repetition` | a run: arguments, experiments in their order, the page |
 //! | `figure`, `expect` | what a page consists of: figures, and expectations with verdicts |
 //! | `model`, `plan`, `cluster`, `tries` | where numbers come from |
-//! | `leap`, `rubato` | the experiments of one paper each |
+//! | `leap`, `rubato`, `dike` | the experiments of one paper each |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod cluster;
+mod dike;
 mod expect;
 mod figure;
 mod leap;
@@ -43,6 +44,9 @@ enum PaperCommand {
     /// Applications"
     #[command(after_help = rubato::HELP)]
     Rubato(RunArgs),
+    /// "How Good is the Distributed Databases in Supporting Transaction Processing" (Dike)
+    #[command(after_help = dike::HELP)]
+    Dike(RunArgs),
 }
 
 /// Carries out `trellis paper`.
@@ -54,5 +58,6 @@ pub fn run(args: &PaperArgs) -> Result<()> {
     match &args.command {
         PaperCommand::Leap(args) => repetition::run(&leap::PAPER, args),
         PaperCommand::Rubato(args) => repetition::run(&rubato::PAPER, args),
+        PaperCommand::Dike(args) => repetition::run(&dike::PAPER, args),
     }
 }

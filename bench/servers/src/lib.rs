@@ -16,6 +16,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod galera;
+
+pub use galera::Galera;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fmt;
@@ -307,6 +311,11 @@ pub struct Remains {
 }
 
 impl Remains {
+    /// The server's process.
+    pub fn pid(&self) -> Option<i32> {
+        self.pid.map(Pid::as_raw)
+    }
+
     /// Tells the server to end, waits for it, and removes its files. Best effort: what stays behind
     /// lies in the folder for temporary files.
     pub fn clear(&self) {

@@ -41,11 +41,11 @@ fn one_figure_gives_a_page_and_its_numbers() {
 
 #[test]
 fn a_figure_that_is_not_there_is_refused() {
-    for name in ["leap", "rubato"] {
-        let refused = paper(&std::env::temp_dir(), name, &["--figure", "18"]);
+    for name in ["leap", "rubato", "dike"] {
+        let refused = paper(&std::env::temp_dir(), name, &["--figure", "99"]);
         let text = String::from_utf8_lossy(&refused.stderr);
         assert!(
-            !refused.status.success() && text.contains("there is no figure 18"),
+            !refused.status.success() && text.contains("there is no figure 99"),
             "{refused:?}"
         );
     }
@@ -79,5 +79,58 @@ fn a_quick_run_in_the_model_has_numbers_and_judges_nothing() {
         (verdicts(0), verdicts(3)),
         ("not judged".into(), "not measured".into())
     );
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_quick_run_of_dike_has_measured_numbers_on_its_page() {
+    let dir = std::env::temp_dir().join(format!("trellis-dike-test-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let done = paper(
+        &dir,
+        "dike",
+        &["--quick", "--figure", "5", "--figure", "14"],
+    );
+    assert!(done.status.success(), "{done:?}");
+    let html = std::fs::read_to_string(dir.join("trellis-dike.html")).unwrap();
+    let json = std::fs::read_to_string(dir.join("trellis-dike.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let figures = value["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 2, "{value}");
+    for figure in figures {
+        assert_eq!(figure["failures"], serde_json::json!([]), "{figure}");
+    }
+    let rows = figures[0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "three protocols, and what is computed");
+    for (row, protocol) in rows.iter().zip(["formula", "two_phase", "leap"]) {
+        let cells: Vec<&str> = row
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|it| it.as_str())
+            .collect();
+        assert!(cells[0].contains(protocol), "{cells:?}");
+        let transactions: f64 = cells[1].parse().unwrap();
+        assert!(transactions > 20.0, "{cells:?}");
+        let percent = |at: usize| cells[at].trim_end_matches(" %").parse::<f64>().unwrap();
+        let sum = percent(2) + percent(3) + percent(4);
+        assert!((99.9..100.1).contains(&sum), "{cells:?}");
+        // What was measured is on the page.
+        assert!(
+            html.contains(&format!("<td>{}</td>", cells[1])),
+            "{cells:?}"
+        );
+        if protocol != "leap" {
+            // 1 % of ten lines on average are away, two of three warehouses on other nodes.
+            assert!((80.0..99.9).contains(&percent(2)), "{cells:?}");
+        }
+    }
+    for wanted in [
+        "trellis bench run --workload dike",
+        "The machine: ",
+        "READ COMMITTED",
+    ] {
+        assert!(html.contains(wanted), "{wanted}");
+    }
     std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -155,6 +155,18 @@ fn contention(contention: &ContentionReport, report: &RunReport) -> Value {
         "phases": contention.phases.iter().map(phase).collect::<Vec<_>>(),
         "samples": contention.samples.iter().map(sample).collect::<Vec<_>>(),
         "controller_us_per_s": contention.controller_us_per_s,
+        "control": if contention.is_blocking { "blocking" } else { "counting" },
+        "gathering": contention.gathering.map(|it| {
+            let all = report.options.warmup + report.options.length;
+            let all_s = f64::from(report.options.clients) * all.as_secs_f64();
+            json!({
+                "rounds": it.rounds,
+                "mean_ms": it.mean_ms,
+                "max_ms": it.max_ms,
+                "waited_s": it.waited_s,
+                "waited_share": it.waited_s / all_s,
+            })
+        }),
     })
 }
 

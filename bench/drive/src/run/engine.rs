@@ -28,6 +28,8 @@ use workload::stream;
 const SLEEP_US_MAX: u64 = 50_000;
 /// The same while a connection is being made.
 const CONNECTING_US: u64 = 2_000;
+/// The same while attempts wait for each other: another thread may let them go on.
+const TURNS_US: u64 = 1_000;
 /// How often connections are looked at that wait for too long.
 const LOOK_US: u64 = 100_000;
 /// Room for what makes a connection.
@@ -61,6 +63,8 @@ pub(crate) struct Engine<'scope, 'env, W: Workload> {
     connecting: usize,
     connected: (Sender<Connection<W>>, Receiver<Connection<W>>),
     looked_us: u64,
+    /// [`Workload::turns`] at the last look.
+    turns: u64,
     /// No attempt begins any more, and no connection is made.
     is_over: bool,
     cpu_us: [Option<u64>; 2],
@@ -131,6 +135,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             connecting: 0,
             connected: channel(),
             looked_us: 0,
+            turns: 0,
             is_over: false,
             cpu_us: [None; 2],
             prng: stream(stage.options.seed, &[0x6261_636b, thread as u64]),
@@ -203,6 +208,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
                 self.looked_us = now_us;
                 self.end_late(now_us);
             }
+            self.take_turns();
             self.wait();
         }
         self.end_attempts();
@@ -671,6 +677,15 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         }
     }
 
+    /// Goes on with attempts that have waited for others.
+    fn take_turns(&mut self) {
+        let turns = self.stage.workload.turns();
+        if turns.is_some_and(|turns| turns != self.turns) {
+            self.turns = turns.unwrap_or_default();
+            (0..self.slots.len()).for_each(|at| self.poll(at));
+        }
+    }
+
     /// Sleeps until something is due or a connection has something, and polls those that have.
     fn wait(&mut self) {
         let now_us = self.stage.now_us();
@@ -683,6 +698,9 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         }
         if self.connecting > 0 {
             until_us = until_us.min(now_us + CONNECTING_US);
+        }
+        if self.stage.workload.turns().is_some() {
+            until_us = until_us.min(now_us + TURNS_US);
         }
         let sleep = Duration::from_micros(until_us.saturating_sub(now_us));
         if !sleep.is_zero() {

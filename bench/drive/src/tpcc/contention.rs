@@ -11,6 +11,7 @@
 //! moment most do not wait. One more has the row when others wait for it, or one on each shard
 //! where they do.
 
+use super::gate::{Gate, Gathering, gathering};
 use crate::run::cpu::thread_us;
 use links::answers::Answers;
 use links::link::{Link, LinkError};
@@ -83,10 +84,22 @@ impl Ended {
     }
 }
 
+/// How orders are made to compete.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum ContentionControl {
+    /// As many as wanted are counted, and nothing waits.
+    #[default]
+    Counting,
+    /// As PeakBench does: they wait at the client until as many as wanted are there.
+    Blocking,
+}
+
 /// The rows for which orders compete, and how that went.
 #[derive(Debug)]
 pub(super) struct Contention {
     rows: Vec<(Arc<HotRow>, Schedule)>,
+    /// One for each row, if orders wait for each other.
+    gates: Vec<Gate>,
     samples: Mutex<Vec<Sample>>,
     /// By phase of the first row.
     ended: Vec<Ended>,
@@ -96,11 +109,20 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    pub(super) fn new(rows: &[Arc<HotRow>], schedules: &[Schedule]) -> Option<Contention> {
+    pub(super) fn new(
+        rows: &[Arc<HotRow>],
+        schedules: &[Schedule],
+        control: ContentionControl,
+    ) -> Option<Contention> {
         let phases = schedules.first()?.phases();
+        let gates = match control {
+            ContentionControl::Counting => 0,
+            ContentionControl::Blocking => rows.len(),
+        };
         let rows = rows.iter().cloned().zip(schedules.iter().cloned());
         Some(Contention {
             rows: rows.collect(),
+            gates: (0..gates).map(|_| Gate::default()).collect(),
             samples: Mutex::default(),
             ended: phases.iter().map(|_| Ended::default()).collect(),
             phase: AtomicUsize::new(0),
@@ -119,6 +141,38 @@ impl Contention {
             format!("{schedule} at {}/{}", row.warehouse, row.item)
         };
         self.rows.iter().map(at).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The gate of a hot order, and what tells the order apart.
+    fn gate(&self, input: &Input) -> Option<(&Gate, usize)> {
+        let Input::NewOrder(order) = input else {
+            return None;
+        };
+        let pick = order.hot.as_ref()?;
+        let gate = self.gates.get(pick.row().number)?;
+        Some((gate, Arc::as_ptr(pick).addr()))
+    }
+
+    /// Has a hot order wait for the others of its round, where it must.
+    pub(super) async fn wait_turn(&self, input: &Input) {
+        if let Some((gate, order)) = self.gate(input) {
+            let came = Instant::now();
+            gate.pass(order).await;
+            gate.note_waited(came.elapsed().as_secs_f64());
+        }
+    }
+
+    /// Grows when orders that wait may go on; `None`: none ever waits.
+    pub(super) fn turns(&self) -> Option<u64> {
+        let turns = self.gates.iter().map(Gate::turns);
+        (!self.gates.is_empty()).then(|| turns.sum())
+    }
+
+    /// An attempt has ended; with an outcome, or it runs again.
+    pub(super) fn note_attempt(&self, input: &Input, has_outcome: bool) {
+        if let Some((gate, order)) = self.gate(input).filter(|_| has_outcome) {
+            gate.ended(order);
+        }
     }
 
     /// A transaction has ended.
@@ -155,7 +209,13 @@ impl Contention {
                 let target = schedule.phases()[schedule.phase_at(second)].0;
                 let seen = seen.as_ref().map(|seen| seen[at]);
                 let in_flight = row.in_flight();
-                row.set_wanted(corrections[at].step(target, seen, in_flight));
+                match self.gates.get(at) {
+                    Some(gate) => {
+                        row.set_wanted(target);
+                        gate.set_wanted(target);
+                    }
+                    None => row.set_wanted(corrections[at].step(target, seen, in_flight)),
+                }
                 rows.push((seen, f64::from(in_flight)));
             }
             lock(&self.samples).push(Sample { second, rows });
@@ -163,6 +223,7 @@ impl Contention {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
         self.rows.iter().for_each(|(row, _)| row.set_wanted(0));
+        self.gates.iter().for_each(Gate::open);
         *lock(&self.cost) = thread_us().map(|us| (us, last));
     }
 
@@ -245,6 +306,8 @@ impl Contention {
             phases,
             samples,
             controller_us_per_s: cost.map(|(us, seconds)| us as f64 / seconds.max(1.0)),
+            is_blocking: !self.gates.is_empty(),
+            gathering: gathering(&self.gates),
         })
     }
 }
@@ -334,11 +397,17 @@ pub struct ContentionReport {
     pub samples: Vec<Sample>,
     /// Microseconds of processor time that steering has taken in a second.
     pub controller_us_per_s: Option<f64>,
+    /// Orders wait for each other. Between two rounds fewer compete than wanted, so nothing is
+    /// judged.
+    pub is_blocking: bool,
+    /// What that took.
+    pub gathering: Option<Gathering>,
 }
 
 impl ContentionReport {
-    /// Each phase beside its target.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    /// Each phase beside its target. Where a server is broken on purpose, nothing is judged: then
+    /// as many as can compete.
+    pub(super) fn findings(&self, breaks: bool) -> Vec<Finding> {
         let finding = |phase: &PhaseReport| {
             let course = phase.server;
             Finding {
@@ -352,6 +421,7 @@ impl ContentionReport {
                 allowed: format!("{} within 5 %, each second within 10 %", phase.target),
                 verdict: match course {
                     None => Verdict::NotApplicable,
+                    Some(_) if self.is_blocking || breaks => Verdict::NotApplicable,
                     Some(it)
                         if phase.off(it.mean) <= MEAN_OFF_MAX
                             && phase.off(it.worst_second) <= SECOND_OFF_MAX =>
@@ -411,8 +481,11 @@ mod tests {
                 phases: vec![phase(30, mean, worst)],
                 samples: Vec::new(),
                 controller_us_per_s: None,
+                is_blocking: false,
+                gathering: None,
             };
-            assert_eq!(report.findings()[0].verdict, verdict, "{mean} {worst}");
+            assert_eq!(report.findings(false)[0].verdict, verdict, "{mean} {worst}");
+            assert_eq!(report.findings(true)[0].verdict, Verdict::NotApplicable);
         }
         let unknown = ContentionReport {
             phases: vec![PhaseReport {
@@ -421,8 +494,10 @@ mod tests {
             }],
             samples: Vec::new(),
             controller_us_per_s: None,
+            is_blocking: false,
+            gathering: None,
         };
-        assert_eq!(unknown.findings()[0].verdict, Verdict::NotApplicable);
+        assert_eq!(unknown.findings(false)[0].verdict, Verdict::NotApplicable);
     }
 
     #[test]

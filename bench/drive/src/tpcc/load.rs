@@ -1,7 +1,10 @@
 //! The parallel loader: schema, then chunks by COPY, with a book of what is done.
 //!
 //! Each chunk and its line in the bookkeeping table commit together, so a load that was stopped
-//! goes on where it was, and no chunk is ever loaded twice. The scale, the seed and the constants
+//! goes on where it was, and no chunk is ever loaded twice: what a chunk had written when its load
+//! was stopped, the server rolls back. It may also be committing a chunk at that moment, whose
+//! line is not there yet when the next load reads the book. Then that load is refused the line or
+//! a row (23505), looks again, and takes the chunk as done. The scale, the seed and the constants
 //! are in the same table: a run takes them from there.
 
 use super::{LoadOptions, Without, warehouses};
@@ -27,6 +30,12 @@ use workload::tpcc::{Scale, Skew};
 const CHUNK_ATTEMPTS_MAX: u32 = 20;
 const UNDEFINED_TABLE: &str = "42P01";
 const DUPLICATE_TABLE: &str = "42P07";
+/// A key is there already; MariaDB's LOAD DATA leaves such rows out instead, and the client says
+/// so with the second.
+const DUPLICATE_KEY: [&str; 2] = ["23505", "22000"];
+/// How often a chunk is looked for that somebody else seems to have loaded, and the time between.
+const LOOKS_MAX: u32 = 50;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The bookkeeping table: settings and finished steps.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +61,10 @@ impl Book {
             result => result.during("reading the state of the load")?,
         }
         let rows = 0..answers.rows(0);
+        if rows.is_empty() {
+            // A load was stopped before its first line.
+            return Ok(None);
+        }
         let entry = |row| {
             (
                 answers.text(0, row, 0).to_string(),
@@ -158,8 +171,11 @@ impl Book {
             .iter()
             .map(|(step, value)| format!("('{step}', '{value}')"))
             .collect();
-        link.command(schema::BOOKKEEPING)
-            .during("creating the bookkeeping table")?;
+        match link.command(schema::BOOKKEEPING) {
+            // Without a line: an earlier load came as far as this.
+            Err(LinkError::Server(error)) if error.sqlstate == DUPLICATE_TABLE => {}
+            result => result.during("creating the bookkeeping table")?,
+        }
         let insert = format!(
             "INSERT INTO tpcc_load (step, value) VALUES {}",
             rows.join(", ")
@@ -197,21 +213,17 @@ pub(super) fn load(
         progress.stage(&format!("{loaded} loaded before"));
         return Ok(());
     }
-    let mut foreign_keys = options.foreign_keys;
-    if let Ok(value) = book.number("foreign_keys") {
-        foreign_keys = value == 1;
-    }
     if !book.has("schema") {
         progress.stage("creating tables");
         let schema = SchemaOptions {
             placement: server.is_trellis,
             binding: !options.without.binding,
             broadcast: !options.without.broadcast,
-            foreign_keys,
+            foreign_keys: options.foreign_keys,
         };
         create_schema(&mut link, &schema, server.dialect)?;
     }
-    progress.stage(&format!("loading {}", warehouses(content.scale.warehouses)));
+    progress.stage(&stage(&book, &content));
     let homes = match server.is_trellis {
         true => Homes::ask(&mut link, target, content.scale.warehouses)
             .during("asking where the warehouses live")?,
@@ -222,7 +234,7 @@ pub(super) fn load(
         &content,
         &book,
         options.jobs,
-        foreign_keys,
+        options.foreign_keys,
         progress,
     )?;
     if !server.is_trellis {
@@ -242,6 +254,20 @@ pub(super) fn load(
     Ok(())
 }
 
+/// What is loaded now, and what an earlier load has left to do.
+fn stage(book: &Book, content: &Content) -> String {
+    let loaded = warehouses(content.scale.warehouses);
+    let all = Chunk::all(&content.scale);
+    let done = all.iter().filter(|chunk| book.has(&chunk.step())).count();
+    match done {
+        0 => format!("loading {loaded}"),
+        done => format!(
+            "loading {loaded}: going on, {done} of {} parts were loaded before",
+            all.len()
+        ),
+    }
+}
+
 fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), DriveError> {
     if let Some(book) = Book::find(link)? {
         let content = book.content()?;
@@ -249,6 +275,13 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
             return Err(DriveError::OtherData(format!(
                 "the database holds another load: {:?} with seed {}",
                 content.scale, content.seed
+            )));
+        }
+        let has_foreign_keys = book.number("foreign_keys").is_ok_and(|value| value == 1);
+        if has_foreign_keys != options.foreign_keys {
+            let with = if has_foreign_keys { "with" } else { "without" };
+            return Err(DriveError::OtherData(format!(
+                "the database holds another load: {with} foreign keys (--foreign-keys)"
             )));
         }
         if book.without() != options.without {
@@ -403,9 +436,34 @@ fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result
                 std::thread::sleep(Duration::from_millis(10 * u64::from(attempt)));
                 attempt += 1;
             }
+            Err(LinkError::Server(error)) if DUPLICATE_KEY.contains(&error.sqlstate.as_str()) => {
+                if link.status() != Status::Idle {
+                    link.command("ROLLBACK")?;
+                }
+                return match is_in_book(link, chunk)? {
+                    true => Ok(()),
+                    false => Err(LinkError::Server(error)),
+                };
+            }
             result => return result,
         }
     }
+}
+
+/// Whether a chunk is in the book by now: a session whose client was killed commits what it was
+/// told to.
+fn is_in_book(link: &mut Link, chunk: &Chunk) -> Result<bool, LinkError> {
+    let step = chunk.step();
+    let question = format!("SELECT value FROM tpcc_load WHERE step = '{step}'");
+    for _ in 0..LOOKS_MAX {
+        let mut answers = Answers::new();
+        link.query(&question, &mut answers)?;
+        if answers.rows(0) > 0 {
+            return Ok(true);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(false)
 }
 
 fn try_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result<(), LinkError> {

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod contention;
 pub mod dike;
+mod gate;
 pub mod imbalance;
 pub mod load;
 mod times;
@@ -36,6 +37,7 @@ use workload::tpcc::rows::Content;
 use workload::tpcc::{Districts, Kind, Scale, Skew, sql, transactions};
 use workload::wire::Session;
 
+pub use gate::Gathering;
 pub use without::Without;
 pub use workload::wire::Isolation;
 
@@ -173,6 +175,8 @@ pub struct Tpcc {
     /// Whether the server has what it says; otherwise nothing is to be found there.
     has_data: bool,
     dike: Option<Dike>,
+    /// Servers are broken in the course of the run.
+    breaks: bool,
     /// What the tables were created without.
     without: Without,
     districts: Districts,
@@ -227,6 +231,7 @@ impl Tpcc {
             clients: options.runner.clients,
             has_data: true,
             dike: None,
+            breaks: !options.runner.faults.plans.is_empty(),
             without: Without::default(),
             districts: content.scale.districts(),
             distribution: Mutex::new(None),
@@ -388,11 +393,18 @@ impl Workload for Tpcc {
     }
 
     async fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
+        if let Some(dike) = &self.dike {
+            dike.wait_turn(input).await;
+        }
         let result = transactions::execute(session, input).await;
         if let Some(dike) = &self.dike {
             dike.note_ended(input, &result);
         }
         result
+    }
+
+    fn turns(&self) -> Option<u64> {
+        self.dike.as_ref().and_then(Dike::turns)
     }
 
     fn is_paced(&self) -> bool {
@@ -493,7 +505,7 @@ impl Workload for Tpcc {
         let finding = |(title, before, after, counted)| gained(title, before, after, counted);
         let mut findings = gains.map(finding).to_vec();
         if let Some(report) = self.contention() {
-            findings.extend(report.findings());
+            findings.extend(report.findings(self.breaks));
         }
         if let Some(dike) = &self.dike
             && let Some(report) = dike.report(told_before, told_after)

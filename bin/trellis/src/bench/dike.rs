@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use drive::tpcc::contention::ContentionControl;
 use drive::tpcc::dike::DikeOptions;
 use drive::tpcc::{LoadOptions, Without};
 use std::collections::BTreeSet;
@@ -19,6 +20,15 @@ pub(super) enum ModeName {
     Exact,
     /// So many warehouses that they touch the nodes on average
     Statistical,
+}
+
+/// How transactions are made to compete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum ControlName {
+    /// As many as wanted are counted, and nothing waits: the default
+    Counting,
+    /// They wait at the client until as many as wanted are there, as with PeakBench
+    Blocking,
 }
 
 /// What is controlled.
@@ -42,6 +52,9 @@ pub(super) struct DikeArgs {
     /// each of several rows
     #[arg(long, value_name = "N,N@SECOND,..")]
     contention: Vec<Schedule>,
+    /// How transactions are made to compete
+    #[arg(long, value_enum, requires = "contention")]
+    contention_control: Option<ControlName>,
     /// Shares of the transactions, such as new_order:45,payment:43; with --distribution and
     /// --contention new_order needs one
     /// [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
@@ -209,6 +222,10 @@ impl DikeArgs {
             distribution: wanted,
             nodes: self.nodes,
             contention: self.contention.clone(),
+            control: match self.contention_control {
+                Some(ControlName::Blocking) => ContentionControl::Blocking,
+                Some(ControlName::Counting) | None => ContentionControl::Counting,
+            },
             mix: self.mix.unwrap_or(Mix::PAPER),
             imbalance: self.data.imbalance.unwrap_or_default(),
             mix_curves: curves

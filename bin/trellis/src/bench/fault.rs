@@ -8,6 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit code of a process that a signal has ended, as shells count: 128 and its number.
 const BY_SIGNAL: i32 = 128;
@@ -63,7 +64,7 @@ impl FaultArgs {
         if let Some(path) = self.fault_journal.as_ref().filter(|path| path.exists()) {
             left(&fault::undo(path)?)?;
         }
-        left(&fault::undo_left_behind()?)?;
+        undo_left_behind()?;
         let mut targets = self.fault_target.clone();
         if let Some(dir) = &self.target_data {
             for target in of_cluster(dir)? {
@@ -83,6 +84,11 @@ impl FaultArgs {
     }
 }
 
+/// Undoes what an earlier run has left behind.
+pub(super) fn undo_left_behind() -> Result<()> {
+    left(&fault::undo_left_behind()?)
+}
+
 fn left(told: &[String]) -> Result<()> {
     for line in told {
         writeln!(
@@ -94,6 +100,11 @@ fn left(told: &[String]) -> Result<()> {
 }
 
 fn undo_at_signal() -> Result<()> {
+    // Once for all runs of this process.
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for signals")?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {

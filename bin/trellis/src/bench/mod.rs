@@ -7,9 +7,10 @@ mod dike;
 mod fault;
 mod function;
 mod gate;
+mod matrix;
 mod search;
 
-use self::fault::{FaultArgs, UndoArgs};
+use self::fault::{FaultArgs, UndoArgs, undo_left_behind};
 use self::function::FunctionArgs;
 use anyhow::{Context, Result, bail};
 use calibrate::{CalibrateArgs, calibrate, echo};
@@ -24,7 +25,8 @@ use drive::report;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use gate::GateArgs;
-use links::view::{Progress, Screen};
+use links::view::{Progress, Screen, Silent};
+use matrix::MatrixArgs;
 use search::SearchArgs;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -46,6 +48,7 @@ use workload::history::Kind;
     trellis bench run --workload dike --distribution exact --ratio 20 --degree 3 \
     --url postgres://trellis@127.0.0.1:5433,127.0.0.1:5434/shop\n  \
     trellis bench search --url postgres://trellis@127.0.0.1:5433/shop --goal p99:20ms\n  \
+    trellis bench matrix my.toml\n  \
     trellis bench calibrate --warehouses 1000 --keying\n\n\
     The database must exist. PostgreSQL, MariaDB and MySQL are measured by the same commands \
     (mysql://root@127.0.0.1:3306/shop). A workload other than \
@@ -69,6 +72,8 @@ enum BenchCommand {
     Compare(CompareArgs),
     /// The highest rate of TPC-C that meets a latency goal
     Search(SearchArgs),
+    /// Run all combinations of the settings in a file; a stopped sweep goes on where it was
+    Matrix(MatrixArgs),
     /// Whether it does what transactions need: snapshots, deadlocks, durability
     Function(FunctionArgs),
     /// Undo the faults of a run that was killed
@@ -292,9 +297,12 @@ fn level(text: &str) -> Result<Level, String> {
 }
 
 /// What shows how a run goes on: the screen, with metrics beside it where they are asked for.
-fn progress(metrics: Option<&str>) -> Result<Box<dyn Progress>> {
+fn progress(metrics: Option<&str>, shows: bool) -> Result<Box<dyn Progress>> {
     let Some(at) = metrics else {
-        return Ok(Box::new(screen()));
+        return Ok(match shows || std::io::stdout().is_terminal() {
+            true => Box::new(screen()),
+            false => Box::new(Silent),
+        });
     };
     let exporter = Exporter::start(at, screen())?;
     let address = exporter.address();
@@ -312,14 +320,12 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BenchCommand::Load(load) => load_tpcc(load),
         BenchCommand::Compare(args) => compare::compare(args),
         BenchCommand::Search(args) => search::search(args),
+        BenchCommand::Matrix(args) => matrix::matrix(args),
         BenchCommand::Function(args) => function::function(args),
         BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
-        BenchCommand::Run(run) => match run.target.workload.history() {
-            None => run_tpcc(run),
-            Some(kind) => run_history(run, kind),
-        },
+        BenchCommand::Run(run) => one_run(run),
         BenchCommand::Check(check) => match (&check.history, &check.url) {
             (Some(path), _) => check_history(check, path),
             (None, Some(url)) => check_tpcc(check, url),
@@ -404,13 +410,50 @@ fn runner(args: &RunArgs) -> Result<RunnerOptions> {
     Ok(options)
 }
 
-fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
+/// A run that has ended.
+struct Measured {
+    run: RunReport,
+    json: serde_json::Value,
+    /// What is said below the table.
+    verdict: String,
+    /// Why it has no number; `None`: it has passed.
+    fault: Option<String>,
+    /// The exit code of one that has passed.
+    code: ExitCode,
+}
+
+/// `trellis bench run`.
+fn one_run(args: &RunArgs) -> Result<ExitCode> {
+    let paths = [&args.json, &args.report, &args.recorded.history];
+    outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
+    let measured = measure(args, true)?;
+    print_report(&measured.run)?;
+    write!(std::io::stdout(), "{}", measured.verdict)?;
+    write_reports(
+        &measured.run,
+        &measured.json,
+        args.json.as_deref(),
+        args.report.as_deref(),
+    )?;
+    match measured.fault {
+        Some(fault) => bail!(fault),
+        None => Ok(measured.code),
+    }
+}
+
+/// Carries out a run. `shows`: how it goes on is shown even where nothing can be drawn over.
+fn measure(args: &RunArgs, shows: bool) -> Result<Measured> {
+    match args.target.workload.history() {
+        None => measure_tpcc(args, shows),
+        Some(kind) => measure_history(args, kind, shows),
+    }
+}
+
+fn measure_history(args: &RunArgs, kind: Kind, shows: bool) -> Result<Measured> {
     if args.keying || args.warehouses.is_some() || args.no_check {
         bail!("--keying, --warehouses and --no-check are for tpcc");
     }
     args.dike.only_for_dike()?;
-    let paths = [&args.json, &args.report, &args.recorded.history];
-    outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
     options.runner = runner(args)?;
     options.runner.faults = args.faults.begin()?;
@@ -419,31 +462,32 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
     options.shape.txn_len_max = args.recorded.txn_len.unwrap_or(usual.txn_len_max);
     options.shape.txns_per_key = args.recorded.txns_per_key.unwrap_or(usual.txns_per_key);
     options.level = args.recorded.level;
-    let mut progress = progress(args.metrics.as_deref())?;
+    let mut progress = progress(args.metrics.as_deref(), shows)?;
     let verdicts = args
         .gate
         .pass(&args.target.url, args.isolation, args.seed)?;
     let found = histories::run(&options, &mut *progress)?;
-    print_report(&found.run)?;
-    write!(std::io::stdout(), "{}", found.verdict)?;
     if let Some(path) = &args.recorded.history {
         histories::write(path, &found.history)?;
     }
     let mut json = report::history_json(&found);
     json["verdicts"] = verdicts;
-    write_reports(
-        &found.run,
-        &json,
-        args.json.as_deref(),
-        args.report.as_deref(),
-    )?;
-    judged(found.verdict.judgement)
+    let verdict = found.verdict.to_string();
+    let (fault, code) = match judged(found.verdict.judgement) {
+        Ok(code) => (None, code),
+        Err(error) => (Some(error.to_string()), ExitCode::FAILURE),
+    };
+    Ok(Measured {
+        run: found.run,
+        json,
+        verdict,
+        fault,
+        code,
+    })
 }
 
-fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
+fn measure_tpcc(args: &RunArgs, shows: bool) -> Result<Measured> {
     args.recorded.only_for_histories()?;
-    let paths = [&args.json, &args.report];
-    outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = RunOptions::new(&args.target.url);
     options.warehouses = args.warehouses;
     options.isolation = args.isolation;
@@ -454,19 +498,20 @@ fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
     }
     options.runner = runner(args)?;
     options.runner.faults = args.faults.begin()?;
-    let mut progress = progress(args.metrics.as_deref())?;
+    let mut progress = progress(args.metrics.as_deref(), shows)?;
     let verdicts = args
         .gate
         .pass(&args.target.url, args.isolation, args.seed)?;
     let found = tpcc::run(&options, &mut *progress)?;
-    print_report(&found)?;
     let mut json = report::json(&found);
     json["verdicts"] = verdicts;
-    write_reports(&found, &json, args.json.as_deref(), args.report.as_deref())?;
-    if !found.passed() {
-        bail!("the run failed its checks");
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(Measured {
+        fault: (!found.passed()).then(|| "the run failed its checks".to_owned()),
+        run: found,
+        json,
+        verdict: String::new(),
+        code: ExitCode::SUCCESS,
+    })
 }
 
 pub(crate) fn print_report(found: &RunReport) -> Result<()> {

@@ -155,7 +155,7 @@ impl Dike {
         let placement = distribution.as_ref().map(|it| it.placement());
         let degree_max = placement.map_or(0, Placement::degree_max);
         let hot_rows = hot_rows(options.contention.len(), scale, distribution.as_deref());
-        let contention = Contention::new(&hot_rows, &options.contention);
+        let contention = Contention::new(&hot_rows, &options.contention, options.control);
         Ok(Dike {
             controls: Arc::new(Controls {
                 distribution,
@@ -239,10 +239,29 @@ impl Dike {
         }
     }
 
+    /// Has an order wait for others, where it must.
+    pub(super) async fn wait_turn(&self, input: &Input) {
+        if let Some(contention) = &self.contention {
+            contention.wait_turn(input).await;
+        }
+    }
+
+    /// Grows when orders that wait may go on.
+    pub(super) fn turns(&self) -> Option<u64> {
+        self.contention.as_ref()?.turns()
+    }
+
     /// An attempt has ended. It counts if it has committed, or may have.
     pub(super) fn note_ended(&self, input: &Input, result: &Result<Done, Failure>) {
-        if let (Some(contention), Ok(_)) = (&self.contention, result) {
-            contention.note_ended(input);
+        if let Some(contention) = &self.contention {
+            let runs_again = matches!(
+                result,
+                Err(Failure::Aborted(_) | Failure::Conflict(_) | Failure::Lost(_))
+            );
+            contention.note_attempt(input, !runs_again);
+            if result.is_ok() {
+                contention.note_ended(input);
+            }
         }
         let Some(distribution) = &self.controls.distribution else {
             return;

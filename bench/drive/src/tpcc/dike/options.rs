@@ -1,6 +1,7 @@
 //! What is controlled of a run, and whether that goes together with the run and the loaded tables.
 
 use crate::run::RunnerOptions;
+use crate::tpcc::contention::ContentionControl;
 use crate::tpcc::without::Without;
 use links::error::DriveError;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct DikeOptions {
     pub nodes: Option<u32>,
     /// How many orders compete for each of the hot rows.
     pub contention: Vec<Schedule>,
+    /// How they are made to.
+    pub control: ContentionControl,
     /// Shares of the transactions.
     pub mix: Mix,
     /// How uneven the loaded data must be, and how transactions are dealt among warehouses.
@@ -41,6 +44,7 @@ impl Default for DikeOptions {
             distribution: None,
             nodes: None,
             contention: Vec::new(),
+            control: ContentionControl::Counting,
             mix: Mix::PAPER,
             imbalance: Imbalance::default(),
             mix_curves: Vec::new(),

@@ -1,0 +1,358 @@
+//! What is measured: a local cluster as `trellis start` runs it, and single servers of others.
+
+use anyhow::{Context, Result, bail};
+use drive::tpcc::{self, LoadOptions, Without};
+use links::answers::Answers;
+use links::link::Link;
+use links::url::Target;
+use links::view::Silent;
+use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
+use local_cluster::{Interrupt, at_interrupt, connect, nodes, url};
+use runtime::{ClusterFile, NodeEntry};
+use servers::{Galera, Kind, Remains, Server};
+use sim::scale::System;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use workload::tpcc::{Scale, Skew};
+
+/// Nodes of the cluster.
+pub(super) const NODES: u16 = 3;
+/// How long it may take to start.
+const START_MAX: Duration = Duration::from_secs(60);
+/// A new database is on the other nodes of Galera after this at most.
+const SPREAD: Duration = Duration::from_millis(500);
+const STOP_MAX: Duration = Duration::from_secs(20);
+/// Connections and warehouses of the tables.
+const LOAD_JOBS: u32 = 4;
+
+/// What a figure measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Three nodes of Trellis, a database with this protocol.
+    Trellis(System),
+    /// One server of others.
+    Other(Kind),
+    /// Three nodes of MariaDB that each keep all data.
+    Galera,
+}
+
+impl Place {
+    /// Trellis by protocol.
+    pub(super) const TRELLIS: [Place; 3] = [
+        Place::Trellis(System::Formula),
+        Place::Trellis(System::Interleaved),
+        Place::Trellis(System::Leap),
+    ];
+    /// All of them.
+    pub(super) const ALL: [Place; 5] = [
+        Place::TRELLIS[0],
+        Place::TRELLIS[1],
+        Place::TRELLIS[2],
+        Place::Other(Kind::Postgres),
+        Place::Other(Kind::MariaDb),
+    ];
+
+    /// The same, with Galera: where no waiters are asked for and nothing is broken.
+    pub(super) const WITH_GALERA: [Place; 6] = [
+        Place::ALL[0],
+        Place::ALL[1],
+        Place::ALL[2],
+        Place::ALL[3],
+        Place::ALL[4],
+        Place::Galera,
+    ];
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Place::Galera => "MariaDB Galera, 3 nodes".to_owned(),
+            Place::Trellis(System::Interleaved) => "Trellis, two_phase".to_owned(),
+            Place::Trellis(system) => format!("Trellis, {}", system.name()),
+            Place::Other(kind) => kind.name().to_owned(),
+        }
+    }
+
+    pub(super) fn is_trellis(self) -> bool {
+        matches!(self, Place::Trellis(_))
+    }
+}
+
+/// Tables that a figure wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Tables {
+    pub(super) warehouses: u32,
+    pub(super) skew: Skew,
+    pub(super) without: Without,
+}
+
+impl Tables {
+    /// Even, with binding and broadcast.
+    pub(super) fn even(warehouses: u32) -> Tables {
+        Tables {
+            warehouses,
+            skew: Skew::NONE,
+            without: Without::default(),
+        }
+    }
+
+    /// The sizes: small, so that a load takes seconds and contention is where it is asked for.
+    pub(super) fn scale(self) -> Scale {
+        Scale {
+            skew: self.skew,
+            ..Scale::reduced(self.warehouses)
+        }
+    }
+
+    fn key(self) -> String {
+        format!(
+            "dike_{}_{}_{}{}",
+            self.warehouses,
+            self.skew.thousandths(),
+            u8::from(self.without.binding),
+            u8::from(self.without.broadcast)
+        )
+    }
+}
+
+/// Servers that run until this is dropped.
+pub(super) struct Bed {
+    dir: PathBuf,
+    cluster: Option<Child>,
+    pub(super) nodes: Vec<NodeEntry>,
+    others: Vec<(Kind, Server)>,
+    galera: Option<Galera>,
+    loaded: BTreeMap<String, ()>,
+    /// Nothing is left to clear when the process is interrupted.
+    over: Arc<AtomicBool>,
+    /// Clears the directory when the process is interrupted.
+    _interrupt: Interrupt,
+}
+
+impl Bed {
+    /// Starts the cluster. Servers of others start when they are asked for.
+    pub(super) fn start() -> Result<Bed> {
+        Bed::start_of(NODES)
+    }
+
+    /// The same of so many nodes.
+    pub(super) fn start_of(nodes: u16) -> Result<Bed> {
+        let dir = std::env::temp_dir().join(format!("trellis-paper-{:016x}", random()));
+        std::fs::create_dir_all(&dir)
+            .with_context(|| format!("cannot create {}", dir.display()))?;
+        let interrupt = Interrupt::watch(&dir, true)?;
+        cluster_file(&free_addresses(nodes)?, Some(1)).write(&dir.join(CLUSTER_FILE))?;
+        let file = ClusterFile::read(&dir.join(CLUSTER_FILE))?;
+        let log = File::create(dir.join("log"))?;
+        let program = std::env::current_exe().context("where this program lies")?;
+        let mut command = Command::new(program);
+        command.args(["start", "--data"]).arg(&dir);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?);
+        let child = command.stderr(log).spawn().context("trellis start")?;
+        let over: Arc<AtomicBool> = Arc::default();
+        let (is_over, pid) = (over.clone(), child.id());
+        at_interrupt(move || {
+            // Its supervisor first: it would start the nodes again.
+            if !is_over.load(Ordering::SeqCst) {
+                let _ = local_cluster::terminate(pid);
+            }
+        });
+        let mut bed = Bed {
+            over,
+            dir,
+            cluster: Some(child),
+            nodes: file.nodes,
+            others: Vec::new(),
+            galera: None,
+            loaded: BTreeMap::new(),
+            _interrupt: interrupt,
+        };
+        bed.wait_up()?;
+        Ok(bed)
+    }
+
+    fn wait_up(&mut self) -> Result<()> {
+        let began = Instant::now();
+        while !self.is_up() {
+            let ended = self.cluster.as_mut().map(Child::try_wait).transpose()?;
+            if ended.flatten().is_some() || began.elapsed() > START_MAX {
+                let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+                bail!("the cluster does not start: {}", tail(&log));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Whether every node answers and sees all others.
+    fn is_up(&self) -> bool {
+        let up = |node: &NodeEntry| {
+            let mut link = connect(node, "postgres").ok()?;
+            let rows = rows(&mut link, "SHOW NODES").ok()?;
+            link.close();
+            let up = rows.iter().filter(|row| row[3] == "up").count();
+            Some(up == self.nodes.len())
+        };
+        self.nodes.iter().all(|node| up(node) == Some(true))
+    }
+
+    /// Waits until the cluster is whole again.
+    pub(super) fn heal(&mut self) -> Result<()> {
+        self.wait_up()
+    }
+
+    /// The directory of the cluster.
+    pub(super) fn cluster_dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A file for a result.
+    pub(super) fn scratch(&self) -> PathBuf {
+        self.dir.join("out.json")
+    }
+
+    /// A loaded database; it is made when it is first asked for. `None`: the server is not
+    /// installed.
+    pub(super) fn url(&mut self, place: Place, data: Tables) -> Result<Option<String>> {
+        let key = match place {
+            Place::Trellis(system) => {
+                format!("{}_{}", data.key(), system.name().replace(' ', "_"))
+            }
+            Place::Other(_) | Place::Galera => data.key(),
+        };
+        let (base, url) = match place {
+            Place::Trellis(_) => (url(&self.nodes, "postgres"), url(&self.nodes, &key)),
+            Place::Other(kind) => {
+                let Some(server) = self.other(kind)? else {
+                    return Ok(None);
+                };
+                let first = match kind {
+                    Kind::Postgres => "postgres",
+                    Kind::MariaDb | Kind::Redis => "test",
+                };
+                (server.url(first), server.url(&key))
+            }
+            Place::Galera => {
+                let Some(galera) = self.galera()? else {
+                    return Ok(None);
+                };
+                (galera.url("test"), galera.url(&key))
+            }
+        };
+        if self.loaded.contains_key(&url) {
+            return Ok(Some(url));
+        }
+        let with = match place {
+            Place::Trellis(system) => format!(" WITH ({})", system.options()),
+            Place::Other(_) | Place::Galera => String::new(),
+        };
+        let target = Target::parse(&base)?;
+        let mut link = Link::connect(&target.endpoints[0], &target, None)?;
+        link.command(&format!("CREATE DATABASE {key}{with}"))?;
+        link.close();
+        if place == Place::Galera {
+            std::thread::sleep(SPREAD);
+        }
+        let options = LoadOptions {
+            scale: data.scale(),
+            jobs: LOAD_JOBS,
+            without: data.without,
+            ..LoadOptions::new(&url, data.warehouses)
+        };
+        tpcc::load(&options, &mut Silent).with_context(|| format!("loading {}", place.name()))?;
+        self.loaded.insert(url.clone(), ());
+        Ok(Some(url))
+    }
+
+    fn galera(&mut self) -> Result<Option<&Galera>> {
+        if self.galera.is_none() {
+            self.galera = Galera::start(usize::from(NODES))?;
+            let remains = self.galera.as_ref().map(Galera::remains);
+            let is_over = self.over.clone();
+            at_interrupt(move || {
+                if !is_over.load(Ordering::SeqCst) {
+                    remains.iter().flatten().for_each(Remains::clear);
+                }
+            });
+        }
+        Ok(self.galera.as_ref())
+    }
+
+    fn other(&mut self, kind: Kind) -> Result<Option<&Server>> {
+        if !self.others.iter().any(|(known, _)| *known == kind) {
+            let arguments: &[&str] = match kind {
+                Kind::Postgres => &["-c", "max_connections=400"],
+                Kind::MariaDb | Kind::Redis => &[],
+            };
+            let Some(server) = Server::start(kind, arguments)? else {
+                return Ok(None);
+            };
+            let (is_over, remains) = (self.over.clone(), server.remains());
+            at_interrupt(move || {
+                if !is_over.load(Ordering::SeqCst) {
+                    remains.clear();
+                }
+            });
+            self.others.push((kind, server));
+        }
+        let found = self.others.iter().find(|(known, _)| *known == kind);
+        Ok(found.map(|(_, server)| server))
+    }
+
+    /// The process of a server of others, and its data.
+    pub(super) fn other_target(&self, kind: Kind) -> Option<(String, PathBuf)> {
+        let (_, server) = self.others.iter().find(|(known, _)| *known == kind)?;
+        let pid = server.remains().pid()?;
+        Some((format!("pid:{pid}"), server.data()))
+    }
+
+    /// What a statement says at the first node that answers.
+    pub(super) fn ask(&self, database_url: &str, sql: &str) -> Result<Vec<Vec<String>>> {
+        let target = Target::parse(database_url)?;
+        let mut link = Link::connect_any(&target, Some(START_MAX))?;
+        let found = rows(&mut link, sql);
+        link.close();
+        found
+    }
+}
+
+fn rows(link: &mut Link, sql: &str) -> Result<Vec<Vec<String>>> {
+    let mut answers = Answers::new();
+    link.query(sql, &mut answers)?;
+    let row = |row| {
+        let columns = 0..answers.columns(0);
+        columns
+            .map(|column| answers.text(0, row, column).to_string())
+            .collect()
+    };
+    Ok((0..answers.rows(0)).map(row).collect())
+}
+
+/// The last lines.
+pub(super) fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(4)..].join(" / ")
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.cluster.take() {
+            let _ = local_cluster::terminate(child.id());
+            let began = Instant::now();
+            while child.try_wait().is_ok_and(|it| it.is_none()) && began.elapsed() < STOP_MAX {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+            nodes::wait_ended(&self.dir, STOP_MAX);
+        }
+        self.others.clear();
+        self.galera = None;
+        self.over.store(true, Ordering::SeqCst);
+        // Best effort: a temporary directory that stays behind does no harm.
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
