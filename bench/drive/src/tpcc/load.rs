@@ -4,7 +4,7 @@
 //! goes on where it was, and no chunk is ever loaded twice. The scale, the seed and the constants
 //! are in the same table: a run takes them from there.
 
-use super::{LoadOptions, Without, warehouses};
+use super::{LoadOptions, Without, accounts, warehouses};
 use crate::run::{cpu, is_retryable};
 use links::answers::Answers;
 use links::error::{DriveError, While};
@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use workload::dialect::Dialect;
+use workload::dike::further::tables;
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::{Chunk, Content, rows_expected};
 use workload::tpcc::schema::{self, SchemaOptions, Table};
@@ -26,7 +27,7 @@ use workload::tpcc::{Scale, Skew};
 /// Attempts of one chunk when the server asks to try again.
 const CHUNK_ATTEMPTS_MAX: u32 = 20;
 const UNDEFINED_TABLE: &str = "42P01";
-const DUPLICATE_TABLE: &str = "42P07";
+pub(super) const DUPLICATE_TABLE: &str = "42P07";
 
 /// The bookkeeping table: settings and finished steps.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +115,11 @@ impl Book {
         }
     }
 
+    /// Whether there are the accounts of Dike's transactions.
+    pub fn has_accounts(&self) -> bool {
+        self.has(tables::STEP)
+    }
+
     /// What was loaded; an error when the load is not finished.
     pub fn finished_content(&self) -> Result<Content, DriveError> {
         if !self.has("complete") {
@@ -124,7 +130,7 @@ impl Book {
         self.content()
     }
 
-    fn has(&self, step: &str) -> bool {
+    pub(super) fn has(&self, step: &str) -> bool {
         self.entries.contains_key(step)
     }
 
@@ -195,7 +201,7 @@ pub(super) fn load(
     if book.has("complete") {
         let loaded = warehouses(content.scale.warehouses);
         progress.stage(&format!("{loaded} loaded before"));
-        return Ok(());
+        return accounts::load((link, target), &server, &book, options, progress);
     }
     let mut foreign_keys = options.foreign_keys;
     if let Ok(value) = book.number("foreign_keys") {
@@ -238,8 +244,7 @@ pub(super) fn load(
     }
     link.command("INSERT INTO tpcc_load (step, value) VALUES ('complete', '1')")
         .during("finishing the load")?;
-    link.close();
-    Ok(())
+    accounts::load((link, target), &server, &book, options, progress)
 }
 
 fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), DriveError> {
@@ -382,7 +387,7 @@ fn load_some<'c>(
             Some(link) => link,
             none => none.insert(Link::connect(&target.endpoints[at], target, None)?),
         };
-        load_chunk(link, chunk, &bytes, rows)?;
+        load_chunk(link, (chunk.table.name(), &chunk.step()), &bytes, rows)?;
         // There is no receiver when the load was given up; the chunk is in the book all the same.
         let _ = report.send(Ok(rows));
     }
@@ -390,10 +395,16 @@ fn load_some<'c>(
     Ok(())
 }
 
-fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result<(), LinkError> {
+/// Copies rows of a table and notes the step, both or nothing.
+pub(super) fn load_chunk(
+    link: &mut Link,
+    of: (&str, &str),
+    bytes: &[u8],
+    rows: u64,
+) -> Result<(), LinkError> {
     let mut attempt = 1;
     loop {
-        match try_chunk(link, chunk, bytes, rows) {
+        match try_chunk(link, of, bytes, rows) {
             Err(LinkError::Server(error))
                 if is_retryable(&error.sqlstate) && attempt < CHUNK_ATTEMPTS_MAX =>
             {
@@ -408,15 +419,19 @@ fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result
     }
 }
 
-fn try_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result<(), LinkError> {
+fn try_chunk(
+    link: &mut Link,
+    (table, step): (&str, &str),
+    bytes: &[u8],
+    rows: u64,
+) -> Result<(), LinkError> {
     link.command("BEGIN")?;
-    let copied = link.copy_in(&format!("COPY {} FROM STDIN", chunk.table.name()), bytes)?;
+    let copied = link.copy_in(&format!("COPY {table} FROM STDIN"), bytes)?;
     if copied != rows {
         return Err(LinkError::Protocol(
             "COPY counted other rows than were sent",
         ));
     }
-    let step = chunk.step();
     link.command(&format!(
         "INSERT INTO tpcc_load (step, value) VALUES ('{step}', '{rows}')"
     ))?;

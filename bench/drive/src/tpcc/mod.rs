@@ -1,5 +1,6 @@
 //! TPC-C over the PostgreSQL wire: load, run, check.
 
+mod accounts;
 pub mod check;
 pub mod contention;
 pub mod dike;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use told::Told;
 use workload::dialect::Dialect;
 use workload::dike::contention::hot_statement;
+use workload::dike::further;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::audit::Audit;
 use workload::tpcc::check::Ledger;
@@ -62,6 +64,8 @@ pub struct LoadOptions {
     pub foreign_keys: bool,
     /// What the tables are created without, on Trellis.
     pub without: Without,
+    /// Whether the tables of Dike's `d_update_balance` are made, too.
+    pub accounts: bool,
 }
 
 impl LoadOptions {
@@ -75,6 +79,7 @@ impl LoadOptions {
             jobs: 4,
             foreign_keys: false,
             without: Without::default(),
+            accounts: false,
         }
     }
 }
@@ -173,6 +178,8 @@ pub struct Tpcc {
     /// Whether the server has what it says; otherwise nothing is to be found there.
     has_data: bool,
     dike: Option<Dike>,
+    /// Whether the database has the accounts of Dike's transactions.
+    has_accounts: bool,
     /// What the tables were created without.
     without: Without,
     districts: Districts,
@@ -185,14 +192,16 @@ impl Tpcc {
     pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
         let target = Target::parse(&options.url)?.of_sql()?;
         let mut controls = options.dike.iter();
-        controls.try_for_each(|dike| dike.validate(&options.runner))?;
+        controls.try_for_each(|dike| dike.validate(&options.runner, options.keying))?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let book = Book::read(&mut link)?;
         let (content, without) = (book.finished_content()?, book.without());
+        let has_accounts = book.has_accounts();
         let dike = match &options.dike {
             Some(dike) => {
-                dike.meets(&content.scale, without)?;
-                Some(Dike::new(&mut link, &server, &content.scale, dike)?)
+                dike.meets(&content.scale, without, has_accounts)?;
+                let run = (dike, options.isolation, options.runner.seed);
+                Some(Dike::new(&mut link, &server, &content.scale, run)?)
             }
             None => None,
         };
@@ -209,6 +218,7 @@ impl Tpcc {
         }
         Ok(Tpcc {
             dike,
+            has_accounts,
             without,
             ..Tpcc::new(target, server, content, options)
         })
@@ -227,10 +237,16 @@ impl Tpcc {
             clients: options.runner.clients,
             has_data: true,
             dike: None,
+            has_accounts: false,
             without: Without::default(),
             districts: content.scale.districts(),
             distribution: Mutex::new(None),
         }
+    }
+
+    /// Whether there are other transactions than those of TPC-C.
+    fn has_further(&self) -> bool {
+        self.dike.as_ref().is_some_and(|dike| dike.has_further)
     }
 
     /// What is loaded that TPC-C does not have so.
@@ -292,7 +308,7 @@ impl Workload for Tpcc {
     type Input = Input;
     type Session = Session<Link>;
     type Audit = Audit;
-    type Ledger = (Ledger, Told);
+    type Ledger = ((Ledger, i64), Told);
 
     fn describe(&self) -> Description {
         let Content {
@@ -337,7 +353,10 @@ impl Workload for Tpcc {
     }
 
     fn kinds(&self) -> &'static [&'static str] {
-        &Kind::NAMES
+        match self.has_further() {
+            true => &Kind::NAMES,
+            false => &Kind::TPCC_NAMES,
+        }
     }
 
     fn terminal(&self, number: u32) -> Terminal {
@@ -379,6 +398,9 @@ impl Workload for Tpcc {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
         self.server.tune(&mut link, Some(self.isolation))?;
         let mut statements = sql::all(self.isolation);
+        if self.dike.is_some() {
+            statements.extend(further::statements(self.has_accounts));
+        }
         let hot_rows = self.dike.iter().flat_map(|dike| &dike.controls.hot_rows);
         statements.extend(hot_rows.map(|row| (hot_statement(row), Vec::new())));
         for (statement, _) in &mut statements {
@@ -418,10 +440,10 @@ impl Workload for Tpcc {
         sum.findings(&self.content.scale, load, self.run.c_last)
     }
 
-    fn ledger(&self) -> Result<(Ledger, Told), DriveError> {
+    fn ledger(&self) -> Result<((Ledger, i64), Told), DriveError> {
         let read = || match self.has_data {
-            true => check::read_ledger(&self.target),
-            false => Ok(Ledger::default()),
+            true => check::read_ledger(&self.target, self.has_accounts),
+            false => Ok((Ledger::default(), 0)),
         };
         match &self.dike {
             Some(dike) => dike.told_around(&self.target, &self.server, read),
@@ -461,8 +483,8 @@ impl Workload for Tpcc {
 
     fn reconcile(
         &self,
-        (before, told_before): &(Ledger, Told),
-        (after, told_after): &(Ledger, Told),
+        ((before, transfers_before), told_before): &((Ledger, i64), Told),
+        ((after, transfers_after), told_after): &((Ledger, i64), Told),
         whole: &[Acknowledged],
     ) -> Vec<Finding> {
         if !self.has_data {
@@ -492,6 +514,11 @@ impl Workload for Tpcc {
         ];
         let finding = |(title, before, after, counted)| gained(title, before, after, counted);
         let mut findings = gains.map(finding).to_vec();
+        if self.has_further() && self.has_accounts {
+            let title = "acknowledged transfers found";
+            let counted = counted(Kind::DUpdateBalance);
+            findings.push(gained(title, *transfers_before, *transfers_after, counted));
+        }
         if let Some(report) = self.contention() {
             findings.extend(report.findings());
         }

@@ -1,4 +1,4 @@
-//! Shares of the five transactions.
+//! Shares of the transactions.
 
 use crate::tpcc::Kind;
 use alloc::format;
@@ -7,9 +7,12 @@ use base::Prng;
 use core::fmt;
 use core::str::FromStr;
 
+/// Kinds that may have a share.
+const KINDS: usize = Kind::ALL.len();
+
 /// A weight for each kind; its share is its part of their sum, which is above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mix([u32; 5]);
+pub struct Mix([u32; KINDS]);
 
 /// Why a text is no mix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,10 +26,17 @@ impl fmt::Display for MixError {
 
 impl core::error::Error for MixError {}
 
+/// Those of the paper.
+impl Default for Mix {
+    fn default() -> Mix {
+        Mix::PAPER
+    }
+}
+
 impl Mix {
     /// 45, 43, 4, 4 and 4 of NewOrder, Payment, OrderStatus, Delivery and StockLevel: the first of
     /// the mixes in figure 18 b of the paper.
-    pub const PAPER: Mix = Mix([45, 43, 4, 4, 4]);
+    pub const PAPER: Mix = Mix([45, 43, 4, 4, 4, 0, 0, 0, 0, 0, 0]);
 
     /// The kind of the next transaction.
     pub fn draw(&self, prng: &mut Prng) -> Kind {
@@ -64,7 +74,7 @@ impl FromStr for Mix {
     type Err = MixError;
 
     fn from_str(text: &str) -> Result<Mix, MixError> {
-        let mut weights = [None; 5];
+        let mut weights = [None; KINDS];
         for part in text.split(',') {
             let named = part.split_once(':');
             let kind = named.and_then(|(name, _)| Kind::parse(name));
@@ -89,7 +99,9 @@ impl FromStr for Mix {
 
 impl fmt::Display for Mix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (kind, weight) in Kind::ALL.into_iter().zip(self.0) {
+        let all = Kind::ALL.into_iter().zip(self.0);
+        let shown = all.filter(|(kind, weight)| kind.is_tpcc() || *weight > 0);
+        for (kind, weight) in shown {
             let comma = if kind.number() > 0 { "," } else { "" };
             write!(f, "{comma}{}:{weight}", kind.name())?;
         }
@@ -109,6 +121,14 @@ mod tests {
         let drawn = (0..10_000).filter(|_| mix.draw(&mut prng) == Kind::NewOrder);
         assert!((7_300..7_700).contains(&drawn.count()));
         assert_eq!(mix.to_string().parse(), Ok(mix));
+        let further: Mix = "d-update-stock:3,co_access:1".parse().expect("a mix");
+        assert_eq!(further.share(Kind::DUpdateStock), 0.75);
+        assert!(
+            further
+                .to_string()
+                .ends_with("d_update_stock:3,co_access:1")
+        );
+        assert_eq!(further.to_string().parse(), Ok(further));
         for bad in [
             "",
             "new_order",

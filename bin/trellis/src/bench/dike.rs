@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use workload::curve::{Curve, CurveError};
 use workload::dike::contention::Schedule;
+use workload::dike::further::{CoAccess, ROWS_MAX, Settings};
 use workload::dike::imbalance::Imbalance;
 use workload::dike::{Mix, Mode, Wanted};
 use workload::tpcc::Kind;
@@ -29,7 +30,7 @@ pub(super) struct DikeArgs {
     /// 15 % of the payments from other warehouses]
     #[arg(long, value_enum, requires = "ratio", requires = "degree")]
     distribution: Option<ModeName>,
-    /// Percentage of the NewOrders that touch several nodes
+    /// Percentage of the NewOrders and of Dike's own transactions that touch several nodes
     #[arg(long, value_parser = percent, requires = "distribution")]
     ratio: Option<f64>,
     /// Nodes that such a one touches, that of its home warehouse among them
@@ -42,13 +43,35 @@ pub(super) struct DikeArgs {
     /// each of several rows
     #[arg(long, value_name = "N,N@SECOND,..")]
     contention: Vec<Schedule>,
-    /// Shares of the transactions, such as new_order:45,payment:43; with --distribution and
-    /// --contention new_order needs one
+    /// Shares of the transactions, such as new_order:45,payment:43; beside the five of TPC-C there
+    /// are d_stock_level, d_update_stock, d_update_balance, d_select_balance, broadcast_update and
+    /// co_access; with --contention new_order needs one
     /// [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
     #[arg(long)]
     mix: Option<Mix>,
+    /// Rows of STOCK that a d_update_stock changes [default: 10]
+    #[arg(long, value_parser = rows)]
+    stock_rows: Option<u32>,
+    /// Rows of ITEM that a broadcast_update changes [default: 1]
+    #[arg(long, value_parser = rows)]
+    broadcast_rows: Option<u32>,
+    /// Rows of STOCK that co_access changes together: groups of each home warehouse, rows of a
+    /// group, and the share of the transactions that change one (with --distribution that is
+    /// --ratio) [default: 4:2:0.8]
+    #[arg(long, value_name = "GROUPS:ROWS:SHARE")]
+    co_access: Option<CoAccess>,
+    /// Send all statements of a d_update_stock, d_update_balance, broadcast_update or co_access in
+    /// one round, and not each in a round of its own
+    #[arg(long)]
+    batch_update: bool,
     #[command(flatten)]
     data: DataArgs,
+}
+
+fn rows(text: &str) -> Result<u32, String> {
+    let rows = text.parse().ok();
+    let rows = rows.filter(|rows| (1..=ROWS_MAX).contains(rows));
+    rows.ok_or_else(|| format!("{text:?} is no number of rows from 1 to {ROWS_MAX}"))
 }
 
 /// How the tables are, when they are loaded and when they are used.
@@ -85,6 +108,7 @@ impl DataArgs {
         }
         options.scale.skew = imbalance.data.unwrap_or_default();
         options.without = self.without.unwrap_or_default();
+        options.accounts = is_dike;
         Ok(())
     }
 }
@@ -187,6 +211,10 @@ impl DikeArgs {
             (self.distribution.is_some(), "--distribution"),
             (!self.contention.is_empty(), "--contention"),
             (self.mix.is_some(), "--mix"),
+            (self.stock_rows.is_some(), "--stock-rows"),
+            (self.broadcast_rows.is_some(), "--broadcast-rows"),
+            (self.co_access.is_some(), "--co-access"),
+            (self.batch_update, "--batch-update"),
         ];
         let given = given.iter().find(|(is_given, _)| *is_given);
         match given.map(|(_, name)| *name).or(self.data.given()) {
@@ -222,6 +250,12 @@ impl DikeArgs {
                 CurveArg::Hot(curve) => Some(curve.clone()),
                 _ => None,
             }),
+            further: Settings {
+                stock_rows: self.stock_rows,
+                broadcast_rows: self.broadcast_rows,
+                batch: self.batch_update,
+                co_access: self.co_access,
+            },
             without: self.data.without,
         }
     }
