@@ -60,6 +60,7 @@ pub fn json(report: &RunReport) -> Value {
         "deferred": tally_json(&report.deferred, percentiles),
         "steady": report.steady().map(steady),
         "timeline": timeline(report),
+        "boxes": super::boxes::json(report),
         "counters": report.counters,
         "client": {
             "cpu_share": report.client_cpu,
