@@ -167,12 +167,20 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
 
     /// From now on the loop hears of the connection.
     fn watch(&mut self, at: usize, mut session: W::Session) -> Result<W::Session, LinkError> {
-        let stream = session.stream();
-        self.slots[at].lateness = stream.suspend()?;
+        let lateness = session.stream().suspend()?;
+        if let Some(other) = session.other_stream() {
+            other.suspend()?;
+            other.end_with(&lateness);
+        }
+        self.slots[at].lateness = lateness;
         let wanted = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
         let event = EpollEvent::new(wanted | EpollFlags::EPOLLET, at as u64);
-        let added = self.epoll.add(stream.as_fd(), event);
+        let added = self.epoll.add(session.stream().as_fd(), event);
         added.map_err(std::io::Error::from)?;
+        if let Some(other) = session.other_stream() {
+            let added = self.epoll.add(other.as_fd(), event);
+            added.map_err(std::io::Error::from)?;
+        }
         Ok(session)
     }
 

@@ -218,16 +218,11 @@ pub(super) fn load(
         create_schema(&mut link, &schema, server.dialect)?;
     }
     progress.stage(&format!("loading {}", warehouses(content.scale.warehouses)));
-    let homes = match server.is_trellis {
-        true => Homes::ask(&mut link, target, content.scale.warehouses)
-            .during("asking where the warehouses live")?,
-        false => Homes::default(),
-    };
-    load_chunks(
-        (target, &homes),
+    fill(
+        (&mut link, target),
+        (&server, options),
         &content,
         &book,
-        options.jobs,
         foreign_keys,
         progress,
     )?;
@@ -247,6 +242,28 @@ pub(super) fn load(
     accounts::load((link, target), &server, &book, options, progress)
 }
 
+/// Loads the rows that are not there yet, from files or from the seed.
+fn fill(
+    (link, target): (&mut Link, &Target),
+    (server, options): (&Server, &LoadOptions),
+    content: &Content,
+    book: &Book,
+    foreign_keys: bool,
+    progress: &mut dyn Progress,
+) -> Result<(), DriveError> {
+    if let Some(folder) = &options.from {
+        let jobs = if foreign_keys { 1 } else { options.jobs };
+        return folder.load(target, book, jobs, progress);
+    }
+    let homes = match server.is_trellis {
+        true => Homes::ask(link, target, content.scale.warehouses)
+            .during("asking where the warehouses live")?,
+        false => Homes::default(),
+    };
+    let to = (target, &homes);
+    load_chunks(to, content, book, options.jobs, foreign_keys, progress)
+}
+
 fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), DriveError> {
     if let Some(book) = Book::find(link)? {
         let content = book.content()?;
@@ -254,6 +271,13 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
             return Err(DriveError::OtherData(format!(
                 "the database holds another load: {:?} with seed {}",
                 content.scale, content.seed
+            )));
+        }
+        if let Some(folder) = &options.from
+            && folder.content != content
+        {
+            return Err(DriveError::OtherData(String::from(
+                "the database holds another load: other constants or times than --from says",
             )));
         }
         if book.without() != options.without {
@@ -267,11 +291,14 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let content = Content {
-        scale: options.scale,
-        seed: options.seed,
-        constants: Constants::for_load(options.seed),
-        now_us: now.as_micros() as u64,
+    let content = match &options.from {
+        Some(folder) => folder.content,
+        None => Content {
+            scale: options.scale,
+            seed: options.seed,
+            constants: Constants::for_load(options.seed),
+            now_us: now.as_micros() as u64,
+        },
     };
     let book = Book::create(link, &content, options)?;
     Ok((book, content))

@@ -3,6 +3,7 @@
 use crate::tpcc::Kind;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use base::Prng;
 use core::fmt;
 use core::str::FromStr;
@@ -49,6 +50,38 @@ impl Mix {
             }
         }
         unreachable!("the weights add up to their sum")
+    }
+
+    /// The kinds of so many terminals of which each has one kind only, in the order of a shuffle:
+    /// as many of each as its share says, to within one.
+    ///
+    /// # Errors
+    /// A kind with a share would have no terminal.
+    pub fn deal(&self, terminals: u32, prng: &mut Prng) -> Result<Vec<Kind>, MixError> {
+        let sum: i64 = self.0.iter().map(|weight| i64::from(*weight)).sum();
+        let mut credit = [0; KINDS];
+        let mut dealt = Vec::with_capacity(terminals as usize);
+        for _ in 0..terminals {
+            for (credit, weight) in credit.iter_mut().zip(self.0) {
+                *credit += i64::from(weight);
+            }
+            let richest = Kind::ALL.into_iter().rev();
+            let richest = richest.max_by_key(|kind| credit[kind.number()]);
+            let kind = richest.unwrap_or(Kind::NewOrder);
+            credit[kind.number()] -= sum;
+            dealt.push(kind);
+        }
+        let is_left_out = |kind: &Kind| self.0[kind.number()] > 0 && !dealt.contains(kind);
+        if let Some(kind) = Kind::ALL.into_iter().find(is_left_out) {
+            return Err(MixError(format!(
+                "{terminals} terminals are too few: {} has a share, and would have none of them",
+                kind.name()
+            )));
+        }
+        for at in (1..dealt.len()).rev() {
+            dealt.swap(at, prng.below(at as u64 + 1) as usize);
+        }
+        Ok(dealt)
     }
 
     /// The same with another weight of one kind; as it was where all would be 0.
@@ -112,6 +145,18 @@ impl fmt::Display for Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn terminals_are_dealt_by_their_shares() {
+        let dealt = Mix::PAPER.deal(50, &mut Prng::new(1)).expect("enough");
+        let count = |kind| dealt.iter().filter(|it| **it == kind).count();
+        assert_eq!(Kind::TPCC.map(count), [23, 21, 2, 2, 2]);
+        let few = Mix::PAPER.deal(10, &mut Prng::new(1)).expect_err("too few");
+        assert!(
+            few.to_string().contains("order_status has a share"),
+            "{few}"
+        );
+    }
 
     #[test]
     fn shares_are_drawn_as_they_are_told() {

@@ -159,6 +159,8 @@ pub struct Terminal {
     deck: Deck,
     prng: Prng,
     controls: Option<Arc<Controls>>,
+    /// The only kind that it has.
+    bound: Option<Kind>,
 }
 
 impl Terminal {
@@ -187,6 +189,7 @@ impl Terminal {
             deck: Deck::new(),
             prng,
             controls: None,
+            bound: None,
         }
     }
 
@@ -194,6 +197,14 @@ impl Terminal {
     pub fn controlled(self, controls: Arc<Controls>) -> Terminal {
         Terminal {
             controls: Some(controls),
+            ..self
+        }
+    }
+
+    /// The same with transactions of one kind only, if one is given.
+    pub fn bound_to(self, kind: Option<Kind>) -> Terminal {
+        Terminal {
+            bound: kind,
             ..self
         }
     }
@@ -211,9 +222,10 @@ impl Terminal {
             self.warehouse = home;
             self.district = self.any_district(home);
         }
-        let kind = match &self.controls {
-            Some(controls) => controls.kind(&mut self.prng),
-            None => self.deck.draw(&mut self.prng),
+        let kind = match (&self.controls, self.bound) {
+            (_, Some(kind)) => kind,
+            (Some(controls), None) => controls.kind(&mut self.prng),
+            (None, None) => self.deck.draw(&mut self.prng),
         };
         self.draw_kind(kind)
     }

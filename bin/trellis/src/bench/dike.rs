@@ -64,6 +64,9 @@ pub(super) struct DikeArgs {
     /// one round, and not each in a round of its own
     #[arg(long)]
     batch_update: bool,
+    /// Each terminal has transactions of one kind only; the kinds are dealt by --mix
+    #[arg(long)]
+    bind_transactions: bool,
     #[command(flatten)]
     data: DataArgs,
 }
@@ -102,13 +105,19 @@ impl DataArgs {
         if let Some(name) = self.given().filter(|_| !is_dike) {
             bail!("{name} is for --workload dike");
         }
+        options.accounts = is_dike;
+        options.without = self.without.unwrap_or_default();
+        if options.from.is_some() {
+            if self.imbalance.is_some() {
+                bail!("--imbalance: the districts are those of the files of --from");
+            }
+            return Ok(());
+        }
         let imbalance = self.imbalance.unwrap_or_default();
         if imbalance.access.is_some() {
             bail!("--imbalance access: is for a run; a load has data: only");
         }
         options.scale.skew = imbalance.data.unwrap_or_default();
-        options.without = self.without.unwrap_or_default();
-        options.accounts = is_dike;
         Ok(())
     }
 }
@@ -215,6 +224,7 @@ impl DikeArgs {
             (self.broadcast_rows.is_some(), "--broadcast-rows"),
             (self.co_access.is_some(), "--co-access"),
             (self.batch_update, "--batch-update"),
+            (self.bind_transactions, "--bind-transactions"),
         ];
         let given = given.iter().find(|(is_given, _)| *is_given);
         match given.map(|(_, name)| *name).or(self.data.given()) {
@@ -256,6 +266,7 @@ impl DikeArgs {
                 batch: self.batch_update,
                 co_access: self.co_access,
             },
+            bind_transactions: self.bind_transactions,
             without: self.data.without,
         }
     }

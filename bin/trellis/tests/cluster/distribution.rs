@@ -145,6 +145,9 @@ fn what_the_nodes_cannot_give_is_refused() {
     let mut told = options(&url, Mode::Statistical, 10, 2);
     told.dike.as_mut().unwrap().nodes = Some(3);
     assert!(refused(&told).contains("--nodes"));
+    let mut reads = options(&url, Mode::Exact, 10, 2);
+    reads.read_urls = Some(url.clone());
+    assert!(refused(&reads).contains("none that can be read"));
     let mut payments = options(&url, Mode::Exact, 10, 2);
     payments.dike.as_mut().unwrap().mix = "payment:1".parse().unwrap();
     assert!(refused(&payments).contains("new_order"));

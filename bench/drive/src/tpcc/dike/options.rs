@@ -33,6 +33,8 @@ pub struct DikeOptions {
     pub hot_curve: Option<Curve>,
     /// What is asked for of the transactions that TPC-C does not have.
     pub further: Settings,
+    /// Whether each terminal has transactions of one kind only, dealt by the mix.
+    pub bind_transactions: bool,
     /// What the tables must have been created without; `None`: that is not looked at.
     pub without: Option<Without>,
 }
@@ -49,6 +51,7 @@ impl Default for DikeOptions {
             mix_curves: Vec::new(),
             hot_curve: None,
             further: Settings::default(),
+            bind_transactions: false,
             without: None,
         }
     }
@@ -82,24 +85,7 @@ impl DikeOptions {
             let name = kind.name();
             return refuse(format!("--keying: there are no keying times for {name}"));
         }
-        let is_distributable = |kind: &Kind| kind.is_distributable() && self.has(*kind);
-        if self.distribution.is_some() && !Kind::ALL.iter().any(is_distributable) {
-            let kinds = Kind::ALL.iter().filter(|kind| kind.is_distributable());
-            let names: Vec<&str> = kinds.map(|kind| kind.name()).collect();
-            return refuse(format!(
-                "--distribution is about {}, and --mix {} has none of them: give one a share, or \
-                 leave --distribution out",
-                names.join(", "),
-                self.mix
-            ));
-        }
-        if !self.contention.is_empty() && !self.has(Kind::NewOrder) {
-            return refuse(format!(
-                "--contention is about new orders, and --mix {} has none: give new_order a share, \
-                 or leave --contention out",
-                self.mix
-            ));
-        }
+        self.has_what_it_controls()?;
         let fits = self.further.fits(&|kind| self.has(kind));
         fits.map_err(|error| DriveError::Option(error.to_string()))?;
         let most: u32 = self.contention.iter().map(Schedule::most).sum();
@@ -108,6 +94,12 @@ impl DikeOptions {
                 "--contention: {most} transactions compete at most, so there must be more clients \
                  than {} (--clients)",
                 runner.clients
+            ));
+        }
+        if self.bind_transactions && !self.mix_curves.is_empty() {
+            return refuse(String::from(
+                "--bind-transactions: a terminal keeps its kind, so no --curve mix: can change the \
+                 shares",
             ));
         }
         let is_hot = matches!(self.imbalance.access, Some(Access::Hot { .. }));
@@ -135,6 +127,30 @@ impl DikeOptions {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether the mix has transactions that the controls are about.
+    fn has_what_it_controls(&self) -> Result<(), DriveError> {
+        let refuse = |text: String| Err(DriveError::Option(text));
+        let is_distributable = |kind: &Kind| kind.is_distributable() && self.has(*kind);
+        if self.distribution.is_some() && !Kind::ALL.iter().any(is_distributable) {
+            let kinds = Kind::ALL.iter().filter(|kind| kind.is_distributable());
+            let names: Vec<&str> = kinds.map(|kind| kind.name()).collect();
+            return refuse(format!(
+                "--distribution is about {}, and --mix {} has none of them: give one a share, or \
+                 leave --distribution out",
+                names.join(", "),
+                self.mix
+            ));
+        }
+        if !self.contention.is_empty() && !self.has(Kind::NewOrder) {
+            return refuse(format!(
+                "--contention is about new orders, and --mix {} has none: give new_order a share, \
+                 or leave --contention out",
+                self.mix
+            ));
+        }
+        Ok(())
     }
 
     /// Whether the loaded tables are what is asked for.

@@ -3,7 +3,9 @@
 //! | table | rows |
 //! |---|---|
 //! | `dike_account` | the money of each warehouse, and how many transfers had it as their home |
-//! | `dike_balance` | for each warehouse and each other one what it got from there; for itself two rows, 0 and its own number |
+//! | `dike_balance` | for each warehouse and each other one what it got from there |
+//!
+//! For itself a warehouse has two balances, numbered 0 and as the warehouse.
 //!
 //! A transfer takes an amount for each of the other warehouses from the account of its home, gives
 //! it to theirs, and notes it on both sides of each pair; one that stays at home moves it between
