@@ -1,10 +1,10 @@
 //! What several runs say together: how throughput grows with the cluster (the paper's equation 3,
 //! and the universal scalability law), and what faults cost (equation 4).
 
+use measures::scalability::{self, Estimate, Law, LawError, Point};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use workload::scalability::{self, Estimate, Law, LawError, Point};
 
 /// A run of which the result was written by `bench run --json`.
 #[derive(Clone, Debug)]

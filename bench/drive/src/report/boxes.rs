@@ -2,9 +2,9 @@
 
 use super::chart::{number, round_step};
 use crate::run::RunReport;
+use measures::boxes::BoxPlot;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use workload::boxes::BoxPlot;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 130.0;

@@ -9,9 +9,9 @@ use crate::tpcc::contention::{ContentionReport, PhaseReport, Sample};
 use crate::tpcc::dike::{Degrees, DistributionReport};
 use crate::tpcc::imbalance::ImbalanceReport;
 use hdrhistogram::Histogram;
+use measures::steady::Steady;
 use serde_json::{Map, Value, json};
 use workload::finding::Verdict;
-use workload::steady::Steady;
 
 /// The version of the layout; larger when a field changes its meaning.
 const FORMAT: u32 = 2;

@@ -10,8 +10,8 @@ use fault::{Fault, STEP_S};
 use hdrhistogram::Histogram;
 use links::server::{Counters, Server};
 use links::url::Target;
+use measures::steady::{self, Steady};
 use workload::finding::{Finding, Verdict};
-use workload::steady::{self, Steady};
 
 /// The client's share of its cores above which a run carries a warning.
 pub const CLIENT_CPU_MAX: f64 = 0.8;
