@@ -149,7 +149,7 @@ impl Folder {
     /// Reads what a folder holds.
     ///
     /// # Errors
-    /// It is not one that was written by [`write`], or a file is missing.
+    /// It is not one that was written by [`write()`], or a file is missing.
     pub fn open(path: &Path) -> Result<Folder, DriveError> {
         let file = path.join(SETTINGS);
         let text = std::fs::read_to_string(&file).map_err(|error| cannot("read", &file, &error))?;
