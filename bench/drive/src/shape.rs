@@ -101,6 +101,11 @@ impl CheckReport {
 pub trait Connected {
     /// Its bytes.
     fn stream(&mut self) -> &mut Stream;
+
+    /// Those of a second connection, if it has one for transactions that only read.
+    fn other_stream(&mut self) -> Option<&mut Stream> {
+        None
+    }
 }
 
 impl Connected for Session<Link> {

@@ -1,7 +1,7 @@
 //! What faults cost, reckoned by the commits of the run.
 
 use super::{Fault, STEP_S};
-use workload::recovery::{BASELINE_STEPS_MIN, Incident};
+use measures::recovery::{BASELINE_STEPS_MIN, Incident};
 
 /// Commits in a step of the baseline from which on one step of silence stands out of the noise.
 const STEP_COMMITS: f64 = 50.0;
@@ -60,7 +60,7 @@ fn steps(commits: &[u64], first_s: f64, until_s: f64) -> (Vec<f64>, f64) {
 mod tests {
     use super::*;
     use crate::Kind;
-    use workload::recovery::RecoveryError;
+    use measures::recovery::RecoveryError;
 
     fn fault(begin_s: f64, end_s: f64) -> Fault {
         Fault {

@@ -47,13 +47,13 @@ use links::delay::DelayProxy;
 use links::link::Link;
 use links::lock;
 use links::url::{Endpoint, Target, Wire};
+use measures::recovery::{Recovery, RecoveryError};
 use plan::refused;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use target::Server;
-use workload::recovery::{Recovery, RecoveryError};
 
 /// How often faults are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -153,6 +153,8 @@ pub struct FunctionOptions {
     pub tests: Vec<Test>,
     /// Snapshots, cycles, transactions; `None`: 200, 10, 1,000.
     pub count: Option<u32>,
+    /// The same for single tests, which goes before.
+    pub counts: Vec<(Test, u32)>,
     /// Of all transactions of the tests.
     pub isolation: Isolation,
     /// A test ends by then, with what it has. A cycle or a statement that runs is waited for.
@@ -175,6 +177,7 @@ impl FunctionOptions {
             url: url.to_owned(),
             tests: vec![Test::Snapshot, Test::Deadlock],
             count: None,
+            counts: Vec::new(),
             isolation: Isolation::RepeatableRead,
             limit: Duration::from_secs(60),
             cycle_limit: Duration::from_secs(10),
@@ -185,7 +188,9 @@ impl FunctionOptions {
     }
 
     fn count_of(&self, test: Test) -> u32 {
-        self.count.unwrap_or(test.usual_count())
+        let own = self.counts.iter().find(|(of, _)| *of == test);
+        let said = own.map(|(_, count)| *count).or(self.count);
+        said.unwrap_or(test.usual_count())
     }
 
     fn validate(&self) -> Result<(), DriveError> {
@@ -198,11 +203,13 @@ impl FunctionOptions {
         if tests.any(|(at, test)| self.tests[..at].contains(test)) {
             return wrong("a test is asked for twice");
         }
-        if self
-            .count
-            .is_some_and(|count| !(1..=COUNT_MAX).contains(&count))
-        {
-            return wrong("--count is a number from 1 to 1,000,000");
+        let mut counts = self
+            .counts
+            .iter()
+            .map(|(_, count)| *count)
+            .chain(self.count);
+        if counts.any(|count| !(1..=COUNT_MAX).contains(&count)) {
+            return wrong("the count of a test is a number from 1 to 1,000,000");
         }
         if is_zero {
             return wrong("a limit of no time leaves no test");

@@ -79,6 +79,11 @@ impl Stream {
         Ok(self.is_late.clone())
     }
 
+    /// What ends the calls of another stream ends those of this one, too.
+    pub fn end_with(&mut self, lateness: &Lateness) {
+        self.is_late = lateness.clone();
+    }
+
     /// What to do about a call that found nothing to do.
     fn stalled<T>(&self, kind: ErrorKind) -> Poll<Result<T, LinkError>> {
         let waits_on = kind == ErrorKind::WouldBlock && self.suspends;

@@ -8,14 +8,10 @@
 //! | module | content |
 //! |---|---|
 //! | [`arrival`] | due times of an open-loop run, drawn before the run |
-//! | [`boxes`] | how evenly data and operations lie on the nodes |
 //! | [`finding`] | what an audit has found |
 //! | [`history`] | workloads whose histories a checker judges |
-//! | [`recovery`] | what a fault did to the rate of commits |
-//! | [`scalability`] | how throughput grows with the cluster |
 //! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
-//! | [`steady`] | from which second on a run was in its steady state |
 //! | [`wire`] | what a transaction needs of a connection |
 //! | [`curve`] | numbers that change in the course of a run |
 //! | [`dike`] | how TPC-C's transactions are spread over nodes |
@@ -31,17 +27,13 @@
 extern crate alloc;
 
 pub mod arrival;
-pub mod boxes;
 pub mod curve;
 pub mod dialect;
 pub mod dike;
 pub mod finding;
 pub mod history;
-pub mod recovery;
-pub mod scalability;
 pub mod spread;
 pub mod stats;
-pub mod steady;
 pub mod tpcc;
 pub mod wire;
 

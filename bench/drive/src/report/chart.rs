@@ -154,7 +154,7 @@ fn trimmed(digits: &str) -> String {
 }
 
 /// The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `step`; 1 of nothing.
-fn round_step(step: f64) -> f64 {
+pub(super) fn round_step(step: f64) -> f64 {
     if step <= 0.0 {
         return 1.0;
     }

@@ -2,9 +2,9 @@
 
 use crate::run::RunReport;
 use fault::{Fault, STEP_S};
+use measures::recovery::Recovery;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use workload::recovery::Recovery;
 
 /// One object for each fault at each target. Seconds of `begin_s` and `end_s` are those of the
 /// measured phase, the others count from the begin of the fault.

@@ -260,6 +260,7 @@ fn charts(report: &RunReport, out: &mut String) {
         return;
     }
     let _ = write!(out, "<h2>Throughput</h2>{}", throughput(report));
+    super::boxes::html(report, out);
     if has_percentiles(report) {
         let _ = write!(out, "<h2>Response time over time</h2>{}", responses(report));
         let _ = write!(
@@ -276,6 +277,7 @@ fn measured_from(report: &RunReport) -> Option<f64> {
 }
 
 fn throughput(report: &RunReport) -> String {
+    let is_seen = |number: usize| report.timeline.iter().any(|it| it.committed[number] > 0);
     let of_kind = |(number, kind): (usize, &KindReport)| Series {
         name: kind.name.to_string(),
         colour: COLOURS[number % COLOURS.len()],
@@ -300,7 +302,10 @@ fn throughput(report: &RunReport) -> String {
             .collect(),
     };
     let mut series = vec![all];
-    series.extend(report.kinds.iter().enumerate().map(of_kind));
+    let kinds = report.kinds.iter().enumerate();
+    // Those of TPC-C are always shown: that one has no commits is news.
+    let kinds = kinds.filter(|(number, _)| *number < COLOURS.len() || is_seen(*number));
+    series.extend(kinds.map(of_kind));
     let axes = Axes {
         x_title: "seconds",
         y_title: "commits per second (the measured phase is shaded)",

@@ -9,9 +9,9 @@ use crate::tpcc::contention::{ContentionReport, PhaseReport, Sample};
 use crate::tpcc::dike::{Degrees, DistributionReport};
 use crate::tpcc::imbalance::ImbalanceReport;
 use hdrhistogram::Histogram;
+use measures::steady::Steady;
 use serde_json::{Map, Value, json};
 use workload::finding::Verdict;
-use workload::steady::Steady;
 
 /// The version of the layout; larger when a field changes its meaning.
 const FORMAT: u32 = 2;
@@ -60,6 +60,7 @@ pub fn json(report: &RunReport) -> Value {
         "deferred": tally_json(&report.deferred, percentiles),
         "steady": report.steady().map(steady),
         "timeline": timeline(report),
+        "boxes": super::boxes::json(report),
         "counters": report.counters,
         "client": {
             "cpu_share": report.client_cpu,
@@ -84,7 +85,7 @@ pub fn json(report: &RunReport) -> Value {
 }
 
 /// How transactions were distributed: what was asked for, drawn, committed and seen. Each ratio is
-/// a share of NewOrders, histograms are of all transactions.
+/// a share of those that can be distributed, histograms are of all transactions.
 fn distribution(report: &DistributionReport) -> Value {
     let wanted = &report.requested;
     let told = |histogram: &Option<Degrees>, ratio: Option<f64>| match histogram {
@@ -101,7 +102,19 @@ fn distribution(report: &DistributionReport) -> Value {
         "degree_by_equation_2": report.paper_degree,
         "nodes": report.nodes,
         "drawn_ratio": report.drawn_ratio,
+        "drawn": report.drawn.iter().map(|(kind, count, ratio)| {
+            (kind.name().to_string(), json!({ "transactions": count, "ratio": ratio }))
+        }).collect::<Map<String, Value>>(),
         "new_orders": { "committed": report.new_orders, "unknown": report.new_orders_unknown },
+        "distributable": {
+            "committed": report.distributable,
+            "unknown": report.distributable_unknown,
+        },
+        "broadcasts": report.broadcasts.map(|it| json!({
+            "nodes": it.nodes,
+            "committed": it.committed,
+            "unknown": it.unknown,
+        })),
         "committed": told(&report.committed, report.ratio_committed()),
         "unknown": report.unknown,
         "observed_by_server": told(&report.observed_by_server, report.ratio_observed()),

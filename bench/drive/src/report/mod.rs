@@ -2,6 +2,7 @@
 //!
 //! A run whose consistency check failed has no number in any of them.
 
+mod boxes;
 pub mod chart;
 mod faults;
 mod html;

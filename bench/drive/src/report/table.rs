@@ -39,7 +39,7 @@ pub fn table(report: &RunReport) -> String {
 fn transactions(report: &RunReport, out: &mut String) {
     let _ = writeln!(
         out,
-        "{:<13}{:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>11}{:>9}{:>9}{:>9}{:>9}{:>9}",
+        "{:<17}{:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>11}{:>9}{:>9}{:>9}{:>9}{:>9}",
         "transaction",
         "committed",
         "rollback",
@@ -64,7 +64,7 @@ fn transactions(report: &RunReport, out: &mut String) {
         };
         let _ = write!(
             out,
-            "{:<13}{committed:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>11}",
+            "{:<17}{committed:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>11}",
             kind.name,
             tally.rolled_back,
             tally.aborts.values().sum::<u64>(),
@@ -83,7 +83,7 @@ fn transactions(report: &RunReport, out: &mut String) {
     let response = percentiles(has_percentiles(report), &|quantile| {
         report.response_at(quantile)
     });
-    let _ = writeln!(out, "{:<77}{response}\n", "all, response time");
+    let _ = writeln!(out, "{:<81}{response}\n", "all, response time");
 }
 
 fn percentiles(shown: bool, at: &dyn Fn(f64) -> Option<u64>) -> String {
@@ -129,7 +129,7 @@ fn summary(report: &RunReport, out: &mut String) {
                 sum.add(part).expect("all histograms have the same bounds");
             }
             let at = |quantile| quantile_of(&sum, unanswered, quantile);
-            let _ = writeln!(out, "{name:<77}{}", percentiles(true, &at));
+            let _ = writeln!(out, "{name:<81}{}", percentiles(true, &at));
         }
     }
     let mut aborts = std::collections::BTreeMap::<&str, u64>::new();

@@ -172,12 +172,20 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
 
     /// From now on the loop hears of the connection.
     fn watch(&mut self, at: usize, mut session: W::Session) -> Result<W::Session, LinkError> {
-        let stream = session.stream();
-        self.slots[at].lateness = stream.suspend()?;
+        let lateness = session.stream().suspend()?;
+        if let Some(other) = session.other_stream() {
+            other.suspend()?;
+            other.end_with(&lateness);
+        }
+        self.slots[at].lateness = lateness;
         let wanted = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
         let event = EpollEvent::new(wanted | EpollFlags::EPOLLET, at as u64);
-        let added = self.epoll.add(stream.as_fd(), event);
+        let added = self.epoll.add(session.stream().as_fd(), event);
         added.map_err(std::io::Error::from)?;
+        if let Some(other) = session.other_stream() {
+            let added = self.epoll.add(other.as_fd(), event);
+            added.map_err(std::io::Error::from)?;
+        }
         Ok(session)
     }
 
@@ -384,32 +392,25 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         }
     }
 
-    /// Gives connections to transactions that wait, as long as there are both. What was due before
-    /// the end begins after it, too.
+    /// Gives connections to transactions that wait, as long as there are both, but not to those
+    /// that become due meanwhile: a server that answers before it is waited for would have the loop
+    /// for itself. What was due before the end begins after it, too.
     fn dispatch(&mut self) {
-        loop {
-            let mut found = false;
-            for endpoint in 0..self.queues.len() {
-                while !self.queues[endpoint].is_empty() {
-                    let Some(at) = self.free[endpoint].pop_front() else {
-                        break;
-                    };
-                    let next = self.queues[endpoint].pop_front();
-                    self.begin(at, next.expect("it is not empty"));
-                    found = true;
-                }
-            }
-            while !self.deferred.is_empty() {
-                let Some(at) = self.free_background.pop_front() else {
+        for endpoint in 0..self.queues.len() {
+            for _ in 0..self.queues[endpoint].len() {
+                let Some(at) = self.free[endpoint].pop_front() else {
                     break;
                 };
-                let next = self.deferred.pop_front().expect("it is not empty");
-                self.begin_deferred(at, next);
-                found = true;
+                let next = self.queues[endpoint].pop_front();
+                self.begin(at, next.expect("it only grows meanwhile"));
             }
-            if !found {
+        }
+        for _ in 0..self.deferred.len() {
+            let Some(at) = self.free_background.pop_front() else {
                 break;
-            }
+            };
+            let next = self.deferred.pop_front();
+            self.begin_deferred(at, next.expect("it only grows meanwhile"));
         }
         let waiting: usize = self.queues.iter().map(VecDeque::len).sum();
         self.stage.note_waiting(self.thread, waiting as u64);
@@ -689,7 +690,10 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
     /// Sleeps until something is due or a connection has something, and polls those that have.
     fn wait(&mut self) {
         let now_us = self.stage.now_us();
-        let mut until_us = now_us + SLEEP_US_MAX;
+        let mut queues = self.queues.iter().zip(&self.free);
+        let goes_on = queues.any(|(queue, free)| !queue.is_empty() && !free.is_empty())
+            || !self.deferred.is_empty() && !self.free_background.is_empty();
+        let mut until_us = now_us + if goes_on { 0 } else { SLEEP_US_MAX };
         if let Some(Reverse((at_us, _))) = self.alarms.peek() {
             until_us = until_us.min(*at_us);
         }

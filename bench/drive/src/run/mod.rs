@@ -15,6 +15,7 @@
 
 pub(crate) mod cpu;
 mod engine;
+mod nodes;
 mod options;
 mod report;
 mod stage;
@@ -30,6 +31,7 @@ use links::error::DriveError;
 use links::server::{Counters, difference, read_counters};
 use links::url::Target;
 use links::view::{Live, Progress};
+pub use nodes::NodeLoad;
 pub use options::{RetryPolicy, RunnerOptions};
 pub use report::{CLIENT_CPU_MAX, KindReport, RunReport, Second};
 use stage::{Deal, Stage};
@@ -135,6 +137,7 @@ pub fn run<W: Workload>(
         timeline: seen.timeline,
         overloaded: seen.overloaded,
         counters: seen.counters,
+        nodes: seen.nodes,
         audits,
         consistency,
         client_cpu: seen.client_cpu,
@@ -181,6 +184,7 @@ struct Seen {
     timeline: Vec<Second>,
     overloaded: Option<String>,
     counters: Counters,
+    nodes: Vec<NodeLoad>,
     client_cpu: Option<f64>,
     client_threads: Vec<f64>,
     /// Seconds of the measured phase, and the transactions that waited for a connection then.
@@ -241,6 +245,7 @@ fn measure<W: Workload>(
     if ends_processes {
         // Those of a server that was started anew begin at zero.
         seen.counters = Counters::new();
+        seen.nodes = Vec::new();
     }
     let length_us = options.length.as_micros() as f64;
     stage.each_share(|share| {
@@ -303,6 +308,7 @@ impl<'a, W: Workload> Watch<'a, W> {
         let mut second = 1;
         self.sleep_seconds(start, warm, &mut second, progress);
         let counters_before = self.counters();
+        let operations_before = self.operations();
         let cpu_before = CpuReading::now();
         self.sleep_seconds(start, end, &mut second, progress);
         if let (Some(before), Some(after)) = (cpu_before, CpuReading::now()) {
@@ -313,6 +319,16 @@ impl<'a, W: Workload> Watch<'a, W> {
             .and_then(|rate| fell_behind(rate, self.stage.deal.connections, &self.seen.backlog));
         let counters_after = self.counters();
         self.seen.counters = difference(&counters_before, &counters_after);
+        let operations_after = self.operations();
+        self.seen.nodes = nodes::loads(self.stage.target, &operations_before, &operations_after);
+    }
+
+    /// What each node has done, if the server tells.
+    fn operations(&self) -> nodes::ByNode {
+        match self.stage.workload.server().is_trellis {
+            true => nodes::operations(self.stage.target),
+            false => nodes::ByNode::new(),
+        }
     }
 
     /// The server's counters, if it has any.

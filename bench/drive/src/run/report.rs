@@ -1,7 +1,7 @@
 //! What a run has found out.
 
-use super::RunnerOptions;
 use super::tally::{Tally, quantile_of};
+use super::{NodeLoad, RunnerOptions};
 use crate::shape::{CheckReport, Description};
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
@@ -10,8 +10,8 @@ use fault::{Fault, STEP_S};
 use hdrhistogram::Histogram;
 use links::server::{Counters, Server};
 use links::url::Target;
+use measures::steady::{self, Steady};
 use workload::finding::{Finding, Verdict};
-use workload::steady::{self, Steady};
 
 /// The client's share of its cores above which a run carries a warning.
 pub const CLIENT_CPU_MAX: f64 = 0.8;
@@ -69,6 +69,8 @@ pub struct RunReport {
     pub overloaded: Option<String>,
     /// The server's counters over the measured phase; empty where it has none.
     pub counters: Counters,
+    /// Each node over the measured phase; empty where the server does not tell.
+    pub nodes: Vec<NodeLoad>,
     /// Audits of the inputs, and of what was acknowledged.
     pub audits: Vec<Finding>,
     /// The conditions after the run; `None` when they were not checked.

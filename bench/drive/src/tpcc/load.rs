@@ -7,7 +7,7 @@
 //! a row (23505), looks again, and takes the chunk as done. The scale, the seed and the constants
 //! are in the same table: a run takes them from there.
 
-use super::{LoadOptions, Without, warehouses};
+use super::{LoadOptions, Without, accounts, warehouses};
 use crate::run::{cpu, is_retryable};
 use links::answers::Answers;
 use links::error::{DriveError, While};
@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use workload::dialect::Dialect;
+use workload::dike::further::tables;
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::{Chunk, Content, rows_expected};
 use workload::tpcc::schema::{self, SchemaOptions, Table};
@@ -29,7 +30,7 @@ use workload::tpcc::{Scale, Skew};
 /// Attempts of one chunk when the server asks to try again.
 const CHUNK_ATTEMPTS_MAX: u32 = 20;
 const UNDEFINED_TABLE: &str = "42P01";
-const DUPLICATE_TABLE: &str = "42P07";
+pub(super) const DUPLICATE_TABLE: &str = "42P07";
 /// A key is there already; MariaDB's LOAD DATA leaves such rows out instead, and the client says
 /// so with the second.
 const DUPLICATE_KEY: [&str; 2] = ["23505", "22000"];
@@ -127,6 +128,11 @@ impl Book {
         }
     }
 
+    /// Whether there are the accounts of Dike's transactions.
+    pub fn has_accounts(&self) -> bool {
+        self.has(tables::STEP)
+    }
+
     /// What was loaded; an error when the load is not finished.
     pub fn finished_content(&self) -> Result<Content, DriveError> {
         if !self.has("complete") {
@@ -137,7 +143,7 @@ impl Book {
         self.content()
     }
 
-    fn has(&self, step: &str) -> bool {
+    pub(super) fn has(&self, step: &str) -> bool {
         self.entries.contains_key(step)
     }
 
@@ -211,7 +217,7 @@ pub(super) fn load(
     if book.has("complete") {
         let loaded = warehouses(content.scale.warehouses);
         progress.stage(&format!("{loaded} loaded before"));
-        return Ok(());
+        return accounts::load((link, target), &server, &book, options, progress);
     }
     if !book.has("schema") {
         progress.stage("creating tables");
@@ -224,16 +230,11 @@ pub(super) fn load(
         create_schema(&mut link, &schema, server.dialect)?;
     }
     progress.stage(&stage(&book, &content));
-    let homes = match server.is_trellis {
-        true => Homes::ask(&mut link, target, content.scale.warehouses)
-            .during("asking where the warehouses live")?,
-        false => Homes::default(),
-    };
-    load_chunks(
-        (target, &homes),
+    fill(
+        (&mut link, target),
+        (&server, options),
         &content,
         &book,
-        options.jobs,
         options.foreign_keys,
         progress,
     )?;
@@ -250,8 +251,29 @@ pub(super) fn load(
     }
     link.command("INSERT INTO tpcc_load (step, value) VALUES ('complete', '1')")
         .during("finishing the load")?;
-    link.close();
-    Ok(())
+    accounts::load((link, target), &server, &book, options, progress)
+}
+
+/// Loads the rows that are not there yet, from files or from the seed.
+fn fill(
+    (link, target): (&mut Link, &Target),
+    (server, options): (&Server, &LoadOptions),
+    content: &Content,
+    book: &Book,
+    foreign_keys: bool,
+    progress: &mut dyn Progress,
+) -> Result<(), DriveError> {
+    if let Some(folder) = &options.from {
+        let jobs = if foreign_keys { 1 } else { options.jobs };
+        return folder.load(target, book, jobs, progress);
+    }
+    let homes = match server.is_trellis {
+        true => Homes::ask(link, target, content.scale.warehouses)
+            .during("asking where the warehouses live")?,
+        false => Homes::default(),
+    };
+    let to = (target, &homes);
+    load_chunks(to, content, book, options.jobs, foreign_keys, progress)
 }
 
 /// What is loaded now, and what an earlier load has left to do.
@@ -284,6 +306,13 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
                 "the database holds another load: {with} foreign keys (--foreign-keys)"
             )));
         }
+        if let Some(folder) = &options.from
+            && folder.content != content
+        {
+            return Err(DriveError::OtherData(String::from(
+                "the database holds another load: other constants or times than --from says",
+            )));
+        }
         if book.without() != options.without {
             return Err(DriveError::OtherData(format!(
                 "the database holds another load: {}",
@@ -295,11 +324,14 @@ fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), 
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let content = Content {
-        scale: options.scale,
-        seed: options.seed,
-        constants: Constants::for_load(options.seed),
-        now_us: now.as_micros() as u64,
+    let content = match &options.from {
+        Some(folder) => folder.content,
+        None => Content {
+            scale: options.scale,
+            seed: options.seed,
+            constants: Constants::for_load(options.seed),
+            now_us: now.as_micros() as u64,
+        },
     };
     let book = Book::create(link, &content, options)?;
     Ok((book, content))
@@ -415,7 +447,7 @@ fn load_some<'c>(
             Some(link) => link,
             none => none.insert(Link::connect(&target.endpoints[at], target, None)?),
         };
-        load_chunk(link, chunk, &bytes, rows)?;
+        load_chunk(link, (chunk.table.name(), &chunk.step()), &bytes, rows)?;
         // There is no receiver when the load was given up; the chunk is in the book all the same.
         let _ = report.send(Ok(rows));
     }
@@ -423,10 +455,16 @@ fn load_some<'c>(
     Ok(())
 }
 
-fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result<(), LinkError> {
+/// Copies rows of a table and notes the step, both or nothing.
+pub(super) fn load_chunk(
+    link: &mut Link,
+    of: (&str, &str),
+    bytes: &[u8],
+    rows: u64,
+) -> Result<(), LinkError> {
     let mut attempt = 1;
     loop {
-        match try_chunk(link, chunk, bytes, rows) {
+        match try_chunk(link, of, bytes, rows) {
             Err(LinkError::Server(error))
                 if is_retryable(&error.sqlstate) && attempt < CHUNK_ATTEMPTS_MAX =>
             {
@@ -440,7 +478,7 @@ fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result
                 if link.status() != Status::Idle {
                     link.command("ROLLBACK")?;
                 }
-                return match is_in_book(link, chunk)? {
+                return match is_in_book(link, of.1)? {
                     true => Ok(()),
                     false => Err(LinkError::Server(error)),
                 };
@@ -452,8 +490,7 @@ fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result
 
 /// Whether a chunk is in the book by now: a session whose client was killed commits what it was
 /// told to.
-fn is_in_book(link: &mut Link, chunk: &Chunk) -> Result<bool, LinkError> {
-    let step = chunk.step();
+fn is_in_book(link: &mut Link, step: &str) -> Result<bool, LinkError> {
     let question = format!("SELECT value FROM tpcc_load WHERE step = '{step}'");
     for _ in 0..LOOKS_MAX {
         let mut answers = Answers::new();
@@ -466,15 +503,19 @@ fn is_in_book(link: &mut Link, chunk: &Chunk) -> Result<bool, LinkError> {
     Ok(false)
 }
 
-fn try_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result<(), LinkError> {
+fn try_chunk(
+    link: &mut Link,
+    (table, step): (&str, &str),
+    bytes: &[u8],
+    rows: u64,
+) -> Result<(), LinkError> {
     link.command("BEGIN")?;
-    let copied = link.copy_in(&format!("COPY {} FROM STDIN", chunk.table.name()), bytes)?;
+    let copied = link.copy_in(&format!("COPY {table} FROM STDIN"), bytes)?;
     if copied != rows {
         return Err(LinkError::Protocol(
             "COPY counted other rows than were sent",
         ));
     }
-    let step = chunk.step();
     link.command(&format!(
         "INSERT INTO tpcc_load (step, value) VALUES ('{step}', '{rows}')"
     ))?;

@@ -1,11 +1,14 @@
 //! TPC-C over the PostgreSQL wire: load, run, check.
 
+mod accounts;
 pub mod check;
 pub mod contention;
+pub mod csv;
 pub mod dike;
 mod gate;
 pub mod imbalance;
 pub mod load;
+mod reads;
 mod times;
 mod told;
 mod without;
@@ -22,11 +25,13 @@ use links::server::{POSTGRES_SETTINGS, Server};
 use links::url::{Endpoint, Target};
 use links::view::Progress;
 use load::Book;
+use reads::{Replicas, Sessions};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use told::Told;
 use workload::dialect::Dialect;
 use workload::dike::contention::hot_statement;
+use workload::dike::further;
 use workload::finding::{Finding, Verdict};
 use workload::tpcc::audit::Audit;
 use workload::tpcc::check::Ledger;
@@ -64,9 +69,21 @@ pub struct LoadOptions {
     pub foreign_keys: bool,
     /// What the tables are created without, on Trellis.
     pub without: Without,
+    /// Whether the tables of Dike's `d_update_balance` are made, too.
+    pub accounts: bool,
+    /// Where the rows are read; `None`: they are made from the seed. Scale and seed are the
+    /// folder's then.
+    pub from: Option<csv::Folder>,
 }
 
 impl LoadOptions {
+    /// Loads what a folder holds.
+    pub fn read_from(&mut self, folder: csv::Folder) {
+        self.scale = folder.content.scale;
+        self.seed = folder.content.seed;
+        self.from = Some(folder);
+    }
+
     /// The standard scale, seed 1, four connections, no foreign keys.
     pub fn new(url: &str, warehouses: u32) -> LoadOptions {
         let scale = Scale::standard(warehouses);
@@ -77,6 +94,8 @@ impl LoadOptions {
             jobs: 4,
             foreign_keys: false,
             without: Without::default(),
+            accounts: false,
+            from: None,
         }
     }
 }
@@ -97,6 +116,11 @@ pub struct RunOptions {
     pub keying: bool,
     /// Dike's controls; with them the run is no TPC-C.
     pub dike: Option<DikeOptions>,
+    /// Replicas to which transactions go that only read; `None`: they go where all go.
+    pub read_urls: Option<String>,
+    /// The first and the last terminal, from 1, of those that this client has; `None`: from the
+    /// first on. Terminals of all clients together go round the warehouses.
+    pub terminals: Option<(u32, u32)>,
 }
 
 impl RunOptions {
@@ -109,6 +133,8 @@ impl RunOptions {
             isolation: Isolation::Serializable,
             keying: false,
             dike: None,
+            read_urls: None,
+            terminals: None,
         }
     }
 }
@@ -177,9 +203,17 @@ pub struct Tpcc {
     dike: Option<Dike>,
     /// Servers are broken in the course of the run.
     breaks: bool,
+    /// Whether the database has the accounts of Dike's transactions.
+    has_accounts: bool,
     /// What the tables were created without.
     without: Without,
     districts: Districts,
+    /// Where transactions go that only read.
+    replicas: Option<Replicas>,
+    /// The first and the last terminal, from 1, where they are a part of all.
+    terminals: Option<(u32, u32)>,
+    /// The only kind of each terminal, from its first on; empty: they have all kinds.
+    bound: Vec<Kind>,
     /// What the server said of a controlled run.
     distribution: Mutex<Option<DistributionReport>>,
 }
@@ -188,15 +222,33 @@ impl Tpcc {
     /// Takes scale and constants from the loaded database.
     pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
         let target = Target::parse(&options.url)?.of_sql()?;
+        if let Some((first, last)) = options.terminals
+            && !(1..=last).contains(&first)
+        {
+            return Err(DriveError::Option(format!(
+                "terminals {first} to {last}: they count from 1, and the last is not before the \
+                 first"
+            )));
+        }
         let mut controls = options.dike.iter();
-        controls.try_for_each(|dike| dike.validate(&options.runner))?;
+        controls.try_for_each(|dike| dike.validate(&options.runner, options.keying))?;
         let (mut link, server) = Server::reach(&target, Some(options.runner.timeout))?;
         let book = Book::read(&mut link)?;
         let (content, without) = (book.finished_content()?, book.without());
+        let has_accounts = book.has_accounts();
         let dike = match &options.dike {
             Some(dike) => {
-                dike.meets(&content.scale, without)?;
-                Some(Dike::new(&mut link, &server, &content.scale, dike)?)
+                dike.meets(&content.scale, without, has_accounts)?;
+                let run = (dike, options.isolation, options.runner.seed);
+                Some(Dike::new(&mut link, &server, &content.scale, run)?)
+            }
+            None => None,
+        };
+        let replicas = match &options.read_urls {
+            Some(url) => {
+                let of = (&mut link, &server);
+                let timeout = options.runner.timeout;
+                Some(Replicas::new(url, of, options.isolation, timeout)?)
             }
             None => None,
         };
@@ -211,11 +263,37 @@ impl Tpcc {
                 warehouses(loaded)
             )));
         }
-        Ok(Tpcc {
+        let mut tpcc = Tpcc {
             dike,
+            has_accounts,
+            replicas,
             without,
             ..Tpcc::new(target, server, content, options)
-        })
+        };
+        tpcc.bind(options)?;
+        Ok(tpcc)
+    }
+
+    /// Gives each terminal its kind, if it is to have one only.
+    fn bind(&mut self, options: &RunOptions) -> Result<(), DriveError> {
+        let Some(dike) = options.dike.as_ref().filter(|dike| dike.bind_transactions) else {
+            return Ok(());
+        };
+        let count = match options.runner.rate {
+            Some(_) => self.population(),
+            None => None,
+        };
+        let count = count.unwrap_or(options.runner.clients);
+        let mut prng = workload::stream(self.seed, &[0x626f_756e, u64::from(self.first())]);
+        let dealt = dike.mix.deal(count, &mut prng);
+        self.bound =
+            dealt.map_err(|error| DriveError::Option(format!("--bind-transactions: {error}")))?;
+        Ok(())
+    }
+
+    /// The number of the first terminal, from 0.
+    fn first(&self) -> u32 {
+        self.terminals.map_or(0, |(first, _)| first - 1)
     }
 
     fn new(target: Target, server: Server, content: Content, options: &RunOptions) -> Tpcc {
@@ -232,10 +310,40 @@ impl Tpcc {
             has_data: true,
             dike: None,
             breaks: !options.runner.faults.plans.is_empty(),
+            has_accounts: false,
             without: Without::default(),
             districts: content.scale.districts(),
+            replicas: None,
+            terminals: options.terminals,
+            bound: Vec::new(),
             distribution: Mutex::new(None),
         }
+    }
+
+    /// Connects, and prepares all statements.
+    fn session(
+        &self,
+        endpoint: &Endpoint,
+        target: &Target,
+        timeout: Duration,
+    ) -> Result<Session<Link>, LinkError> {
+        let mut link = Link::connect(endpoint, target, Some(timeout))?;
+        self.server.tune(&mut link, Some(self.isolation))?;
+        let mut statements = sql::all(self.isolation);
+        if self.dike.is_some() {
+            statements.extend(further::statements(self.has_accounts));
+        }
+        let hot_rows = self.dike.iter().flat_map(|dike| &dike.controls.hot_rows);
+        statements.extend(hot_rows.map(|row| (hot_statement(row), Vec::new())));
+        for (statement, _) in &mut statements {
+            *statement = self.server.dialect.statement(statement);
+        }
+        ready(Session::open(link, &statements))
+    }
+
+    /// Whether there are other transactions than those of TPC-C.
+    fn has_further(&self) -> bool {
+        self.dike.as_ref().is_some_and(|dike| dike.has_further)
     }
 
     /// What is loaded that TPC-C does not have so.
@@ -285,6 +393,11 @@ impl Tpcc {
                 self.clients
             ));
         }
+        if self.replicas.is_some() {
+            remarks.push(String::from(
+                "transactions that only read went to replicas, which may show what is old",
+            ));
+        }
         if self.dike.is_some() {
             remarks.push(String::from("Dike's controls: no run of TPC-C"));
         }
@@ -295,9 +408,9 @@ impl Tpcc {
 impl Workload for Tpcc {
     type Terminal = Terminal;
     type Input = Input;
-    type Session = Session<Link>;
+    type Session = Sessions;
     type Audit = Audit;
-    type Ledger = (Ledger, Told);
+    type Ledger = ((Ledger, i64), Told);
 
     fn describe(&self) -> Description {
         let Content {
@@ -338,16 +451,34 @@ impl Workload for Tpcc {
             changes: self.dike.as_ref().is_some_and(Dike::changes),
         };
         description.parameters.extend(controlled);
+        if let Some(replicas) = &self.replicas {
+            let read = ("read_endpoints", replicas.describe());
+            description.parameters.push(read);
+        }
+        if let Some((first, last)) = self.terminals {
+            let range = format!("{first},{last}");
+            description.parameters.push(("terminal_range", range));
+        }
+        if !self.bound.is_empty() {
+            let bound = ("bind_transactions", String::from("true"));
+            description.parameters.push(bound);
+        }
         description
     }
 
     fn kinds(&self) -> &'static [&'static str] {
-        &Kind::NAMES
+        match self.has_further() {
+            true => &Kind::NAMES,
+            false => &Kind::TPCC_NAMES,
+        }
     }
 
     fn terminal(&self, number: u32) -> Terminal {
         let (scale, districts) = (self.content.scale, self.districts.clone());
+        let kind = self.bound.get(number as usize).copied();
+        let number = self.first() + number;
         let terminal = Terminal::of(scale, districts, self.run, self.seed, number);
+        let terminal = terminal.bound_to(kind);
         match &self.dike {
             Some(dike) => terminal.controlled(dike.controls.clone()),
             None => terminal,
@@ -380,22 +511,27 @@ impl Workload for Tpcc {
         &self.server
     }
 
-    fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session<Link>, LinkError> {
-        let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
-        self.server.tune(&mut link, Some(self.isolation))?;
-        let mut statements = sql::all(self.isolation);
-        let hot_rows = self.dike.iter().flat_map(|dike| &dike.controls.hot_rows);
-        statements.extend(hot_rows.map(|row| (hot_statement(row), Vec::new())));
-        for (statement, _) in &mut statements {
-            *statement = self.server.dialect.statement(statement);
+    fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Sessions, LinkError> {
+        let main = self.session(endpoint, &self.target, timeout)?;
+        let Some(replicas) = &self.replicas else {
+            return Ok(Sessions { main, reads: None });
+        };
+        let mut reads = Err(LinkError::Protocol("no replica"));
+        for endpoint in replicas.in_turn() {
+            reads = self.session(endpoint, &replicas.target, timeout);
+            if reads.is_ok() {
+                break;
+            }
         }
-        ready(Session::open(link, &statements))
+        let reads = Some(reads?);
+        Ok(Sessions { main, reads })
     }
 
-    async fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
+    async fn execute(&self, sessions: &mut Sessions, input: &Input) -> Result<Done, Failure> {
         if let Some(dike) = &self.dike {
             dike.wait_turn(input).await;
         }
+        let session = sessions.of(input.kind());
         let result = transactions::execute(session, input).await;
         if let Some(dike) = &self.dike {
             dike.note_ended(input, &result);
@@ -412,7 +548,10 @@ impl Workload for Tpcc {
     }
 
     fn population(&self) -> Option<u32> {
-        Some(TERMINALS_PER_WAREHOUSE * self.content.scale.warehouses)
+        Some(match self.terminals {
+            Some((first, last)) => last - first + 1,
+            None => TERMINALS_PER_WAREHOUSE * self.content.scale.warehouses,
+        })
     }
 
     fn note(&self, audit: &mut Audit, input: &Input) {
@@ -430,10 +569,10 @@ impl Workload for Tpcc {
         sum.findings(&self.content.scale, load, self.run.c_last)
     }
 
-    fn ledger(&self) -> Result<(Ledger, Told), DriveError> {
+    fn ledger(&self) -> Result<((Ledger, i64), Told), DriveError> {
         let read = || match self.has_data {
-            true => check::read_ledger(&self.target),
-            false => Ok(Ledger::default()),
+            true => check::read_ledger(&self.target, self.has_accounts),
+            false => Ok((Ledger::default(), 0)),
         };
         match &self.dike {
             Some(dike) => dike.told_around(&self.target, &self.server, read),
@@ -473,8 +612,8 @@ impl Workload for Tpcc {
 
     fn reconcile(
         &self,
-        (before, told_before): &(Ledger, Told),
-        (after, told_after): &(Ledger, Told),
+        ((before, transfers_before), told_before): &((Ledger, i64), Told),
+        ((after, transfers_after), told_after): &((Ledger, i64), Told),
         whole: &[Acknowledged],
     ) -> Vec<Finding> {
         if !self.has_data {
@@ -504,6 +643,11 @@ impl Workload for Tpcc {
         ];
         let finding = |(title, before, after, counted)| gained(title, before, after, counted);
         let mut findings = gains.map(finding).to_vec();
+        if self.has_further() && self.has_accounts {
+            let title = "acknowledged transfers found";
+            let counted = counted(Kind::DUpdateBalance);
+            findings.push(gained(title, *transfers_before, *transfers_after, counted));
+        }
         if let Some(report) = self.contention() {
             findings.extend(report.findings(self.breaks));
         }

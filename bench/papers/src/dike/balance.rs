@@ -6,8 +6,8 @@ use super::settings_s;
 use crate::figure::{Chart, Figure};
 use crate::repetition::Lab;
 use anyhow::{Context, Result};
+use measures::boxes::BoxPlot;
 use sim::scale::System;
-use workload::boxes::BoxPlot;
 use workload::tpcc::Skew;
 
 /// What lies on a node and what it has done.

@@ -11,8 +11,8 @@ use crate::model::{mean_ms, rate};
 use crate::repetition::Lab;
 use anyhow::{Context, Result};
 use drive::tpcc::Without;
+use measures::scalability::{Point, scalability};
 use sim::scale::{Mix, ScaleOptions, Spread, System, Unit};
-use workload::scalability::{Point, scalability};
 
 /// Figures 19 e and f run the whole mix with these tables.
 const WITHOUT: [(&str, Without); 3] = [

@@ -1,6 +1,7 @@
 //! The warehouses of one transaction.
 
 use super::expectation::keys_for;
+use super::further::Further;
 use crate::tpcc::input::Input;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -55,6 +56,8 @@ pub struct Placement {
     homes: Vec<u32>,
     /// The same by item; empty: each node has all items.
     items: Vec<u32>,
+    /// Nodes that have all items, where each has them: a change of one touches them all.
+    copies: usize,
 }
 
 impl Placement {
@@ -66,10 +69,16 @@ impl Placement {
             nodes.entry(*node).or_default().push(warehouse);
         }
         Placement {
+            copies: nodes.len(),
             nodes,
             homes: homes.to_vec(),
             items: Vec::new(),
         }
+    }
+
+    /// The same in a cluster of so many nodes, each of which has all items.
+    pub fn with_copies(self, copies: usize) -> Placement {
+        Placement { copies, ..self }
     }
 
     /// The same where items have homes: the node of each, from item 1 on. A transaction touches the
@@ -94,10 +103,19 @@ impl Placement {
         self.nodes.values().map(|all| all.len() as u64).collect()
     }
 
+    /// Nodes that a change of one item touches, where each node has all items; `None`: items have
+    /// homes.
+    pub fn copies(&self) -> Option<usize> {
+        self.items.is_empty().then_some(self.copies)
+    }
+
     /// The most nodes that one transaction can touch: those with a warehouse or an item.
     pub fn degree_max(&self) -> usize {
         let all: BTreeSet<u32> = self.homes.iter().chain(&self.items).copied().collect();
-        all.len()
+        match self.items.is_empty() {
+            true => all.len().max(self.copies),
+            false => all.len(),
+        }
     }
 
     /// Nodes that are home of warehouses and of no item, where items have homes.
@@ -157,6 +175,14 @@ impl Placement {
                 nodes.insert(home(payment.customer_warehouse));
             }
             Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => return 1,
+            Input::Further(Further::Broadcast(prices)) => {
+                if let Some(copies) = self.copies() {
+                    return copies;
+                }
+                let items = prices.items.iter();
+                nodes.extend(items.filter_map(|item| self.node_of_item(item.0)));
+            }
+            Input::Further(further) => nodes.extend(further.warehouses().into_iter().map(home)),
         }
         nodes.len()
     }
@@ -231,12 +257,22 @@ impl Distribution {
         self.keys.0 as f64 + self.keys.1
     }
 
+    /// Most warehouses of a distributed transaction, its home among them.
+    pub fn keys_max(&self) -> u64 {
+        self.keys.0 + u64::from(self.keys.1 > 0.0)
+    }
+
     /// Warehouses beside `home` that supply an order, each of them at least one line: none if it
     /// is not distributed.
     pub fn suppliers(&self, prng: &mut Prng, home: u32) -> Vec<u32> {
-        if prng.unit() >= self.wanted.ratio {
-            return Vec::new();
+        match prng.unit() >= self.wanted.ratio {
+            true => Vec::new(),
+            false => self.partners(prng, home),
         }
+    }
+
+    /// Warehouses beside `home` of a distributed transaction.
+    pub fn partners(&self, prng: &mut Prng, home: u32) -> Vec<u32> {
         match self.wanted.mode {
             Mode::Exact => {
                 let own = self.placement.node_of(home);

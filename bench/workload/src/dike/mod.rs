@@ -9,16 +9,19 @@
 //! | [`contention`] | how many transactions compete for a row (section 4.2.2) |
 //! | [`imbalance`] | which warehouses have more districts and more transactions (section 4.3) |
 //! | [`dynamics`] | what changes in the course of a run, beside the rate |
-//! | [`Mix`] | shares of the five transactions that are not the specification's |
+//! | [`Mix`] | shares of the transactions that are not the specification's |
+//! | [`further`] | transactions beside the five of TPC-C |
 //!
-//! With a distribution, a NewOrder is distributed by the warehouses that supply its lines, and a
-//! Payment stays at home, so that nothing but what is asked for is distributed. Without one, lines
+//! With a distribution, a NewOrder is distributed by the warehouses that supply its lines, the
+//! further transactions by those whose rows they touch, and a Payment stays at home, so that
+//! nothing but what is asked for is distributed. Without one, lines
 //! and payments concern other warehouses as often as TPC-C says: 1 % and 15 %.
 
 pub mod contention;
 mod distribution;
 pub mod dynamics;
 pub mod expectation;
+pub mod further;
 pub mod imbalance;
 mod mix;
 
@@ -32,10 +35,11 @@ use alloc::vec::Vec;
 use base::Prng;
 use contention::{HotRow, Pick};
 use dynamics::Dynamics;
+use further::Groups;
 use imbalance::Homes;
 
 /// What is controlled of the inputs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Controls {
     /// Where the warehouses of a transaction lie; `None`: TPC-C's own shares of other warehouses.
     pub distribution: Option<Arc<Distribution>>,
@@ -45,6 +49,8 @@ pub struct Controls {
     pub mix: Mix,
     /// How homes are dealt among warehouses; `None`: each terminal has its own, as in TPC-C.
     pub homes: Option<Homes>,
+    /// What the further transactions are about.
+    pub groups: Groups,
     /// What changes with the seconds of the run.
     pub dynamics: Dynamics,
 }

@@ -230,7 +230,7 @@ impl Plan {
     /// Names of the kinds of transactions, by [`Job::kind`].
     pub fn kinds(&self) -> &'static [&'static str] {
         match self.mix {
-            Mix::TpccPair | Mix::TpccFull => &Kind::NAMES,
+            Mix::TpccPair | Mix::TpccFull => &Kind::TPCC_NAMES,
             Mix::Ycsb { .. } => &["steps"],
             Mix::Counter { .. } | Mix::HotCold => &["increment"],
             Mix::Record { .. } => &["read", "update"],
@@ -351,6 +351,7 @@ impl Plan {
             Input::OrderStatus(status) => status.warehouse = home,
             Input::Delivery(delivery) => delivery.warehouse = home,
             Input::StockLevel(level) => level.warehouse = home,
+            Input::Further(_) => unreachable!("a deck of TPC-C has none"),
         }
         input
     }

@@ -45,7 +45,9 @@ pub struct Audit {
 impl Audit {
     /// Counts one drawn input. Retries of the same input are not counted again.
     pub fn note(&mut self, input: &Input, scale: &Scale) {
-        self.mix[input.kind().number()] += 1;
+        if let Some(count) = self.mix.get_mut(input.kind().number()) {
+            *count += 1;
+        }
         match input {
             Input::NewOrder(order) => {
                 self.rollbacks += u64::from(order.rolls_back(scale));
@@ -59,7 +61,7 @@ impl Audit {
                 self.payments_by_name += by_name(&payment.customer);
             }
             Input::OrderStatus(status) => self.statuses_by_name += by_name(&status.customer),
-            Input::Delivery(_) | Input::StockLevel(_) => {}
+            Input::Delivery(_) | Input::StockLevel(_) | Input::Further(_) => {}
         }
     }
 

@@ -110,6 +110,17 @@ pub struct Condition {
     pub counterexample: Option<String>,
 }
 
+impl Condition {
+    /// Counts a compared group, and what differs in it if it does.
+    pub fn note(&mut self, is_equal: bool, tell: impl FnOnce() -> String) {
+        self.compared += 1;
+        if !is_equal {
+            self.failures += 1;
+            self.counterexample.get_or_insert_with(tell);
+        }
+    }
+}
+
 /// Collects the verdicts over all warehouses.
 #[derive(Clone, Debug)]
 pub struct Verifier {

@@ -4,6 +4,7 @@ use super::deck::{Deck, think_us};
 use super::random::{Constants, customer_id, item_id, last_name, last_name_number};
 use super::{DISTRICTS, Districts, Kind, Scale};
 use crate::dike::contention::Pick;
+use crate::dike::further::{self, Further, Source};
 use crate::dike::{Controls, Distribution};
 use crate::stream;
 use alloc::{string::String, sync::Arc, vec::Vec};
@@ -107,6 +108,8 @@ pub enum Input {
     Delivery(Delivery),
     /// Clause 2.8.
     StockLevel(StockLevel),
+    /// One that only Dike has.
+    Further(Further),
 }
 
 impl Input {
@@ -118,6 +121,7 @@ impl Input {
             Input::OrderStatus(_) => Kind::OrderStatus,
             Input::Delivery(_) => Kind::Delivery,
             Input::StockLevel(_) => Kind::StockLevel,
+            Input::Further(further) => further.kind(),
         }
     }
 
@@ -129,6 +133,7 @@ impl Input {
             Input::OrderStatus(status) => status.warehouse,
             Input::Delivery(delivery) => delivery.warehouse,
             Input::StockLevel(level) => level.warehouse,
+            Input::Further(further) => further.home(),
         }
     }
 }
@@ -154,6 +159,8 @@ pub struct Terminal {
     deck: Deck,
     prng: Prng,
     controls: Option<Arc<Controls>>,
+    /// The only kind that it has.
+    bound: Option<Kind>,
 }
 
 impl Terminal {
@@ -182,6 +189,7 @@ impl Terminal {
             deck: Deck::new(),
             prng,
             controls: None,
+            bound: None,
         }
     }
 
@@ -189,6 +197,14 @@ impl Terminal {
     pub fn controlled(self, controls: Arc<Controls>) -> Terminal {
         Terminal {
             controls: Some(controls),
+            ..self
+        }
+    }
+
+    /// The same with transactions of one kind only, if one is given.
+    pub fn bound_to(self, kind: Option<Kind>) -> Terminal {
+        Terminal {
+            bound: kind,
             ..self
         }
     }
@@ -206,14 +222,15 @@ impl Terminal {
             self.warehouse = home;
             self.district = self.any_district(home);
         }
-        let kind = match &self.controls {
-            Some(controls) => controls.kind(&mut self.prng),
-            None => self.deck.draw(&mut self.prng),
+        let kind = match (&self.controls, self.bound) {
+            (_, Some(kind)) => kind,
+            (Some(controls), None) => controls.kind(&mut self.prng),
+            (None, None) => self.deck.draw(&mut self.prng),
         };
         self.draw_kind(kind)
     }
 
-    /// An input of the given kind.
+    /// An input of the given kind. Only a controlled terminal draws what TPC-C does not have.
     pub fn draw_kind(&mut self, kind: Kind) -> Input {
         match kind {
             Kind::NewOrder => Input::NewOrder(self.new_order()),
@@ -233,7 +250,26 @@ impl Terminal {
                 district: self.district,
                 threshold: self.prng.between(10, 20) as u32,
             }),
+            Kind::DStockLevel
+            | Kind::DUpdateStock
+            | Kind::DUpdateBalance
+            | Kind::DSelectBalance
+            | Kind::BroadcastUpdate
+            | Kind::CoAccess => Input::Further(self.further(kind)),
         }
+    }
+
+    fn further(&mut self, kind: Kind) -> Further {
+        let controls = self.controls.clone();
+        let controls = controls.expect("only a controlled terminal draws what TPC-C has not");
+        let mut source = Source {
+            prng: &mut self.prng,
+            scale: &self.scale,
+            districts: &self.districts,
+            constants: &self.constants,
+            home: (self.warehouse, self.district),
+        };
+        further::draw(kind, &mut source, &controls)
     }
 
     /// The think time after a transaction, in microseconds.
@@ -410,6 +446,7 @@ mod tests {
                     assert_eq!((level.warehouse, level.district), (2, 1));
                     assert!((10..=20).contains(&level.threshold));
                 }
+                Input::Further(further) => panic!("{further:?} is none of TPC-C"),
             }
         }
     }
@@ -433,7 +470,7 @@ mod tests {
                     assert!(order.lines.iter().all(|line| line.supply_warehouse == 1));
                 }
                 Input::Payment(payment) => assert_eq!(payment.customer_warehouse, 1),
-                Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+                _ => {}
             }
         }
     }
@@ -467,7 +504,7 @@ mod tests {
                             assert!(last - first < DISTRICTS);
                             delivered.extend((first..=last).map(|d| (delivery.warehouse, d)));
                         }
-                        Input::OrderStatus(_) | Input::StockLevel(_) => {}
+                        _ => {}
                     }
                 }
             }
@@ -484,10 +521,8 @@ mod tests {
         let mix = "new_order:1,payment:1".parse().expect("a mix");
         let controls = Controls {
             distribution,
-            hot_rows: Vec::new(),
             mix,
-            homes: None,
-            dynamics: crate::dike::dynamics::Dynamics::default(),
+            ..Controls::default()
         };
         let mut terminal = terminal(4, 2).controlled(Arc::new(controls));
         let (mut lines, mut remote_lines, mut payments, mut remote_payments) = (0, 0, 0, 0);
@@ -502,7 +537,7 @@ mod tests {
                     payments += 1;
                     remote_payments += u32::from(payment.customer_warehouse != 3);
                 }
-                Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+                _ => {}
             }
         }
         let lines = remote_lines as f64 / lines as f64;

@@ -22,7 +22,7 @@ const ROWS_PER_CHUNK: u32 = 10_000;
 const ORDERS_PER_CHUNK: u32 = 1_000;
 
 /// Everything that decides the content of the initial database.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Content {
     /// The sizes.
     pub scale: Scale,

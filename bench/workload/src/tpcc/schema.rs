@@ -127,6 +127,13 @@ impl Table {
         }
     }
 
+    /// The names of the columns, in the order in which the loader writes them.
+    pub fn column_names(self) -> Vec<&'static str> {
+        let columns = self.columns().split(", ");
+        let name = |column: &'static str| column.split(' ').next().unwrap_or("");
+        columns.map(name).collect()
+    }
+
     fn primary_key(self) -> Option<&'static str> {
         match self {
             Table::Warehouse => Some("w_id"),
@@ -305,6 +312,7 @@ mod tests {
                 Table::Stock => 17,
             };
             assert_eq!(columns, expected, "{table:?}");
+            assert_eq!(table.column_names().len(), expected, "{table:?}");
         }
     }
 }

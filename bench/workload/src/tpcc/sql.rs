@@ -5,6 +5,7 @@
 //! increment that a server may treat as one.
 
 use super::DISTRICTS;
+use crate::dike::further;
 use crate::wire::Isolation;
 use crate::wire::ParamType::{self, Int, Numeric, Text, Timestamp};
 use alloc::format;
@@ -16,7 +17,7 @@ use alloc::vec::Vec;
 /// `LinesInsert` for fifteen, one per number of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub(super) enum Sql {
+pub(crate) enum Sql {
     Begin,
     BeginReadOnly,
     Commit,
@@ -62,8 +63,11 @@ impl Sql {
 /// The most lines of one order (clause 2.4.1.3).
 pub(super) const LINES_MAX: usize = 15;
 
-/// The number of the first statement behind those of [`all`]: one for each hot row.
-pub(super) const HOT: usize = Sql::LinesInsert as usize + LINES_MAX;
+/// The number of the first statement behind those of [`all`]: of [`further::statements`].
+pub(crate) const FURTHER: usize = Sql::LinesInsert as usize + LINES_MAX;
+
+/// The number of the first statement behind those: one for each hot row.
+pub(super) const HOT: usize = FURTHER + further::STATEMENTS;
 
 type Statement = (String, &'static [ParamType]);
 

@@ -8,6 +8,7 @@
 use super::input::{Customer, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel};
 use super::sql::{HOT, Sql};
 use crate::dike::contention::HotRow;
+use crate::dike::further;
 use crate::wire::{Bind, Connection, Done, Ending, Failure, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -15,10 +16,11 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 /// How one attempt ended.
-type Outcome<C> = Result<Done, Failure<<C as Connection>::Error>>;
+pub(crate) type Outcome<C> = Result<Done, Failure<<C as Connection>::Error>>;
 
-/// Runs one attempt on a session that has prepared [`super::sql::all`]. On return no transaction
-/// is open.
+/// Runs one attempt on a session that has prepared [`super::sql::all`], and for Dike's transactions
+/// and hot rows what follows it ([`further::statements`], then one for each hot row). On return no
+/// transaction is open.
 ///
 /// # Errors
 /// [`Failure`]: what ended it, and whether the outcome is known.
@@ -29,11 +31,12 @@ pub async fn execute<C: Connection>(session: &mut Session<C>, input: &Input) -> 
         Input::OrderStatus(status) => order_status(session, status).await,
         Input::Delivery(delivery) => deliver(session, *delivery).await,
         Input::StockLevel(level) => stock_level(session, *level).await,
+        Input::Further(input) => further::execute(session, input).await,
     }
 }
 
 /// The statements by their names.
-trait Say {
+pub(crate) trait Say {
     /// Begins a statement of the round.
     fn stmt(&mut self, statement: Sql) -> Bind<'_>;
 

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use workload::curve::{Curve, CurveError};
 use workload::dike::contention::Schedule;
+use workload::dike::further::{CoAccess, ROWS_MAX, Settings};
 use workload::dike::imbalance::Imbalance;
 use workload::dike::{Mix, Mode, Wanted};
 use workload::tpcc::Kind;
@@ -39,7 +40,7 @@ pub(super) struct DikeArgs {
     /// 15 % of the payments from other warehouses]
     #[arg(long, value_enum, requires = "ratio", requires = "degree")]
     distribution: Option<ModeName>,
-    /// Percentage of the NewOrders that touch several nodes
+    /// Percentage of the NewOrders and of Dike's own transactions that touch several nodes
     #[arg(long, value_parser = percent, requires = "distribution")]
     ratio: Option<f64>,
     /// Nodes that such a one touches, that of its home warehouse among them
@@ -55,13 +56,38 @@ pub(super) struct DikeArgs {
     /// How transactions are made to compete
     #[arg(long, value_enum, requires = "contention")]
     contention_control: Option<ControlName>,
-    /// Shares of the transactions, such as new_order:45,payment:43; with --distribution and
-    /// --contention new_order needs one
+    /// Shares of the transactions, such as new_order:45,payment:43; beside the five of TPC-C there
+    /// are d_stock_level, d_update_stock, d_update_balance, d_select_balance, broadcast_update and
+    /// co_access; with --contention new_order needs one
     /// [default: new_order:45,payment:43,order_status:4,delivery:4,stock_level:4]
     #[arg(long)]
     mix: Option<Mix>,
+    /// Rows of STOCK that a d_update_stock changes [default: 10]
+    #[arg(long, value_parser = rows)]
+    stock_rows: Option<u32>,
+    /// Rows of ITEM that a broadcast_update changes [default: 1]
+    #[arg(long, value_parser = rows)]
+    broadcast_rows: Option<u32>,
+    /// Rows of STOCK that co_access changes together: groups of each home warehouse, rows of a
+    /// group, and the share of the transactions that change one (with --distribution that is
+    /// --ratio) [default: 4:2:0.8]
+    #[arg(long, value_name = "GROUPS:ROWS:SHARE")]
+    co_access: Option<CoAccess>,
+    /// Send all statements of a d_update_stock, d_update_balance, broadcast_update or co_access in
+    /// one round, and not each in a round of its own
+    #[arg(long)]
+    batch_update: bool,
+    /// Each terminal has transactions of one kind only; the kinds are dealt by --mix
+    #[arg(long)]
+    bind_transactions: bool,
     #[command(flatten)]
     data: DataArgs,
+}
+
+fn rows(text: &str) -> Result<u32, String> {
+    let rows = text.parse().ok();
+    let rows = rows.filter(|rows| (1..=ROWS_MAX).contains(rows));
+    rows.ok_or_else(|| format!("{text:?} is no number of rows from 1 to {ROWS_MAX}"))
 }
 
 /// How the tables are, when they are loaded and when they are used.
@@ -92,12 +118,19 @@ impl DataArgs {
         if let Some(name) = self.given().filter(|_| !is_dike) {
             bail!("{name} is for --workload dike");
         }
+        options.accounts = is_dike;
+        options.without = self.without.unwrap_or_default();
+        if options.from.is_some() {
+            if self.imbalance.is_some() {
+                bail!("--imbalance: the districts are those of the files of --from");
+            }
+            return Ok(());
+        }
         let imbalance = self.imbalance.unwrap_or_default();
         if imbalance.access.is_some() {
             bail!("--imbalance access: is for a run; a load has data: only");
         }
         options.scale.skew = imbalance.data.unwrap_or_default();
-        options.without = self.without.unwrap_or_default();
         Ok(())
     }
 }
@@ -200,6 +233,11 @@ impl DikeArgs {
             (self.distribution.is_some(), "--distribution"),
             (!self.contention.is_empty(), "--contention"),
             (self.mix.is_some(), "--mix"),
+            (self.stock_rows.is_some(), "--stock-rows"),
+            (self.broadcast_rows.is_some(), "--broadcast-rows"),
+            (self.co_access.is_some(), "--co-access"),
+            (self.batch_update, "--batch-update"),
+            (self.bind_transactions, "--bind-transactions"),
         ];
         let given = given.iter().find(|(is_given, _)| *is_given);
         match given.map(|(_, name)| *name).or(self.data.given()) {
@@ -239,6 +277,13 @@ impl DikeArgs {
                 CurveArg::Hot(curve) => Some(curve.clone()),
                 _ => None,
             }),
+            further: Settings {
+                stock_rows: self.stock_rows,
+                broadcast_rows: self.broadcast_rows,
+                batch: self.batch_update,
+                co_access: self.co_access,
+            },
+            bind_transactions: self.bind_transactions,
             without: self.data.without,
         }
     }

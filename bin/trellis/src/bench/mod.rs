@@ -5,27 +5,31 @@ mod calibrate;
 mod compare;
 mod dike;
 mod fault;
+mod fit;
 mod function;
 mod gate;
+mod load;
 mod matrix;
 mod search;
 
 use self::fault::{FaultArgs, UndoArgs, undo_left_behind};
+use self::fit::FitArgs;
 use self::function::FunctionArgs;
 use anyhow::{Context, Result, bail};
 use calibrate::{CalibrateArgs, calibrate, echo};
 use check::{Judgement, Level};
 use clap::{Args, Subcommand, ValueEnum};
 use compare::CompareArgs;
-use dike::{CurveArg, DataArgs, DikeArgs};
+use dike::{CurveArg, DikeArgs};
 use drive::histories::{self, HistoryOptions};
 use drive::metrics::Exporter;
 use drive::outputs;
 use drive::report;
 use drive::run::{RunReport, RunnerOptions};
-use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
+use drive::tpcc::{self, Isolation, RunOptions};
 use gate::GateArgs;
 use links::view::{Progress, Screen, Silent};
+use load::LoadArgs;
 use matrix::MatrixArgs;
 use search::SearchArgs;
 use std::io::{IsTerminal, Write};
@@ -76,6 +80,8 @@ enum BenchCommand {
     Matrix(MatrixArgs),
     /// Whether it does what transactions need: snapshots, deadlocks, durability
     Function(FunctionArgs),
+    /// How throughput grows with the cluster: the scalability law of several results
+    Fit(FitArgs),
     /// Undo the faults of a run that was killed
     Undo(UndoArgs),
     /// Measure this client: TPC-C against a server that answers at once
@@ -130,6 +136,9 @@ impl WorkloadName {
     }
 }
 
+/// Terminals or connections where nothing is said.
+const CLIENTS: u32 = 16;
+
 /// The exit code for a history that is too small to say anything.
 const INCONCLUSIVE: u8 = 3;
 
@@ -145,35 +154,19 @@ struct Where {
 }
 
 #[derive(Args)]
-struct LoadArgs {
-    #[command(flatten)]
-    target: Where,
-    /// TPC-C warehouses
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    warehouses: u32,
-    /// Decides every loaded value
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Connections that load in parallel
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
-    jobs: u32,
-    /// Declare the foreign keys of clause 1.3
-    #[arg(long)]
-    foreign_keys: bool,
-    #[command(flatten)]
-    data: DataArgs,
-}
-
-#[derive(Args)]
 struct RunArgs {
     #[command(flatten)]
     target: Where,
     /// The loaded number of warehouses must be this
     #[arg(long)]
     warehouses: Option<u32>,
-    /// Terminals of a closed loop, connections of an open loop
-    #[arg(long, default_value_t = 16)]
-    clients: u32,
+    /// Terminals of a closed loop, connections of an open loop [default: 16]
+    #[arg(long)]
+    clients: Option<u32>,
+    /// The terminals of this client among those of several, counted from 1: a closed loop has as
+    /// many clients, an open loop deals its arrivals among them
+    #[arg(long, value_name = "FIRST,LAST", value_parser = terminals)]
+    terminal_range: Option<(u32, u32)>,
     /// Connections that the terminals share [default: one each; with --keying at most 200]
     #[arg(long)]
     connections: Option<u32>,
@@ -199,6 +192,9 @@ struct RunArgs {
     /// serializable, repeatable-read or read-committed
     #[arg(long, default_value = "serializable", value_parser = isolation)]
     isolation: Isolation,
+    /// Send transactions that only read to these replicas of the database, for tpcc and dike
+    #[arg(long, value_name = "URL")]
+    read_urls: Option<String>,
     /// Keying and think times of clause 5.2.5: only with them the result is tpmC
     #[arg(long)]
     keying: bool,
@@ -281,6 +277,16 @@ struct CheckArgs {
     json: Option<PathBuf>,
 }
 
+/// The first and the last terminal.
+fn terminals(text: &str) -> Result<(u32, u32), String> {
+    let both = text.split_once(',');
+    let both = both.and_then(|(first, last)| first.parse().ok().zip(last.parse().ok()));
+    let both = both.filter(|(first, last)| *first >= 1 && first <= last && *last <= 1_000_000);
+    both.ok_or_else(|| {
+        format!("{text:?} is no FIRST,LAST such as 1,180 (from 1, the last at most 1000000)")
+    })
+}
+
 /// Transactions per second of an open loop.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1e6);
@@ -317,11 +323,12 @@ fn screen() -> Screen<std::io::Stdout> {
 /// Runs one of the three commands.
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     match &args.command {
-        BenchCommand::Load(load) => load_tpcc(load),
+        BenchCommand::Load(args) => load::load(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Compare(args) => compare::compare(args),
         BenchCommand::Search(args) => search::search(args),
         BenchCommand::Matrix(args) => matrix::matrix(args),
         BenchCommand::Function(args) => function::function(args),
+        BenchCommand::Fit(args) => fit::run(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
@@ -332,18 +339,6 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
             (None, None) => bail!("--url or --history is needed"),
         },
     }
-}
-
-fn load_tpcc(load: &LoadArgs) -> Result<ExitCode> {
-    only_tpcc(load.target.workload, "nothing is loaded before a run")?;
-    let mut options = LoadOptions::new(&load.target.url, load.warehouses);
-    options.seed = load.seed;
-    options.jobs = load.jobs;
-    options.foreign_keys = load.foreign_keys;
-    let is_dike = load.target.workload == WorkloadName::Dike;
-    load.data.load(&mut options, is_dike)?;
-    tpcc::load(&options, &mut screen())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn only_tpcc(workload: WorkloadName, why: &str) -> Result<()> {
@@ -391,7 +386,7 @@ fn judged(judgement: Judgement) -> Result<ExitCode> {
 
 fn runner(args: &RunArgs) -> Result<RunnerOptions> {
     let mut options = RunnerOptions {
-        clients: args.clients,
+        clients: args.clients.unwrap_or(CLIENTS),
         connections: args.connections,
         rate: args.rate,
         length: Duration::from_secs(args.seconds),
@@ -406,6 +401,16 @@ fn runner(args: &RunArgs) -> Result<RunnerOptions> {
             bail!("--rate and --curve rate: say two rates");
         }
         options.follow(curve);
+    }
+    if let Some((first, last)) = args.terminal_range.filter(|_| options.rate.is_none()) {
+        let count = last - first + 1;
+        if let Some(clients) = args.clients.filter(|clients| *clients != count) {
+            bail!(
+                "--terminal-range {first},{last}: these are {count} terminals of a closed loop, \
+                 and --clients says {clients}"
+            );
+        }
+        options.clients = count;
     }
     Ok(options)
 }
@@ -453,6 +458,9 @@ fn measure_history(args: &RunArgs, kind: Kind, shows: bool) -> Result<Measured> 
     if args.keying || args.warehouses.is_some() || args.no_check {
         bail!("--keying, --warehouses and --no-check are for tpcc");
     }
+    if args.terminal_range.is_some() || args.read_urls.is_some() {
+        bail!("--terminal-range and --read-urls are for tpcc and dike");
+    }
     args.dike.only_for_dike()?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
     options.runner = runner(args)?;
@@ -492,6 +500,8 @@ fn measure_tpcc(args: &RunArgs, shows: bool) -> Result<Measured> {
     options.warehouses = args.warehouses;
     options.isolation = args.isolation;
     options.keying = args.keying;
+    options.terminals = args.terminal_range;
+    options.read_urls.clone_from(&args.read_urls);
     match args.target.workload {
         WorkloadName::Dike => options.dike = Some(args.dike.options(&args.curve)),
         _ => args.dike.only_for_dike()?,

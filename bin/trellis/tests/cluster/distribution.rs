@@ -19,6 +19,7 @@ fn loaded(cluster: &Cluster, protocol: &str) -> String {
     let url = cluster.url(protocol);
     let load = LoadOptions {
         scale: Scale::reduced(WAREHOUSES),
+        accounts: true,
         ..LoadOptions::new(&url, WAREHOUSES)
     };
     tpcc::load(&load, &mut Silent).unwrap();
@@ -45,7 +46,7 @@ fn options(url: &str, mode: Mode, percent: u32, degree: u32) -> RunOptions {
 /// for has the degree: by the inputs, and as the server counts. The mix has others, too.
 fn check_ratio(told: &DistributionReport, json: &Value, protocol: &str) {
     assert_eq!(told.not_requested(), Some(0), "{protocol}: {json}");
-    let orders = told.new_orders;
+    let orders = told.distributable;
     let (low, high) = binomial_interval(orders, told.requested.ratio, 0.99999);
     for part in ["committed", "observed_by_server"] {
         let ratio = json[part]["ratio"].as_f64().unwrap();
@@ -96,6 +97,41 @@ fn the_server_counts_the_degrees_that_were_asked_for() {
     }
 }
 
+/// All kinds that Dike has, each with the degree that was asked for, as the server counts. A change
+/// of a replicated row touches all nodes; under leap rows have homes.
+#[test]
+fn the_server_counts_the_degrees_of_the_further_transactions() {
+    let cluster = Cluster::start("further", 3, 1);
+    for protocol in ["two_phase", "leap", "formula"] {
+        let url = loaded(&cluster, protocol);
+        for (mode, batch) in [(Mode::Exact, false), (Mode::Statistical, true)] {
+            let mut run = options(&url, mode, 40, 2);
+            let dike = run.dike.as_mut().unwrap();
+            dike.mix = "new_order:3,payment:3,d_stock_level:2,d_update_stock:2,d_update_balance:2,\
+                        d_select_balance:2,broadcast_update:1,co_access:2"
+                .parse()
+                .unwrap();
+            dike.further.batch = batch;
+            // In statistical mode a transaction may have one warehouse more.
+            dike.further.co_access = Some("4:3".parse().unwrap());
+            let found = tpcc::run(&run, &mut Silent).unwrap();
+            let table = report::table(&found);
+            let json = report::json(&found);
+            let told = found.distribution.as_ref().unwrap();
+            assert!(found.passed(), "{protocol}: {told:?}\n{table}");
+            assert_eq!(found.consistency.as_ref().unwrap().passed(), 16, "{table}");
+            assert_eq!(told.wrong(), Some(0), "{protocol}: {told:?}");
+            assert_eq!(told.drawn.len(), 6, "{told:?}");
+            let broadcasts = told.broadcasts.map(|it| (it.nodes, it.committed > 0));
+            let expected = (protocol != "leap").then_some((3, true));
+            assert_eq!(broadcasts, expected, "{protocol}: {told:?}");
+            if mode == Mode::Exact {
+                check_ratio(told, &json["distribution"], protocol);
+            }
+        }
+    }
+}
+
 #[test]
 fn what_the_nodes_cannot_give_is_refused() {
     let cluster = Cluster::start("no-degrees", 3, 1);
@@ -109,6 +145,9 @@ fn what_the_nodes_cannot_give_is_refused() {
     let mut told = options(&url, Mode::Statistical, 10, 2);
     told.dike.as_mut().unwrap().nodes = Some(3);
     assert!(refused(&told).contains("--nodes"));
+    let mut reads = options(&url, Mode::Exact, 10, 2);
+    reads.read_urls = Some(url.clone());
+    assert!(refused(&reads).contains("none that can be read"));
     let mut payments = options(&url, Mode::Exact, 10, 2);
     payments.dike.as_mut().unwrap().mix = "payment:1".parse().unwrap();
     assert!(refused(&payments).contains("new_order"));

@@ -5,7 +5,7 @@ mod options;
 mod report;
 
 pub use options::DikeOptions;
-pub use report::{Degrees, DistributionReport};
+pub use report::{Broadcasts, Degrees, DistributionReport};
 
 use super::contention::{Contention, hot_rows};
 use super::imbalance::{Drawn, ImbalanceReport};
@@ -21,12 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use workload::dike::dynamics::Dynamics;
+use workload::dike::further::{Groups, OneSnapshot};
 use workload::dike::imbalance::{Homes, Imbalance};
 use workload::dike::{Controls, Mode, Placement, expectation};
 use workload::finding::{Finding, Verdict};
 use workload::stats::binomial_interval;
-use workload::tpcc::input::Input;
+use workload::tpcc::input::{Input, NewOrder};
 use workload::tpcc::{Kind, Scale};
+use workload::wire::Isolation;
 
 /// How often what follows the time is told it.
 const TELL_EVERY: Duration = Duration::from_millis(10);
@@ -36,7 +38,8 @@ const TELL_EVERY: Duration = Duration::from_millis(10);
 struct Counts {
     /// By that number, from 0 to the most that are possible.
     degrees: Vec<AtomicU64>,
-    new_orders: AtomicU64,
+    /// By kind.
+    kinds: [AtomicU64; Kind::ALL.len()],
 }
 
 impl Counts {
@@ -44,19 +47,22 @@ impl Counts {
         let degrees = std::iter::repeat_with(AtomicU64::default);
         Counts {
             degrees: degrees.take(degree_max + 1).collect(),
-            new_orders: AtomicU64::new(0),
+            kinds: Default::default(),
         }
     }
 
     fn count(&self, degree: usize, kind: Kind) {
         self.degrees[degree].fetch_add(1, Ordering::Relaxed);
-        if kind == Kind::NewOrder {
-            self.new_orders.fetch_add(1, Ordering::Relaxed);
-        }
+        self.kinds[kind.number()].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn new_orders(&self) -> u64 {
-        self.new_orders.load(Ordering::Relaxed)
+    fn of(&self, kind: Kind) -> u64 {
+        self.kinds[kind.number()].load(Ordering::Relaxed)
+    }
+
+    fn distributable(&self) -> u64 {
+        let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_distributable());
+        kinds.map(|kind| self.of(kind)).sum()
     }
 
     fn degrees(&self) -> Degrees {
@@ -72,11 +78,16 @@ pub(super) struct Dike {
     pub(super) controls: Arc<Controls>,
     /// Whether the placement was read and not assumed.
     knows_placement: bool,
+    /// Whether there are other transactions than those of TPC-C.
+    pub(super) has_further: bool,
+    /// Whether there are changes of rows that each node has.
+    has_broadcasts: bool,
     /// Where orders compete for rows.
     pub(super) contention: Option<Contention>,
     imbalance: Imbalance,
     homes: Drawn,
-    drawn: [AtomicU64; 2],
+    /// By kind: those that stay on one node, and those that do not.
+    drawn: [[AtomicU64; 2]; Kind::ALL.len()],
     committed: Counts,
     unknown: Counts,
 }
@@ -135,20 +146,20 @@ impl Dike {
         link: &mut Link,
         server: &Server,
         scale: &Scale,
-        options: &DikeOptions,
+        run: (&DikeOptions, Isolation, u64),
     ) -> Result<Dike, DriveError> {
-        let known = match server.is_trellis && options.distribution.is_some() {
-            true => Some(read_placement(link, scale)?),
+        let known = match server.is_trellis && run.0.distribution.is_some() {
+            true => Some(read_placement(link, scale, server.nodes)?),
             false => None,
         };
-        Dike::of(known, scale, options)
+        Dike::of(known, scale, run)
     }
 
     /// The same with what the server has told of the placement.
     fn of(
         known: Option<Placement>,
         scale: &Scale,
-        options: &DikeOptions,
+        (options, isolation, seed): (&DikeOptions, Isolation, u64),
     ) -> Result<Dike, DriveError> {
         let knows_placement = known.is_some();
         let distribution = options.distribution(known, scale.warehouses)?;
@@ -156,8 +167,20 @@ impl Dike {
         let degree_max = placement.map_or(0, Placement::degree_max);
         let hot_rows = hot_rows(options.contention.len(), scale, distribution.as_deref());
         let contention = Contention::new(&hot_rows, &options.contention, options.control);
+        let has = |kind| options.has(kind);
+        let settings = options.further;
+        let met = settings.meet(&has, scale.warehouses, distribution.as_deref());
+        met.map_err(|error| DriveError::Option(error.to_string()))?;
+        let groups = match options.has_further() {
+            true => {
+                let one_snapshot = OneSnapshot(isolation != Isolation::ReadCommitted);
+                Groups::new(settings, one_snapshot, scale, seed, distribution.as_deref())
+            }
+            false => Groups::default(),
+        };
         Ok(Dike {
             controls: Arc::new(Controls {
+                groups,
                 distribution,
                 hot_rows,
                 mix: options.mix,
@@ -171,6 +194,8 @@ impl Dike {
             homes: Drawn::new(scale.warehouses),
             contention,
             knows_placement,
+            has_further: options.has_further(),
+            has_broadcasts: options.has(Kind::BroadcastUpdate),
             drawn: Default::default(),
             committed: Counts::new(degree_max),
             unknown: Counts::new(degree_max),
@@ -189,6 +214,18 @@ impl Dike {
         }
         if let Some(contention) = &self.contention {
             all.push(("contention", contention.describe()));
+        }
+        if self.has_further {
+            let settings = self.controls.groups.settings();
+            all.extend([
+                ("stock_rows", settings.stock_rows().to_string()),
+                ("broadcast_rows", settings.broadcast_rows().to_string()),
+                ("batch_update", settings.batch.to_string()),
+                (
+                    "co_access",
+                    settings.co_access.unwrap_or_default().to_string(),
+                ),
+            ]);
         }
         if let Some(distribution) = &self.controls.distribution {
             let wanted = distribution.wanted();
@@ -224,19 +261,49 @@ impl Dike {
         if self.imbalance != Imbalance::default() {
             self.homes.note(input);
         }
-        if let Input::NewOrder(order) = input {
-            let home = order.warehouse;
-            let distribution = self.controls.distribution.as_ref();
-            let is_hot_near = |warehouse: u32| {
-                let hot = order.hot.as_ref().map(|hot| hot.row().warehouse);
-                let placement = distribution.map(|it| it.placement());
-                hot == Some(warehouse)
-                    && placement.is_some_and(|it| it.is_one_node(home, warehouse))
-            };
-            let mut suppliers = order.lines.iter().map(|line| line.supply_warehouse);
-            let distributed = suppliers.any(|it| it != home && !is_hot_near(it));
-            self.drawn[usize::from(distributed)].fetch_add(1, Ordering::Relaxed);
+        let distributed = match input {
+            Input::NewOrder(order) => self.is_distributed(order),
+            Input::Further(further) => further.leaves_home(),
+            _ => return,
+        };
+        let kind = input.kind().number();
+        self.drawn[kind][usize::from(distributed)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether other warehouses supply lines, beside a hot row of the same node.
+    fn is_distributed(&self, order: &NewOrder) -> bool {
+        let home = order.warehouse;
+        let distribution = self.controls.distribution.as_ref();
+        let is_hot_near = |warehouse: u32| {
+            let hot = order.hot.as_ref().map(|hot| hot.row().warehouse);
+            let placement = distribution.map(|it| it.placement());
+            hot == Some(warehouse) && placement.is_some_and(|it| it.is_one_node(home, warehouse))
+        };
+        let mut suppliers = order.lines.iter().map(|line| line.supply_warehouse);
+        suppliers.any(|it| it != home && !is_hot_near(it))
+    }
+
+    /// Drawn transactions of the kinds that can be distributed: those that are not, and those that
+    /// are.
+    fn drawn(&self, kinds: impl Iterator<Item = Kind>) -> [u64; 2] {
+        let mut sum = [0, 0];
+        for kind in kinds.filter(|kind| kind.is_distributable()) {
+            for (sum, count) in sum.iter_mut().zip(&self.drawn[kind.number()]) {
+                *sum += count.load(Ordering::Relaxed);
+            }
         }
+        sum
+    }
+
+    /// Changes of rows that each node has.
+    fn broadcasts(&self, placement: &Placement) -> Option<Broadcasts> {
+        let nodes = placement.copies().filter(|_| self.has_broadcasts)?;
+        let kind = Kind::BroadcastUpdate;
+        Some(Broadcasts {
+            nodes: nodes as u64,
+            committed: self.committed.of(kind),
+            unknown: self.unknown.of(kind),
+        })
     }
 
     /// Has an order wait for others, where it must.
@@ -287,7 +354,14 @@ impl Dike {
             Ok(degrees) => (Some(degrees), None),
             Err(reason) => (None, Some(reason)),
         };
-        let drawn = [0, 1].map(|at| self.drawn[at].load(Ordering::Relaxed) as f64);
+        let share = |[local, distributed]: [u64; 2]| {
+            distributed as f64 / (local + distributed).max(1) as f64
+        };
+        let by_kind = Kind::ALL.into_iter().filter_map(|kind| {
+            let drawn = self.drawn(std::iter::once(kind));
+            let all = drawn[0] + drawn[1];
+            (all > 0).then(|| (kind, all, share(drawn)))
+        });
         Some(DistributionReport {
             requested: distribution.wanted(),
             keys: distribution.keys(),
@@ -296,9 +370,13 @@ impl Dike {
                 distribution.keys() as u32,
             ),
             nodes: placement.nodes(),
-            drawn_ratio: drawn[1] / (drawn[0] + drawn[1]).max(1.0),
-            new_orders: self.committed.new_orders(),
-            new_orders_unknown: self.unknown.new_orders(),
+            drawn_ratio: share(self.drawn(Kind::ALL.into_iter())),
+            drawn: by_kind.collect(),
+            new_orders: self.committed.of(Kind::NewOrder),
+            new_orders_unknown: self.unknown.of(Kind::NewOrder),
+            distributable: self.committed.distributable(),
+            distributable_unknown: self.unknown.distributable(),
+            broadcasts: self.broadcasts(placement),
             committed: known(&self.committed),
             unknown: known(&self.unknown),
             observed_by_server,
@@ -309,37 +387,47 @@ impl Dike {
     /// The share of distributed NewOrders, their nodes by their inputs where these are exact, and
     /// the nodes as the server counts them.
     pub(super) fn findings(&self, report: &DistributionReport) -> Vec<Finding> {
-        let mut findings = vec![self.share_finding(report)];
+        let orders = self.drawn(std::iter::once(Kind::NewOrder));
+        let others = Kind::ALL.into_iter().filter(|kind| *kind != Kind::NewOrder);
+        let others = self.drawn(others);
+        let mut findings = vec![share_finding("distributed new orders", orders, report)];
+        if others != [0, 0] {
+            let title = "distributed transactions that TPC-C has not";
+            findings.push(share_finding(title, others, report));
+        }
         if report.requested.mode == Mode::Exact {
             findings.push(input_finding(report));
         }
         findings.push(server_finding(report));
         findings
     }
+}
 
-    fn share_finding(&self, report: &DistributionReport) -> Finding {
-        let drawn = [0, 1].map(|at| self.drawn[at].load(Ordering::Relaxed));
-        let orders = drawn[0] + drawn[1];
-        let wanted = report.requested.ratio;
-        let (low, high) = binomial_interval(orders, wanted, 0.999);
-        let percent = |count: u64| 100.0 * count as f64 / orders.max(1) as f64;
-        Finding {
-            clause: "4.2.1",
-            title: "distributed new orders",
-            samples: orders,
-            observed: format!("{:.2} %", percent(drawn[1])),
-            allowed: format!("{:.2} to {:.2} %", percent(low), percent(high)),
-            verdict: match (orders, (low..=high).contains(&drawn[1])) {
-                (0, _) => Verdict::NotApplicable,
-                (_, true) => Verdict::Passed,
-                (_, false) => Verdict::Failed,
-            },
-        }
+/// Judges the share of the drawn transactions that are distributed.
+fn share_finding(title: &'static str, drawn: [u64; 2], report: &DistributionReport) -> Finding {
+    let all = drawn[0] + drawn[1];
+    let (low, high) = binomial_interval(all, report.requested.ratio, 0.999);
+    let percent = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
+    Finding {
+        clause: "4.2.1",
+        title,
+        samples: all,
+        observed: format!("{:.2} %", percent(drawn[1])),
+        allowed: format!("{:.2} to {:.2} %", percent(low), percent(high)),
+        verdict: match (all, (low..=high).contains(&drawn[1])) {
+            (0, _) => Verdict::NotApplicable,
+            (_, true) => Verdict::Passed,
+            (_, false) => Verdict::Failed,
+        },
     }
 }
 
 /// Where the warehouses lie, and the items where they have homes.
-fn read_placement(link: &mut Link, scale: &Scale) -> Result<Placement, DriveError> {
+fn read_placement(
+    link: &mut Link,
+    scale: &Scale,
+    nodes_of_cluster: Option<u64>,
+) -> Result<Placement, DriveError> {
     let mut nodes = |table, count| -> Result<Option<Vec<u32>>, DriveError> {
         let nodes = nodes_of(link, table, count).during("reading the placement")?;
         let numbers = nodes.into_iter().map(|node| u32::try_from(node?).ok());
@@ -352,9 +440,10 @@ fn read_placement(link: &mut Link, scale: &Scale) -> Result<Placement, DriveErro
         ));
     };
     let placement = Placement::new(&warehouses);
+    let copies = nodes_of_cluster.map_or(placement.nodes(), |nodes| nodes as usize);
     Ok(match nodes("item", scale.items)? {
         Some(items) => placement.with_items(items),
-        None => placement,
+        None => placement.with_copies(copies),
     })
 }
 
@@ -389,8 +478,12 @@ mod tests {
             paper_degree: 2.0,
             nodes: 3,
             drawn_ratio: 0.5,
+            drawn: vec![(Kind::NewOrder, 22, 0.5)],
             new_orders: 20,
             new_orders_unknown: 2,
+            distributable: 20,
+            distributable_unknown: 2,
+            broadcasts: None,
             committed: Some(degrees(&[(1, 10), (3, 10)])),
             unknown: Some(degrees(&[(3, 2)])),
             observed_by_server: Some(degrees(server)),
@@ -419,7 +512,7 @@ mod tests {
         Dike::of(
             Some(Placement::even(nodes, nodes)),
             &Scale::standard(nodes),
-            options,
+            (options, Isolation::Serializable, 1),
         )
         .unwrap()
     }
@@ -514,29 +607,54 @@ mod tests {
         }
     }
 
-    /// Only NewOrders are distributed, so shares are theirs, as the requested one is.
+    /// Shares are of the transactions that can be distributed, as the requested one is.
     #[test]
-    fn ratios_are_shares_of_new_orders() {
+    fn ratios_are_shares_of_what_can_be_distributed() {
         let report = DistributionReport {
-            new_orders: 20,
-            new_orders_unknown: 0,
+            distributable: 20,
+            distributable_unknown: 0,
             committed: Some(degrees(&[(1, 90), (3, 10)])),
             ..report(&[(1, 85), (2, 5), (3, 10)])
         };
         assert_eq!(report.ratio_committed(), Some(0.5));
         assert_eq!(report.ratio_observed(), Some(0.75));
         let unknown = DistributionReport {
-            new_orders_unknown: 10,
+            distributable_unknown: 10,
             observed_by_server: None,
             ..report.clone()
         };
         assert_eq!(unknown.ratio_committed(), Some(0.5));
         assert_eq!(unknown.ratio_observed(), None);
         let unknown = DistributionReport {
-            new_orders_unknown: 10,
+            distributable_unknown: 10,
             ..report
         };
         assert_eq!(unknown.ratio_observed(), Some(0.5));
+    }
+
+    /// A change of rows that all nodes have is neither distributed nor of a wrong degree.
+    #[test]
+    fn broadcasts_are_no_part_of_a_ratio() {
+        let broadcasts = Broadcasts {
+            nodes: 5,
+            committed: 7,
+            unknown: 0,
+        };
+        let with = DistributionReport {
+            committed: Some(degrees(&[(1, 10), (3, 10), (5, 7)])),
+            broadcasts: Some(broadcasts),
+            distributable_unknown: 0,
+            ..report(&[(1, 10), (3, 10), (5, 7)])
+        };
+        assert_eq!((with.wrong(), with.not_requested()), (Some(0), Some(0)));
+        assert_eq!(with.ratio_committed(), Some(0.5));
+        assert_eq!(with.ratio_observed(), Some(0.5));
+        let too_many = DistributionReport {
+            committed: Some(degrees(&[(1, 10), (3, 10), (5, 8)])),
+            ..with
+        };
+        assert_eq!(too_many.not_requested(), Some(1));
+        assert_eq!(too_many.wrong(), Some(1));
     }
 
     #[test]
@@ -551,20 +669,21 @@ mod tests {
                 ..options
             }
         };
-        let refused = options("payment:1,delivery:2", true).validate(&RunnerOptions::default());
+        let refused =
+            options("payment:1,delivery:2", true).validate(&RunnerOptions::default(), false);
         let text = refused.unwrap_err().to_string();
         assert!(
-            text.contains("payment:1") && text.contains("new_order"),
+            text.contains("payment:1") && text.contains("new_order, d_stock_level"),
             "{text}"
         );
         assert!(
             options("payment:1", false)
-                .validate(&RunnerOptions::default())
+                .validate(&RunnerOptions::default(), false)
                 .is_ok()
         );
         assert!(
             options("new_order:1", true)
-                .validate(&RunnerOptions::default())
+                .validate(&RunnerOptions::default(), false)
                 .is_ok()
         );
     }
@@ -583,7 +702,8 @@ mod tests {
             distribution: None,
             ..options(Mode::Exact, 2)
         };
-        let dike = Dike::of(None, &Scale::standard(3), &options).unwrap();
+        let run = (&options, Isolation::Serializable, 1);
+        let dike = Dike::of(None, &Scale::standard(3), run).unwrap();
         let (seven, told) = dike.told_around(&target, &server, || Ok(7)).unwrap();
         assert_eq!((seven, told), (7, Told::nothing()));
         let asked = listener.accept().map(|_| ()).unwrap_err();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use workload::curve::Curve;
 use workload::dike::contention::Schedule;
 use workload::dike::dynamics::WEIGHT_MAX;
+use workload::dike::further::Settings;
 use workload::dike::imbalance::{Access, Imbalance};
 use workload::dike::{Distribution, Mix, Mode, Placement, Wanted};
 use workload::tpcc::{Kind, Scale};
@@ -33,6 +34,10 @@ pub struct DikeOptions {
     pub mix_curves: Vec<(Kind, Curve)>,
     /// The share of the transactions that the hot warehouses get, as a curve.
     pub hot_curve: Option<Curve>,
+    /// What is asked for of the transactions that TPC-C does not have.
+    pub further: Settings,
+    /// Whether each terminal has transactions of one kind only, dealt by the mix.
+    pub bind_transactions: bool,
     /// What the tables must have been created without; `None`: that is not looked at.
     pub without: Option<Without>,
 }
@@ -49,38 +54,56 @@ impl Default for DikeOptions {
             imbalance: Imbalance::default(),
             mix_curves: Vec::new(),
             hot_curve: None,
+            further: Settings::default(),
+            bind_transactions: false,
             without: None,
         }
     }
 }
 
 impl DikeOptions {
+    /// Whether transactions of a kind have a share, or get one in the course of the run.
+    pub(in crate::tpcc) fn has(&self, kind: Kind) -> bool {
+        self.mix.share(kind) > 0.0 || self.mix_curves.iter().any(|(it, _)| *it == kind)
+    }
+
+    /// Whether there are others than those of TPC-C.
+    pub(in crate::tpcc) fn has_further(&self) -> bool {
+        Kind::ALL
+            .iter()
+            .any(|kind| !kind.is_tpcc() && self.has(*kind))
+    }
+
     /// Whether they go together.
     ///
     /// # Errors
     /// They do not; the text says which, and what would.
-    pub(in crate::tpcc) fn validate(&self, runner: &RunnerOptions) -> Result<(), DriveError> {
+    pub(in crate::tpcc) fn validate(
+        &self,
+        runner: &RunnerOptions,
+        keying: bool,
+    ) -> Result<(), DriveError> {
         let refuse = |text: String| Err(DriveError::Option(text));
-        let controls = [
-            (self.distribution.is_some(), "--distribution"),
-            (!self.contention.is_empty(), "--contention"),
-        ];
-        let control = controls.iter().find(|(is_given, _)| *is_given);
-        if let Some((_, control)) = control
-            && self.mix.share(Kind::NewOrder) == 0.0
-        {
-            return refuse(format!(
-                "{control} is about new orders, and --mix {} has none: give new_order a share, or \
-                 leave {control} out",
-                self.mix
-            ));
+        let mut further = Kind::ALL.iter().filter(|kind| !kind.is_tpcc());
+        if let Some(kind) = further.find(|kind| keying && self.has(**kind)) {
+            let name = kind.name();
+            return refuse(format!("--keying: there are no keying times for {name}"));
         }
+        self.has_what_it_controls()?;
+        let fits = self.further.fits(&|kind| self.has(kind));
+        fits.map_err(|error| DriveError::Option(error.to_string()))?;
         let most: u32 = self.contention.iter().map(Schedule::most).sum();
         if most >= runner.clients {
             return refuse(format!(
                 "--contention: {most} transactions compete at most, so there must be more clients \
                  than {} (--clients)",
                 runner.clients
+            ));
+        }
+        if self.bind_transactions && !self.mix_curves.is_empty() {
+            return refuse(String::from(
+                "--bind-transactions: a terminal keeps its kind, so no --curve mix: can change the \
+                 shares",
             ));
         }
         let is_hot = matches!(self.imbalance.access, Some(Access::Hot { .. }));
@@ -110,11 +133,50 @@ impl DikeOptions {
         }
     }
 
+    /// Whether the mix has transactions that the controls are about.
+    fn has_what_it_controls(&self) -> Result<(), DriveError> {
+        let refuse = |text: String| Err(DriveError::Option(text));
+        let is_distributable = |kind: &Kind| kind.is_distributable() && self.has(*kind);
+        if self.distribution.is_some() && !Kind::ALL.iter().any(is_distributable) {
+            let kinds = Kind::ALL.iter().filter(|kind| kind.is_distributable());
+            let names: Vec<&str> = kinds.map(|kind| kind.name()).collect();
+            return refuse(format!(
+                "--distribution is about {}, and --mix {} has none of them: give one a share, or \
+                 leave --distribution out",
+                names.join(", "),
+                self.mix
+            ));
+        }
+        if !self.contention.is_empty() && !self.has(Kind::NewOrder) {
+            return refuse(format!(
+                "--contention is about new orders, and --mix {} has none: give new_order a share, \
+                 or leave --contention out",
+                self.mix
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether the loaded tables are what is asked for.
     ///
     /// # Errors
     /// They are not, or their placement does not allow what is asked for.
-    pub(in crate::tpcc) fn meets(&self, scale: &Scale, loaded: Without) -> Result<(), DriveError> {
+    pub(in crate::tpcc) fn meets(
+        &self,
+        scale: &Scale,
+        loaded: Without,
+        has_accounts: bool,
+    ) -> Result<(), DriveError> {
+        let on_accounts = [Kind::DUpdateBalance, Kind::DSelectBalance];
+        if let Some(kind) = on_accounts.iter().find(|kind| self.has(**kind))
+            && !has_accounts
+        {
+            return Err(DriveError::NotLoaded(format!(
+                "{} needs tables that are not there: trellis bench load --workload dike, with the \
+                 options of the load, adds them",
+                kind.name()
+            )));
+        }
         if let Some(wanted) = self.imbalance.data.filter(|wanted| *wanted != scale.skew) {
             return Err(DriveError::OtherData(format!(
                 "--imbalance data:zipf:{wanted}: the districts were loaded with exponent {} (load \

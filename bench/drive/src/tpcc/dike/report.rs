@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use workload::dike::{Mode, Wanted};
 use workload::finding::{Finding, Verdict};
+use workload::tpcc::Kind;
 
 /// Transactions by the number of nodes that they touch.
 pub type Degrees = BTreeMap<u64, u64>;
@@ -18,12 +19,21 @@ pub struct DistributionReport {
     pub paper_degree: f64,
     /// Nodes with a warehouse.
     pub nodes: usize,
-    /// Share of the drawn NewOrders that are distributed.
+    /// Share of the drawn transactions of the kinds that can be distributed, that are.
     pub drawn_ratio: f64,
-    /// Committed NewOrders: only these are distributed.
+    /// Share of the drawn transactions that are distributed, of each kind that can be and that was
+    /// drawn, with their number.
+    pub drawn: Vec<(Kind, u64, f64)>,
+    /// Committed NewOrders.
     pub new_orders: u64,
     /// NewOrders of `unknown`.
     pub new_orders_unknown: u64,
+    /// Committed transactions of the kinds that can be distributed.
+    pub distributable: u64,
+    /// The same of `unknown`.
+    pub distributable_unknown: u64,
+    /// Changes of rows that each node has.
+    pub broadcasts: Option<Broadcasts>,
     /// Of committed transactions, by their inputs; `None`: nobody knows where warehouses lie.
     pub committed: Option<Degrees>,
     /// The same of transactions that may have committed: with an unknown outcome, or with an answer
@@ -33,6 +43,27 @@ pub struct DistributionReport {
     pub observed_by_server: Option<Degrees>,
     /// Why it has not told.
     pub not_told: Option<String>,
+}
+
+/// Changes of rows that each node has: they touch all nodes, whatever degree was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Broadcasts {
+    /// Nodes that have the rows.
+    pub nodes: u64,
+    /// Committed ones.
+    pub committed: u64,
+    /// Those that may have committed.
+    pub unknown: u64,
+}
+
+impl Broadcasts {
+    /// As many as count with several nodes.
+    fn several(self) -> [u64; 2] {
+        match self.nodes > 1 {
+            true => [self.committed, self.unknown],
+            false => [0, 0],
+        }
+    }
 }
 
 impl DistributionReport {
@@ -66,25 +97,38 @@ impl DistributionReport {
             .iter()
             .chain(self.unknown.as_ref()?);
         let others = all.filter(|(nodes, _)| ![1, wanted].contains(nodes));
-        Some(others.map(|(_, count)| count).sum())
+        let others: u64 = others.map(|(_, count)| count).sum();
+        // A change of rows that each node has is never asked for with a degree.
+        let broadcasts = self.broadcasts.unwrap_or_default();
+        Some(match [1, wanted].contains(&broadcasts.nodes) {
+            true => others,
+            false => others.saturating_sub(broadcasts.committed + broadcasts.unknown),
+        })
     }
 
-    /// The share of the committed NewOrders whose inputs have several nodes.
+    /// The share of the committed transactions that can be distributed, whose inputs have several
+    /// nodes.
     pub fn ratio_committed(&self) -> Option<f64> {
-        Some(several(self.committed.as_ref()?) / self.new_orders.max(1) as f64)
+        let [broadcasts, _] = self.broadcasts.unwrap_or_default().several();
+        let distributed = several(self.committed.as_ref()?).saturating_sub(broadcasts);
+        Some(distributed as f64 / self.distributable.max(1) as f64)
     }
 
-    /// The share of the NewOrders that touched several nodes, as the server counts. Those with an
-    /// unknown outcome are taken for committed, so the share is at most 1 and may be a little low.
+    /// The share of the transactions that can be distributed, that touched several nodes as the
+    /// server counts. Those with an unknown outcome are taken for committed, so the share is at
+    /// most 1 and may be a little low.
     pub fn ratio_observed(&self) -> Option<f64> {
-        let orders = self.new_orders + self.new_orders_unknown;
-        Some(several(self.observed_by_server.as_ref()?) / orders.max(1) as f64)
+        let [committed, unknown] = self.broadcasts.unwrap_or_default().several();
+        let all = self.distributable + self.distributable_unknown;
+        let several = several(self.observed_by_server.as_ref()?);
+        let distributed = several.saturating_sub(committed + unknown);
+        Some(distributed as f64 / all.max(1) as f64)
     }
 }
 
 /// Transactions that touch several nodes.
-fn several(histogram: &Degrees) -> f64 {
-    histogram.range(2..).map(|(_, count)| count).sum::<u64>() as f64
+fn several(histogram: &Degrees) -> u64 {
+    histogram.range(2..).map(|(_, count)| count).sum()
 }
 
 /// Judges the nodes that inputs have beside what was asked for.
@@ -100,7 +144,12 @@ pub(super) fn input_finding(report: &DistributionReport) -> Finding {
             Some(others) => format!("{others} others"),
             None => "not known".into(),
         },
-        allowed: format!("1 or {}", report.requested.degree),
+        allowed: match report.broadcasts {
+            Some(Broadcasts { nodes, .. }) => {
+                format!("1 or {}; broadcasts {nodes}", report.requested.degree)
+            }
+            None => format!("1 or {}", report.requested.degree),
+        },
         verdict: verdict(not_requested),
     }
 }

@@ -25,9 +25,9 @@
 //! What it is not: a proof that the law holds. [`Law::scatter`] far above the noise of repeated
 //! runs says that it does not, and so does a rate per node that rises with the cluster.
 
-use crate::stats::{exp, ln, sqrt};
 use alloc::vec::Vec;
 use core::{array, fmt};
+use workload::stats::{exp, ln, sqrt};
 
 /// Dike's scalability from a cluster to one of more nodes, at most 1:
 /// `1 - |X2/N2 - X1/N1| / (X2/N2)` (Dike 4.4, equation 3). None if the first has no node, if the

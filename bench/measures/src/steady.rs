@@ -5,7 +5,7 @@
 //! run is not steady if more than half of it would have to go, or if what is left still rises or
 //! falls.
 
-use crate::stats::sqrt;
+use workload::stats::sqrt;
 
 /// Fewest seconds that are judged.
 pub const SECONDS_MIN: usize = 10;

@@ -38,9 +38,9 @@
 //! 99 % is placed too early: as soon as noise hides what is missing. So [`Recovery::noise`] belongs
 //! beside the times.
 
-use crate::stats::{ln, sqrt};
 use alloc::vec::Vec;
 use core::fmt;
+use workload::stats::{ln, sqrt};
 
 /// Price of a stretch, in squared deviations of noise per `ln(steps)`. A smaller one finds changes
 /// in noise, a larger one overlooks short falls. A lone step stands out from `sqrt(2 * PENALTY *
