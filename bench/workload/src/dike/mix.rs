@@ -155,10 +155,7 @@ mod tests {
             assert!((count(kind) as f64 - share).abs() < 1.0, "{kind:?}");
         }
         let few = Mix::PAPER.deal(10, &mut Prng::new(1)).expect_err("too few");
-        assert!(
-            few.to_string().contains("delivery has a share"),
-            "{few}"
-        );
+        assert!(few.to_string().contains("delivery has a share"), "{few}");
     }
 
     #[test]
