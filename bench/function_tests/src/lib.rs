@@ -501,8 +501,8 @@ mod tests {
         };
         assert!(refused(&|it| it.tests.clear()).contains("no test"));
         assert!(refused(&|it| it.tests.push(Test::Deadlock)).contains("twice"));
-        assert!(refused(&|it| it.count = Some(0)).contains("--count"));
-        assert!(refused(&|it| it.count = Some(COUNT_MAX + 1)).contains("--count"));
+        assert!(refused(&|it| it.count = Some(0)).contains("the count"));
+        assert!(refused(&|it| it.count = Some(COUNT_MAX + 1)).contains("the count"));
         assert!(refused(&|it| it.tests.push(Test::Durability)).contains("--record"));
         let ledger = Some(Ledgered::Verify(PathBuf::from("x")));
         assert!(refused(&|it| it.ledger = ledger.clone()).contains("durability"));
