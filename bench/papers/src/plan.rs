@@ -58,7 +58,7 @@ impl WantedPoint {
         let per_s = by_clients.min(cores * CORE_PER_S);
         let run = per_s * (options.warmup_us + options.run_us) / 1_000_000;
         let warehouse = match options.mix {
-            Mix::TpccPair | Mix::TpccFull => {
+            Mix::TpccPair | Mix::TpccFull | Mix::StockLevels => {
                 u64::from(options.items) + 10 * u64::from(options.customers)
             }
             Mix::Ycsb { .. } | Mix::Record { .. } => u64::from(options.items),

@@ -117,6 +117,8 @@ enum ScaleWorkload {
     Tpcc,
     /// All five transactions of TPC-C
     TpccFull,
+    /// StockLevel of the home and, for the remote share, of one other node's warehouse
+    StockLevels,
     /// Eight single-row reads or updates in one round
     Ycsb,
     /// One record of 1 KB read (95 %) or changed, in a transaction of its own
@@ -237,6 +239,7 @@ fn one(args: &ScaleArgs, table: &CostTable, nodes: u16, remote_percent: u64) -> 
         mix: match args.workload {
             ScaleWorkload::Tpcc => Mix::TpccPair,
             ScaleWorkload::TpccFull => Mix::TpccFull,
+            ScaleWorkload::StockLevels => Mix::StockLevels,
             ScaleWorkload::Ycsb => Mix::Ycsb { steps: 1, ops: 8 },
             ScaleWorkload::RecordRead => Mix::Record { read_percent: 95 },
             ScaleWorkload::RecordWrite => Mix::Record { read_percent: 50 },
@@ -272,7 +275,7 @@ fn honest(args: &ScaleArgs, file: &CostFile) -> String {
             format!("{} rows in each part", args.items)
         }
         ScaleWorkload::HotCold => "a counter for each warehouse".to_owned(),
-        ScaleWorkload::Tpcc | ScaleWorkload::TpccFull => format!(
+        ScaleWorkload::Tpcc | ScaleWorkload::TpccFull | ScaleWorkload::StockLevels => format!(
             "a warehouse has 10 districts, {} customers in each, {} items \
              (the specification: 3000 and 100000)",
             args.customers, args.items
@@ -451,6 +454,7 @@ fn mix_name(mix: Mix) -> &'static str {
     match mix {
         Mix::TpccPair => "tpcc NewOrder+Payment",
         Mix::TpccFull => "tpcc all five",
+        Mix::StockLevels => "dike d_stock_level",
         Mix::Ycsb { .. } => "ycsb",
         Mix::Counter { .. } => "counter",
         Mix::HotCold => "hot and cold counter",

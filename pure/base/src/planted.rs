@@ -102,8 +102,8 @@ planted! {
     OneMomentInBlock = "one-moment-in-block",
     /// Early answer: a restarted coordinator aborts what it has not decided.
     EarlyPresumesAbort = "early-presumes-abort",
-    /// Early answer: promises name readers.
-    EarlyNamesReaders = "early-names-readers",
+    /// Early answer: who is named and has only read votes without a record.
+    EarlyReadersForget = "early-readers-forget",
     /// Early answer: promises leave out a writer.
     EarlyOmitsWriter = "early-omits-writer",
     /// Early answer: an abort is told before a durable refusal.

@@ -43,6 +43,11 @@ impl Ts {
     pub fn from_time(time: Time) -> Ts {
         Ts((time.0.saturating_sub(EPOCH_MICROS) * TICKS_PER_MICRO) << SHARD_BITS)
     }
+    /// The last timestamp of the same tick: not below any that a clock that stands here knows of,
+    /// and below all that it draws.
+    pub fn end_of_tick(self) -> Ts {
+        Ts(self.0 | ((1 << SHARD_BITS) - 1))
+    }
     /// The wall time that this timestamp stands for.
     pub fn time(self) -> Time {
         Time((self.0 >> SHARD_BITS) / TICKS_PER_MICRO + EPOCH_MICROS)

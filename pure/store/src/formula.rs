@@ -205,6 +205,17 @@ impl ColumnFormula {
         }
     }
 
+    /// Whether there are rows on which it is an error.
+    fn may_fail(&self) -> bool {
+        match self.op.class() {
+            FormulaClass::Add | FormulaClass::Multiply | FormulaClass::Compute => true,
+            FormulaClass::Append => !self.has_any_length(),
+            FormulaClass::Min | FormulaClass::Max | FormulaClass::Set | FormulaClass::Guard => {
+                false
+            }
+        }
+    }
+
     fn has_any_length(&self) -> bool {
         matches!(self.ty, Type::Text | Type::Varchar(None) | Type::Bytea)
     }
@@ -214,7 +225,8 @@ impl ColumnFormula {
         match (&self.op, &later.op) {
             (FormulaOp::AtLeast(_) | FormulaOp::AtMost(_), _)
             | (_, FormulaOp::AtLeast(_) | FormulaOp::AtMost(_)) => None,
-            (_, FormulaOp::Set(value)) => Some(FormulaOp::Set(value.clone())),
+            // What leaves the range of the column is an error, whatever replaces it.
+            (_, FormulaOp::Set(value)) => (!self.may_fail()).then(|| FormulaOp::Set(value.clone())),
             (FormulaOp::Set(_), FormulaOp::Compute(_)) => None,
             (FormulaOp::Set(value), _) => later.apply(value).ok().map(FormulaOp::Set),
             (FormulaOp::Add(Datum::Int(a)), FormulaOp::Add(Datum::Int(b))) => {

@@ -280,6 +280,42 @@ fn results_out_of_range_are_22003() {
     }
 }
 
+/// One after the other, the first of both is an error; so it is where a value is set afterwards.
+#[test]
+fn a_set_value_does_not_hide_an_error_before_it() {
+    let change = |ty, op| Formula(vec![ColumnFormula::new(0, ty, op).expect("exact")]);
+    let small = Datum::Int(7);
+    let sum = both(
+        Arithmetic::Add,
+        Type::Int8,
+        Computed::Column(0, Type::Int8),
+        Computed::Const(Datum::Int(30_000)),
+    );
+    for first in [
+        change(Type::Int2, FormulaOp::Add(Datum::Int(30_000))),
+        change(Type::Int2, FormulaOp::Multiply(Datum::Int(3_000))),
+        computing(Type::Int2, sum),
+    ] {
+        let set = change(Type::Int2, FormulaOp::Set(small.clone()));
+        let all = first
+            .clone()
+            .then(set.clone())
+            .then(first.clone())
+            .then(set);
+        let mut out = Vec::new();
+        let large = row::to_vec(&[Datum::Int(20_000)]);
+        let error = all.fold(&large, &mut out).expect_err("it leaves the range");
+        assert_eq!(error.state(), SqlState::NUMERIC_OUT_OF_RANGE, "{first:?}");
+        let kept = fold(&all, &row::to_vec(&[Datum::Int(1)]));
+        assert_eq!(kept, row::to_vec(&[small.clone()]));
+        assert!(all.0.len() <= 4, "{all:?}");
+    }
+    // What cannot fail is forgotten.
+    let least = change(Type::Int2, FormulaOp::Min(Datum::Int(3)));
+    let set = change(Type::Int2, FormulaOp::Set(small));
+    assert_eq!(least.then(set.clone()), set);
+}
+
 #[test]
 fn null_stays_null_under_add_and_takes_the_operand_of_min_and_max() {
     let row = row::to_vec(&[Datum::Null]);

@@ -231,9 +231,10 @@ impl<P: Subject> World<P> {
         disk.sync();
     }
 
-    /// The next bound of a node's clocks, in its journal.
-    fn raise_bound(&mut self, node: NodeId) {
-        let ts = Ts::from_time(self.now.after(BOUND_AHEAD_US));
+    /// The next bound of a node's clocks, of which one is at `last`, in its journal.
+    fn raise_bound(&mut self, node: NodeId, last: Ts) {
+        let ts = Ts::from_time(self.now).max(last);
+        let ts = Ts::from_time(ts.time().after(BOUND_AHEAD_US));
         let node = self.nodes.get_mut(&node).expect("a node");
         node.clock_bound = ts;
         node.disk
@@ -313,9 +314,10 @@ impl<P: Subject> World<P> {
             self.largest_bytes = self.largest_bytes.max(bytes);
             shard.counters.message_bytes += bytes as u64;
         }
-        if self.keeps_bound && shard.clock.last() > node.clock_bound {
+        let last = shard.clock.last();
+        if self.keeps_bound && last > node.clock_bound {
             // A server holds back what it says above the bound until the next one is durable.
-            self.raise_bound(id.node());
+            self.raise_bound(id.node(), last);
             self.sync(id.node());
         }
         for outgoing in out.messages {
@@ -447,7 +449,7 @@ impl<P: Subject> World<P> {
     pub fn flush(&mut self, node: NodeId) {
         let near = Ts::from_time(self.now.after(BOUND_AHEAD_US / 2));
         if self.nodes[&node].clock_bound < near {
-            self.raise_bound(node);
+            self.raise_bound(node, Ts::ZERO);
         }
         let durable = self.sync(node);
         for id in self.ids_of(node) {

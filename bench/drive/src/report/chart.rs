@@ -1,6 +1,7 @@
 //! Small line charts as SVG: inside of a page, or as a file of their own.
 
 use links::view::duration;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;
@@ -164,27 +165,79 @@ pub(super) fn round_step(step: f64) -> f64 {
     found.unwrap_or(10.0 * decade)
 }
 
-/// The chart as elements of a page, which scroll on a narrow screen. Points carry titles, which
-/// browsers show on hover.
+/// What makes the charts of a page show values under the pointer, hide lines and draw out a stretch
+/// of x. It stands once, behind all of them.
+pub const SCRIPT: &str = include_str!("chart.js");
+
+/// More points than this have no dots: the line says as much.
+const DOTS_MAX: usize = 120;
+
+/// The chart as elements of a page, which scroll on a narrow screen. With [`SCRIPT`] it answers to
+/// the pointer and to keys; without, dots carry titles, which browsers show on hover.
 pub fn lines(axes: &Axes, series: &[Series]) -> String {
     let Some(frame) = Frame::around(series, axes.log_y) else {
         return String::from("<p>no samples</p>");
     };
-    let mut svg =
-        format!("<div class=\"scroll\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">");
-    grid(axes, &frame, &mut svg);
+    let mut out = format!(
+        "<div class=\"chart\" tabindex=\"0\"><div class=\"scroll\">\
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">"
+    );
+    grid(axes, &frame, &mut out);
     for line in series {
-        draw(line, axes, &frame, &mut svg);
+        draw(line, axes, &frame, &mut out);
     }
-    svg.push_str("</svg></div><p class=\"legend\">");
+    out.push_str("</svg></div><p class=\"legend\">");
     for Series { name, colour, .. } in series {
         let _ = write!(
-            svg,
-            "<span><span style=\"color:{colour};margin:0\">&#9632;</span> {name}</span> "
+            out,
+            "<button disabled aria-pressed=\"true\"><span style=\"color:{colour}\">&#9632;</span> \
+             {name}</button> "
         );
     }
-    svg.push_str("</p>");
-    svg
+    out.push_str(
+        "<span class=\"hint\" hidden>Click a name to hide its line, with Shift to see it alone. \
+         Drag to see a part; a double click or Esc brings all back.</span></p>",
+    );
+    // "</" must not end the script element, wherever it comes from.
+    let data = data(axes, &frame, series).to_string().replace("</", "<\\/");
+    let _ = write!(
+        out,
+        "<script type=\"application/json\">{data}</script></div>"
+    );
+    out
+}
+
+/// What the script knows of a chart.
+fn data(axes: &Axes, frame: &Frame, series: &[Series]) -> Value {
+    let line = |line: &Series| {
+        let points = || line.points.iter();
+        // Pixels of y, since the script changes x alone.
+        let ys = points().map(|point| (frame.y(point.1) * 10.0).round() / 10.0);
+        json!({
+            "name": plain(&line.name),
+            "colour": line.colour,
+            "x": points().map(|point| point.0).collect::<Vec<f64>>(),
+            "y": ys.collect::<Vec<f64>>(),
+            "text": points().map(|point| (axes.y_label)(point.1)).collect::<Vec<String>>(),
+        })
+    };
+    let box_of = json!({
+        "left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "bottom": HEIGHT - BOTTOM,
+    });
+    json!({
+        "title": plain(axes.x_title),
+        "x": [frame.x_min, frame.x_max],
+        "box": box_of,
+        "marks": axes.x_labels,
+        "measured": axes.measured_from,
+        "lines": series.iter().map(line).collect::<Vec<Value>>(),
+    })
+}
+
+/// HTML as the text that it stands for.
+fn plain(html: &str) -> String {
+    let text = html.replace("&lt;", "<").replace("&gt;", ">");
+    text.replace("&quot;", "\"").replace("&amp;", "&")
 }
 
 /// One chart of a file.
@@ -278,6 +331,7 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
         true => numbers.into_iter().map(|x| (x, number(x))).collect(),
         false => axes.x_labels.clone(),
     };
+    svg.push_str("<g class=\"ticks\">");
     for (x, label) in labels {
         let (x, y) = (frame.x(x), HEIGHT - BOTTOM + 14.0);
         // The last one must not stick out of the drawing.
@@ -288,6 +342,7 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{label}</text>"
         );
     }
+    svg.push_str("</g>");
     let (low, x_title, y_title) = (HEIGHT - 1.0, axes.x_title, axes.y_title);
     let _ = write!(
         svg,
@@ -314,8 +369,13 @@ fn draw(line: &Series, axes: &Axes, frame: &Frame, svg: &mut String) {
         colour,
         points,
     } = line;
+    svg.push_str("<g class=\"line\">");
     path(line, frame, svg);
-    for point in points {
+    let dots = match points.len() {
+        count if count > DOTS_MAX => &[][..],
+        _ => points,
+    };
+    for point in dots {
         let (x, y, value) = (frame.x(point.0), frame.y(point.1), (axes.y_label)(point.1));
         let _ = write!(
             svg,
@@ -323,6 +383,7 @@ fn draw(line: &Series, axes: &Axes, frame: &Frame, svg: &mut String) {
              <title>{name}: {value}</title></circle>"
         );
     }
+    svg.push_str("</g>");
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One self-contained HTML file: the verdict first, then numbers, charts and settings. It opens
 //! without a network and holds the JSON of the run.
 
-use super::chart::{Axes, Series, lines, number, time};
+use super::chart::{Axes, SCRIPT, Series, lines, number, time};
 use super::json::verdict;
 use super::{distributed_share, efficiency, has_percentiles, json, new_order_per_min, tpmc};
 use crate::run::{CLIENT_CPU_MAX, KindReport, RunReport, Second, describe_mode};
@@ -22,11 +22,19 @@ td.any{overflow-wrap:anywhere}tr.all td{border-top:2px solid #cfd6df;font-weight
 padding-left:1.2rem}.big{font-size:1.8rem}.cells{display:flex;flex-wrap:wrap;gap:.6rem 2rem}\
 svg{width:100%;min-width:34rem;height:auto;font:11px system-ui,sans-serif}.grid{stroke:#e8ebf0}\
 .phase{fill:#f3f7f4}.dim{color:#5b6675}svg text{fill:#5b6675}\
-.legend span{white-space:nowrap;margin-right:.8rem}@media(prefers-color-scheme:dark){body{\
+.legend button{font:inherit;border:0;background:none;color:inherit;padding:.1rem .3rem;\
+margin-right:.4rem;white-space:nowrap;border-radius:.25rem}.legend button:enabled{cursor:pointer}\
+.legend button:enabled:hover{background:#eef1f5}.legend button[aria-pressed=false]{opacity:.4;\
+text-decoration:line-through}.legend .hint{color:#5b6675;font-size:.85em}.chart{position:relative}\
+.chart svg{cursor:crosshair}.cursor{stroke:#8793a3;stroke-dasharray:3 3;pointer-events:none}\
+.span{fill:#2f6fde;opacity:.15;pointer-events:none}.tip{position:absolute;pointer-events:none;\
+background:#fff;border:1px solid #cfd6df;border-radius:.3rem;padding:.3rem .6rem;font-size:12px;\
+line-height:1.35;box-shadow:0 2px 8px #0002;white-space:nowrap;z-index:1}@media(prefers-color-scheme:dark){body{\
 background:#14181f;color:#dfe5ee}th,td{border-color:#2a323d}.grid{stroke:#2a323d}.phase{\
 fill:#19222a}svg text{fill:#9aa6b5}.verdict,tr.all td{border-color:#36404d}.good{color:#5ad08c}\
 .bad{color:#ff8a80}.dim{color:#9aa6b5}a{color:#8ab4ff}button{background:#2a323d;\
-color:#dfe5ee;border:1px solid #36404d}}";
+color:#dfe5ee;border:1px solid #36404d}.legend button{background:none}.legend button:enabled:hover{\
+background:#2a323d}.legend .hint{color:#9aa6b5}.tip{background:#1d232c;border-color:#36404d}}";
 
 /// Colours of lines that tell each other apart, on light and dark ground.
 pub const COLOURS: [&str; 5] = ["#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a"];
@@ -43,7 +51,10 @@ fn head(title: &str) -> String {
 /// A page of this style around a body; both are HTML.
 pub fn page(title: &str, body: &str) -> String {
     let mut out = head(title);
-    let _ = write!(out, "<h1>{title}</h1>{body}</body></html>");
+    let _ = write!(
+        out,
+        "<h1>{title}</h1>{body}<script>{SCRIPT}</script></body></html>"
+    );
     out
 }
 
@@ -78,8 +89,9 @@ pub fn html(report: &RunReport) -> String {
         "<script>document.getElementById('save').onclick=function(){\
          var a=document.createElement('a');a.download='run.json';\
          a.href=URL.createObjectURL(new Blob([document.getElementById('run').textContent],\
-         {type:'application/json'}));a.click()}</script></body></html>",
+         {type:'application/json'}));a.click()}</script>",
     );
+    let _ = write!(out, "<script>{SCRIPT}</script></body></html>");
     out
 }
 

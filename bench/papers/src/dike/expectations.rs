@@ -21,7 +21,7 @@ const PARTS: &str = "\
 2a 19    judged   three nodes: less throughput at 100 % distributed than at the lowest ratio
 2b 20    judged   model, 3 to 15 nodes, nothing distributed: scalability (equation 3) 0.9 or more
 2c 20    reported model, the least scalability by protocol and share
-2d 19    reported distributed queries (19 c, d; 20 e, f)
+2d 19    reported distributed queries: throughput with degrees 2 and 3 over that with degree 1
 2e 19    reported three nodes, throughput without binding and without broadcast over that with both
 3a 17    judged   mean of each phase within 10 % of the target as the server says, leap aside
 3b 16    judged   blocking takes longer the more are to compete
@@ -29,4 +29,4 @@ const PARTS: &str = "\
 4a 22    judged   every exception proven and undone
 5a 23-24 judged   uniform data: the fullest node has less than 1.2 times the even share
 5b 23-24 reported data by Zipf with exponent 1.5: the fullest node
-5c 23-24 reported skewed co-access";
+5c 23-24 reported messages for a change of any two rows, and of rows always changed together";

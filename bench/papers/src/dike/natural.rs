@@ -230,7 +230,7 @@ pub(super) fn figure_15(lab: &mut Lab) -> Result<Figure> {
     Ok(figure)
 }
 
-/// The mix of the paper without dStockLevel.
+/// The mix of the paper, all of it at home: a dStockLevel of one warehouse is TPC-C's StockLevel.
 pub(super) const MIX: &str = "new_order:45,payment:43,order_status:4,delivery:4,stock_level:4";
 
 /// Throughput of all places by a setting: a curve for each place, and the table.

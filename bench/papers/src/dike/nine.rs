@@ -3,6 +3,7 @@
 
 use super::ask::{Ask, Runs, run, shown};
 use super::bed::{Bed, Place, Tables};
+use super::control::judge_degrees;
 use super::settings_s;
 use crate::figure::{Chart, Figure};
 use crate::repetition::Lab;
@@ -97,14 +98,7 @@ pub(super) fn figure(lab: &mut Lab) -> Result<Figure> {
          messages: compare rows, and not these numbers with those of figure 19."
             .to_owned(),
     );
-    lab.expectations.judge(
-        "1c",
-        format!(
-            "{wrong} transactions with another degree; audits of all runs {}",
-            if passed { "passed" } else { "did not pass" }
-        ),
-        wrong == 0 && passed,
-    );
+    judge_degrees(lab, "1c", wrong, passed);
     Ok(figure)
 }
 

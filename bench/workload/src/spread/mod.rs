@@ -18,11 +18,12 @@ pub use record::{FIELD_BYTES, FIELDS};
 
 pub use place::{Spread, Unit};
 
+use crate::dike::further::{Further, StockLevels};
 use crate::stream;
 use crate::tpcc::input::{Customer, Input, Terminal};
 use crate::tpcc::random::{Constants, customer_id};
 use crate::tpcc::schema::{self, SchemaOptions};
-use crate::tpcc::{Kind, Scale, sql, transactions};
+use crate::tpcc::{DISTRICTS, Kind, Scale, sql, transactions};
 use crate::wire::{Connection, Done, Failure, Isolation, ParamType, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -40,6 +41,9 @@ pub enum Mix {
     TpccPair,
     /// All five transactions of TPC-C, by the cards of the specification.
     TpccFull,
+    /// Dike's `d_stock_level`: StockLevel of the home warehouse and, for the set share, of one on
+    /// another node in the same transaction.
+    StockLevels,
     /// Reads and updates of single rows, half and half, in dependent steps: keys of a step come
     /// out of what the step before has read. Each step is a round of its own.
     Ycsb {
@@ -71,7 +75,7 @@ pub enum Mix {
 impl Mix {
     /// Whether its transactions are those of TPC-C.
     pub fn is_tpcc(self) -> bool {
-        matches!(self, Mix::TpccPair | Mix::TpccFull)
+        matches!(self, Mix::TpccPair | Mix::TpccFull | Mix::StockLevels)
     }
 }
 
@@ -145,12 +149,14 @@ impl Plan {
     /// Statements that make the tables; with `placement` they say which rows stay together.
     pub fn tables(&self, placement: bool) -> Vec<String> {
         match self.mix {
-            Mix::TpccPair | Mix::TpccFull => schema::create_all(&SchemaOptions {
-                placement,
-                binding: true,
-                broadcast: true,
-                foreign_keys: false,
-            }),
+            Mix::TpccPair | Mix::TpccFull | Mix::StockLevels => {
+                schema::create_all(&SchemaOptions {
+                    placement,
+                    binding: true,
+                    broadcast: true,
+                    foreign_keys: false,
+                })
+            }
             Mix::Ycsb { .. } => vec![by_part(ycsb::TABLE, placement)],
             Mix::Counter { .. } | Mix::HotCold => {
                 vec![
@@ -167,7 +173,11 @@ impl Plan {
         match self.mix {
             Mix::Ycsb { .. } => Some("ycsb"),
             Mix::Record { .. } => Some("record"),
-            Mix::TpccPair | Mix::TpccFull | Mix::Counter { .. } | Mix::HotCold => None,
+            Mix::TpccPair
+            | Mix::TpccFull
+            | Mix::StockLevels
+            | Mix::Counter { .. }
+            | Mix::HotCold => None,
         }
     }
 
@@ -176,7 +186,11 @@ impl Plan {
         match self.mix {
             Mix::Ycsb { .. } => ycsb::rows(part, self.scale.items, out),
             Mix::Record { .. } => record::rows(part, self.scale.items, out),
-            Mix::TpccPair | Mix::TpccFull | Mix::Counter { .. } | Mix::HotCold => {}
+            Mix::TpccPair
+            | Mix::TpccFull
+            | Mix::StockLevels
+            | Mix::Counter { .. }
+            | Mix::HotCold => {}
         }
     }
 
@@ -186,7 +200,11 @@ impl Plan {
         match self.mix {
             Mix::Counter { .. } => Some(counter::read(counter::COMMON)),
             Mix::HotCold => Some(counter::read(self.spread.homes[0][0])),
-            Mix::TpccPair | Mix::TpccFull | Mix::Ycsb { .. } | Mix::Record { .. } => None,
+            Mix::TpccPair
+            | Mix::TpccFull
+            | Mix::StockLevels
+            | Mix::Ycsb { .. }
+            | Mix::Record { .. } => None,
         }
     }
 
@@ -220,7 +238,7 @@ impl Plan {
     /// What a client prepares.
     pub fn statements(&self) -> Vec<(String, Vec<ParamType>)> {
         match self.mix {
-            Mix::TpccPair | Mix::TpccFull => sql::all(Isolation::Serializable),
+            Mix::TpccPair | Mix::TpccFull | Mix::StockLevels => sql::all(Isolation::Serializable),
             Mix::Ycsb { .. } => ycsb::statements(),
             Mix::Counter { .. } | Mix::HotCold => counter::statements(),
             Mix::Record { .. } => record::statements(),
@@ -231,6 +249,7 @@ impl Plan {
     pub fn kinds(&self) -> &'static [&'static str] {
         match self.mix {
             Mix::TpccPair | Mix::TpccFull => &Kind::TPCC_NAMES,
+            Mix::StockLevels => &["d_stock_level"],
             Mix::Ycsb { .. } => &["steps"],
             Mix::Counter { .. } | Mix::HotCold => &["increment"],
             Mix::Record { .. } => &["read", "update"],
@@ -265,6 +284,21 @@ impl Plan {
             Mix::TpccFull => {
                 let input = source.terminal.draw();
                 Job::Tpcc(self.settle(source, input, at_us))
+            }
+            Mix::StockLevels => {
+                let Input::StockLevel(level) = source.terminal.draw_kind(Kind::StockLevel) else {
+                    unreachable!("it was asked for");
+                };
+                let mut places = vec![(source.home, level.district)];
+                if self.spread.leaving(&mut source.prng, 1).contains(0) {
+                    let district = source.prng.below(u64::from(DISTRICTS)) as u32 + 1;
+                    places.push((self.elsewhere(source, at_us).0, district));
+                }
+                let levels = StockLevels {
+                    places,
+                    threshold: level.threshold,
+                };
+                Job::Tpcc(Input::Further(Further::StockLevel(levels)))
             }
             Mix::Ycsb { steps, ops } => Job::Ycsb(self.draw_steps(source, steps, ops, at_us)),
             Mix::Counter { block, returning } => Job::Counter {
@@ -401,6 +435,7 @@ impl Job {
     /// The kind, by its place in [`Plan::kinds`].
     pub fn kind(&self) -> usize {
         match self {
+            Job::Tpcc(Input::Further(_)) => 0,
             Job::Tpcc(input) => input.kind().number(),
             Job::Ycsb(_) | Job::Counter { .. } | Job::HotCold(_) => 0,
             Job::Record(Access(operation)) => operation.kind(),

@@ -86,6 +86,25 @@ fn the_share_of_transactions_leaves_once() {
 }
 
 #[test]
+fn stock_levels_of_the_asked_share_have_a_warehouse_of_another_node() {
+    let plan = plan(Mix::StockLevels, 30);
+    let mut source = plan.source(1);
+    let (mut away, all) = (0, 4_000);
+    for _ in 0..all {
+        let job = plan.draw(&mut source, 0);
+        assert_eq!(plan.kinds()[job.kind()], "d_stock_level");
+        let Job::Tpcc(Input::Further(further)) = job else {
+            panic!("{job:?} is no stock level");
+        };
+        assert_eq!(node_of(further.home()), 1);
+        let nodes: Vec<usize> = further.warehouses().into_iter().map(node_of).collect();
+        assert!(nodes.len() <= 2 && nodes[1..].iter().all(|node| *node != 1));
+        away += nodes.len() - 1;
+    }
+    assert!((27..33).contains(&(away * 100 / all)), "{away} of {all}");
+}
+
+#[test]
 fn rows_with_locality_are_used_by_one_node_alone() {
     let mut plan = plan(Mix::TpccPair, 100);
     plan.spread.unit = Unit::Access;

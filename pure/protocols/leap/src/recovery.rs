@@ -327,7 +327,8 @@ impl Leap {
                 Some(grant) if self.home.grants[grant].want.to == from => {}
                 Some(grant) => {
                     let state = &mut self.home.grants[grant];
-                    state.cancel = !released;
+                    // A cancellation that is on its way already cannot be called back.
+                    state.cancel |= !released;
                     self.home.grants.hear(grant, cx.now);
                     self.send_transfer(cx, grant);
                 }

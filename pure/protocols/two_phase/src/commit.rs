@@ -40,13 +40,14 @@ impl<C: Control> Machine<C> {
             (None, _) if !voting => self.commit_alone(cx, txn, id),
             (Some(one), next) if !own_wrote && !voting => {
                 let (to, wrote) = (one.shard, one.wrote || !one.queue.is_empty());
-                let (next, one_request) = (next.is_none(), one.seq == 1);
+                let (next, one_request, moment) =
+                    (next.is_none(), one.seq == 1, one.clock.end_of_tick());
                 if let Some(moment) = self.reads_one_moment(txn) {
                     return Submitted::Ready(self.release_readers(cx, txn, moment));
                 }
                 if next && !wrote && one_request && !C::JUDGES && !own_here {
-                    // What was read at one moment needs no further check.
-                    let moment = cx.clock.tick(cx.now);
+                    // What was read at one moment needs no further check. It was locked when the
+                    // answer left; since then that node may have ended and forgotten the lock.
                     return Submitted::Ready(self.release_readers(cx, txn, moment));
                 }
                 if let Some(reason) = self.cut_off(txn) {
@@ -303,6 +304,7 @@ impl<C: Control> Machine<C> {
         let times = votes.iter().map(|(.., vote)| vote.prepare_ts);
         // Every lock is held: the timestamp lies above all that the transaction depends on.
         let largest = times.clone().max().unwrap_or_default();
+        let top = votes.iter().map(|(.., vote)| vote.top).min();
         let only_read = |vote: &Vote| {
             vote.top == Ts::MAX && !vote.durable && vote.redo.is_empty() && vote.chunks == 0
         };
@@ -313,7 +315,10 @@ impl<C: Control> Machine<C> {
             }
             // What was read is guarded as far as the tops of the votes go.
             true => largest,
-            false => cx.clock.tick(cx.now).max(largest),
+            false => {
+                let now = cx.clock.tick(cx.now);
+                now.min(top.unwrap_or(Ts::MAX)).max(largest)
+            }
         });
         if is_planted(Planted::CommitBelowVotes) {
             commit_ts = coord.options.priority_ts;

@@ -1,5 +1,6 @@
 //! The coordinator's state of one transaction.
 
+use crate::Control;
 use crate::message::{Message, Reference, Reply, Vote};
 use crate::snapshot::Known;
 use alloc::collections::BTreeSet;
@@ -32,6 +33,8 @@ pub(crate) struct Member {
     pub(crate) seq: u64,
     /// Incarnation that answered; 0 before the first answer.
     pub(crate) incarnation: u32,
+    /// Its clock when it sent the last answer.
+    pub(crate) clock: Ts,
     /// Blind writes that travel with the next request.
     pub(crate) queue: Writes,
     pub(crate) queue_bytes: usize,
@@ -51,8 +54,8 @@ impl Member {
     }
 
     /// Whether the shard has voted and guards what the transaction has read.
-    pub(crate) fn has_guards(&self) -> bool {
-        matches!(&self.ballot, Ballot::Cast(vote) if vote.top < Ts::MAX)
+    pub(crate) fn has_guards<C: Control>(&self) -> bool {
+        C::JUDGES && matches!(&self.ballot, Ballot::Cast(vote) if vote.top < Ts::MAX)
     }
 }
 

@@ -7,8 +7,9 @@
 //!             ──Decide, when the decision is durable──> participants
 //! ```
 //!
-//! Every promise names all shards that write, and the coordinator's. They commit exactly if all of
-//! these have promised durably, at the largest timestamp of these promises. So a coordinator that
+//! Every promise names all shards that write, those of other nodes that have read under locks, and
+//! the coordinator's. They commit exactly if all of these have promised durably, at the largest
+//! timestamp of these promises. So a coordinator that
 //! has lost its decision asks all of them (rules C17 to C19):
 //!
 //! ```text
@@ -67,7 +68,7 @@ pub(crate) fn made_by_promises(
     let mut commit_ts = Ts::ZERO;
     for named in &own.participants {
         let (.., vote) = votes.iter().find(|(shard, ..)| shard == named)?;
-        let counts = vote.durable || is_planted(Planted::EarlyNamesReaders);
+        let counts = vote.durable || is_planted(Planted::EarlyReadersForget);
         if !counts || !makes_commits(vote, before) {
             return None;
         }
@@ -98,21 +99,30 @@ impl<C: Control> Machine<C> {
         let before = self.early_limit(cx);
         let writers = &prepare.participants;
         let coord = self.coords.of(txn);
-        // Nobody could tell later what those have found that have only read.
-        let mut read = coord
+        let remote = |shard: &ShardId| shard.node() != txn.shard.node();
+        // What is locked in this node it forgets together with the decision. What is locked
+        // elsewhere may be lost alone, so who has only read promises, too.
+        let readers: Vec<ShardId> = coord
             .members
             .iter()
-            .filter(|m| m.stateful && m.shard != txn.shard);
-        let all_write = !C::JUDGES || read.all(|member| writers.contains(&member.shard));
+            .filter(|m| m.stateful && m.shard != txn.shard && !writers.contains(&m.shard))
+            .map(|m| m.shard)
+            .filter(|shard| C::JUDGES || remote(shard))
+            .collect();
+        // Nobody could tell later what they have found.
+        let all_write = !C::JUDGES || readers.is_empty();
         let waits = |m: &Member| !m.queue.is_empty();
         prepare.settled = !rides && !coord.options.urgent && !coord.members.iter().any(waits);
-        let remote = |shard: &&ShardId| shard.node() != txn.shard.node();
-        let known = |shard: &ShardId| self.peers.knows(shard.node());
+        let known = |shard: &&ShardId| self.peers.knows(shard.node());
         let early = coord.options.early_answer
             && rides_to_write
             && all_write
-            && writers.iter().any(|shard| remote(&shard))
-            && writers.iter().filter(remote).all(known)
+            && writers.iter().any(remote)
+            && writers
+                .iter()
+                .chain(&readers)
+                .filter(|shard| remote(shard))
+                .all(|shard| known(&shard))
             && coord.members.iter().all(|m| m.ballot == Ballot::NotAsked)
             && cx.clock.last() < before;
         coord.before = if early { before } else { Ts::ZERO };
@@ -121,17 +131,14 @@ impl<C: Control> Machine<C> {
         }
         prepare.before = before;
         let named = &mut prepare.participants;
-        if is_planted(Planted::EarlyNamesReaders) {
-            let readers = coord.members.iter().filter(|member| member.stateful);
-            named.extend(readers.map(|member| member.shard));
-        }
+        named.extend(readers);
         if is_planted(Planted::EarlyOmitsWriter) {
             named.pop();
         }
         named.push(txn.shard);
         named.sort_unstable();
         named.dedup();
-        // Also a shard without rows of the transaction promises: it may refuse later.
+        // Also the coordinator's shard without rows promises: it may refuse later.
         let options = coord.options;
         coord.member(txn.shard);
         self.parts.obtain(txn, options);

@@ -234,7 +234,7 @@ impl<C: Control> Machine<C> {
     ///
     /// For a coordinator or lead of this node, the promise is kept in memory only: both die
     /// together, and its record carries the writes (`copy` of them goes with the vote). But where
-    /// promises make the commit, all are durable, and the coordinator's shard promises in any case.
+    /// promises make the commit, all are durable, and all that are named promise, writes or not.
     pub(crate) fn prepare(
         &mut self,
         cx: &mut Cx<'_>,
@@ -247,13 +247,15 @@ impl<C: Control> Machine<C> {
         let lead = self.parts.get(&txn).and_then(|part| part.lead);
         let remote = self.is_remote(lead.unwrap_or(txn.shard));
         let coordinates = prepare.is_early() && txn.shard == self.shard;
+        let forgets = !coordinates && is_planted(Planted::EarlyReadersForget);
+        let is_named = prepare.is_early() && prepare.participants.contains(&self.shard) && !forgets;
         let part = self.parts.of(txn);
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),
             "operations end before prepare"
         );
         let mut position = part.wait;
-        if part.written.is_empty() && !coordinates {
+        if part.written.is_empty() && !is_named {
             part.stage = Stage::Voted;
             if is_planted(Planted::ReaderFreedAtVote) {
                 self.locks.release(txn);

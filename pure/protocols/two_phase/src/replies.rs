@@ -86,6 +86,7 @@ impl<C: Control> Machine<C> {
                 return;
             }
             member.incarnation = message.head.incarnation;
+            member.clock = message.head.clock;
             member.wrote |= reply.wrote;
         }
         let noted = coord.note_read(reply.read_at, reply.wait);
@@ -303,7 +304,7 @@ impl<C: Control> Machine<C> {
                 .filter(|member| member.shard.node() == node)
             {
                 let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable)
-                    && !member.has_guards();
+                    && !member.has_guards::<C>();
                 if member.stateful && !safe && !is_planted(Planted::LostPartGoesOn) {
                     let mut mine = coord.outstanding.iter().filter(|r| r.shard == member.shard);
                     let purpose = mine.next().map_or(Purpose::Op, |request| request.purpose);

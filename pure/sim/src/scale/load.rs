@@ -177,7 +177,7 @@ impl Clients {
                     }
                 }
             }
-            Mix::TpccPair | Mix::TpccFull => {
+            Mix::TpccPair | Mix::TpccFull | Mix::StockLevels => {
                 let chunks = Chunk::all(&self.content.scale).into_iter();
                 for chunk in chunks.filter(|chunk| self.is_read(chunk.table)) {
                     self.load_chunk(&mut links, chunk, &mut bytes).await?;
@@ -200,7 +200,7 @@ impl Clients {
     fn is_read(&self, table: Table) -> bool {
         match table {
             Table::Orders | Table::NewOrder | Table::OrderLine | Table::History => {
-                self.plan.mix == Mix::TpccFull
+                matches!(self.plan.mix, Mix::TpccFull | Mix::StockLevels)
             }
             Table::Warehouse | Table::District | Table::Customer | Table::Item | Table::Stock => {
                 true

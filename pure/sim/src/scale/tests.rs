@@ -108,6 +108,27 @@ fn every_load_and_system_works_on_several_shards() {
 }
 
 #[test]
+fn stock_levels_of_two_nodes_take_longer_than_those_of_one() {
+    for system in [System::Interleaved, System::Formula, System::Leap] {
+        let [local, distributed] = [0, 100].map(|share| {
+            let options = ScaleOptions {
+                mix: Mix::StockLevels,
+                system,
+                spread: Spread::new(Vec::new(), share),
+                ..options()
+            };
+            point(&options)
+        });
+        for point in [&local, &distributed] {
+            assert!(point.commits() > 20, "{system:?}: {point:?}");
+            assert_eq!(point.usage.flushes, 0, "{system:?}: they only read");
+        }
+        let median = |point: &Point| point.latency_of_kind_ns(0, 50);
+        assert!(median(&distributed) > median(&local), "{system:?}");
+    }
+}
+
+#[test]
 fn reads_and_updates_of_records_are_told_apart() {
     let options = ScaleOptions {
         mix: Mix::Record { read_percent: 80 },

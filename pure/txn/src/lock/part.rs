@@ -30,9 +30,13 @@ impl LockTable {
         began
     }
 
-    /// Whether the transaction holds a lock.
-    pub fn holds_any(&self, txn: TxnId) -> bool {
-        self.owners.get(&txn).is_some()
+    /// Whether the transaction holds a lock of a range, of the shard, or of a row that is not
+    /// `written`.
+    pub fn holds_beside(&self, txn: TxnId, written: &dyn Fn(&Key) -> bool) -> bool {
+        self.owners.get(&txn).is_some_and(|owner| {
+            let wide = !owner.ranges.is_empty() || owner.shard;
+            wide || owner.points.iter().any(|row| !written(&row.to_key()))
+        })
     }
 
     /// Whether another transaction may wait for a lock that this one holds here: a request waits

@@ -1,5 +1,6 @@
 //! Tests of the protocol: golden scripts, counted costs, and random runs with faults.
 
+mod bounds;
 mod bulk;
 mod called_off;
 mod costs;
