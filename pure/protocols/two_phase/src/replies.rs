@@ -97,6 +97,10 @@ impl<C: Control> Machine<C> {
             self.on_refusal(cx, from, message, &reply, (purpose, reason.clone()));
             return;
         }
+        let committed = matches!(reply.finished, Finished::Committed { .. });
+        // Who commits has seen that all that was read is what is there now, at whatever moment the
+        // transaction has read it.
+        let noted = if committed { Ok(()) } else { noted };
         if noted.is_err() && reply.finished != Finished::Open {
             self.abort_txn(cx, txn, AbortReason::SnapshotMisses(None));
             return;

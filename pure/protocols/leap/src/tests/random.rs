@@ -40,6 +40,14 @@ fn random_transactions_are_serializable_under_faults() {
     );
 }
 
+/// Runs by the thousand have found faults with these.
+#[test]
+fn seeds_that_have_failed_are_serializable() {
+    for seed in [1_078, 20_001, 100_904, 203_958, 300_165, 607_726] {
+        Run::whole(seed, None);
+    }
+}
+
 /// Random runs notice the printed rules too: those that break within few seeds.
 #[test]
 fn runs_by_the_printed_rules_fail() {

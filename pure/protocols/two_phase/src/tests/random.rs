@@ -21,6 +21,14 @@ fn random_transactions_are_serializable_under_faults() {
     assert!(all < 100 || raises > 0, "some snapshots are raised");
 }
 
+/// Runs by the thousand have found faults with these.
+#[test]
+fn seeds_that_have_failed_are_serializable() {
+    for seed in [502_954, 600_078, 602_819, 603_145] {
+        Run::whole(seed, None);
+    }
+}
+
 /// The runs above must notice when a rule is broken.
 #[test]
 fn runs_with_planted_faults_fail() {
