@@ -77,7 +77,12 @@ for (const chart of document.querySelectorAll('.chart')) {
     const model = ticks.querySelector('text');
     const at = [];
     if (marks.length) marks.forEach(([x]) => x >= from && x <= to && at.push(x));
-    else for (let part = 0; part <= 4; part++) at.push(from + (part * (to - from)) / 4);
+    else {
+      const rough = (to - from) / 6;
+      const decade = 10 ** Math.floor(Math.log10(rough));
+      const step = [1, 2, 5, 10].map((one) => one * decade).find((one) => one >= rough);
+      for (let x = Math.ceil(from / step) * step; x <= to; x += step) at.push(x);
+    }
     ticks.replaceChildren(...at.map((x) => {
       const text = model.cloneNode();
       text.setAttribute('x', left(x).toFixed(1));

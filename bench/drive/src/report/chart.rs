@@ -461,6 +461,44 @@ mod tests {
     }
 
     #[test]
+    fn the_script_is_told_what_is_drawn() {
+        let series = [Series {
+            name: "a &lt;/script&gt; &amp; b".into(),
+            colour: "red",
+            points: vec![(2.0, 10.0), (4.0, 30.0)],
+        }];
+        let html = lines(&axes(false), &series);
+        let (_, rest) = html
+            .split_once("<script type=\"application/json\">")
+            .expect("there are data");
+        let (data, rest) = rest.split_once("</script>").expect("they end");
+        assert_eq!(rest, "</div>");
+        let told: Value = serde_json::from_str(data).expect("they are JSON");
+        let line = &told["lines"][0];
+        assert_eq!(line["name"], "a </script> & b");
+        assert_eq!(
+            (&line["x"], &line["text"]),
+            (&json!([2.0, 4.0]), &json!(["10", "30"]))
+        );
+        assert_eq!(told["x"], json!([2.0, 4.0]));
+        // The same places as those of the line.
+        let ys: Vec<f64> = serde_json::from_value(line["y"].clone()).expect("numbers");
+        for (x, y) in [64.0, 708.0].into_iter().zip(ys) {
+            assert!(html.contains(&format!("{x:.1},{y:.1}")), "{html}");
+        }
+        let dots = |count: usize| {
+            let points = (0..count).map(|at| (at as f64, 1.0)).collect();
+            let series = [Series {
+                points,
+                name: "a".into(),
+                colour: "red",
+            }];
+            lines(&axes(false), &series).matches("<circle").count()
+        };
+        assert_eq!((dots(DOTS_MAX), dots(DOTS_MAX + 1)), (DOTS_MAX, 0));
+    }
+
+    #[test]
     fn a_file_stands_for_itself() {
         let panel = |title: &str| Panel {
             title: title.into(),

@@ -37,7 +37,12 @@ color:#dfe5ee;border:1px solid #36404d}.legend button{background:none}.legend bu
 background:#2a323d}.legend .hint{color:#9aa6b5}.tip{background:#1d232c;border-color:#36404d}}";
 
 /// Colours of lines that tell each other apart, on light and dark ground.
-pub const COLOURS: [&str; 5] = ["#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a"];
+pub const COLOURS: [&str; 8] = [
+    "#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a", "#0f9aa8", "#8a6d3b", "#7b8794",
+];
+
+/// Kinds of TPC-C, which come first.
+const TPCC_KINDS: usize = workload::tpcc::Kind::TPCC_NAMES.len();
 
 /// The beginning of a page, up to its body; `title` is HTML.
 fn head(title: &str) -> String {
@@ -316,7 +321,7 @@ fn throughput(report: &RunReport) -> String {
     let mut series = vec![all];
     let kinds = report.kinds.iter().enumerate();
     // Those of TPC-C are always shown: that one has no commits is news.
-    let kinds = kinds.filter(|(number, _)| *number < COLOURS.len() || is_seen(*number));
+    let kinds = kinds.filter(|(number, _)| *number < TPCC_KINDS || is_seen(*number));
     series.extend(kinds.map(of_kind));
     let axes = Axes {
         x_title: "seconds",
