@@ -29,9 +29,10 @@ text-decoration:line-through}.legend .hint{color:#5b6675;font-size:.85em}.chart{
 .chart svg{cursor:crosshair}.cursor{stroke:#8793a3;stroke-dasharray:3 3;pointer-events:none}\
 .span{fill:#2f6fde;opacity:.15;pointer-events:none}.tip{position:absolute;pointer-events:none;\
 background:#fff;border:1px solid #cfd6df;border-radius:.3rem;padding:.3rem .6rem;font-size:12px;\
-line-height:1.35;box-shadow:0 2px 8px #0002;white-space:nowrap;z-index:1}@media(prefers-color-scheme:dark){body{\
-background:#14181f;color:#dfe5ee}th,td{border-color:#2a323d}.grid{stroke:#2a323d}.phase{\
-fill:#19222a}svg text{fill:#9aa6b5}.verdict,tr.all td{border-color:#36404d}.good{color:#5ad08c}\
+line-height:1.35;box-shadow:0 2px 8px #0002;white-space:nowrap;z-index:1}\
+@media(prefers-color-scheme:dark){body{background:#14181f;color:#dfe5ee}th,td{\
+border-color:#2a323d}.grid{stroke:#2a323d}.phase{fill:#19222a}svg text{fill:#9aa6b5}\
+.verdict,tr.all td{border-color:#36404d}.good{color:#5ad08c}\
 .bad{color:#ff8a80}.dim{color:#9aa6b5}a{color:#8ab4ff}button{background:#2a323d;\
 color:#dfe5ee;border:1px solid #36404d}.legend button{background:none}.legend button:enabled:hover{\
 background:#2a323d}.legend .hint{color:#9aa6b5}.tip{background:#1d232c;border-color:#36404d}}";

@@ -229,6 +229,12 @@ impl<C: Control> Machine<C> {
         })
     }
 
+    /// Whether the promise of this shard is one of those that make the commit together.
+    fn is_named(&self, prepare: &Prepare) -> bool {
+        let forgets = is_planted(Planted::EarlyReadersForget);
+        prepare.is_early() && prepare.participants.contains(&self.shard) && !forgets
+    }
+
     /// Prepares: from here on only the coordinator ends the transaction. Returns the vote and the
     /// position for which the vote waits. `Err`: the transaction must be rolled back.
     ///
@@ -247,8 +253,7 @@ impl<C: Control> Machine<C> {
         let lead = self.parts.get(&txn).and_then(|part| part.lead);
         let remote = self.is_remote(lead.unwrap_or(txn.shard));
         let coordinates = prepare.is_early() && txn.shard == self.shard;
-        let forgets = !coordinates && is_planted(Planted::EarlyReadersForget);
-        let is_named = prepare.is_early() && prepare.participants.contains(&self.shard) && !forgets;
+        let is_named = coordinates || self.is_named(&prepare);
         let part = self.parts.of(txn);
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),
