@@ -26,9 +26,7 @@
 //! | [`records`] | the records of these loads on Redis |
 //! | [`histories`] | records what clients see, and judges it |
 //! | [`compare`], [`search`] | which of two is faster; the highest rate that meets a goal |
-//! | [`fit`] | how throughput grows with the cluster, by several results |
 //! | [`report`] | table, JSON, HTML |
-//! | [`metrics`] | metrics of a run while it goes on, for Prometheus |
 //! | [`outputs`] | files that a command leaves behind |
 //!
 //! Every server is measured by the same client code through the same wire. What differs by server
@@ -38,9 +36,7 @@
 #![warn(missing_docs)]
 
 pub mod compare;
-pub mod fit;
 pub mod histories;
-pub mod metrics;
 pub mod outputs;
 pub mod records;
 pub mod report;

@@ -222,6 +222,18 @@ pub trait Workload: Sync {
         Vec::new()
     }
 
+    /// What this process has counted of a part of a run, its audits included, as plain counters:
+    /// those of several processes can be added.
+    fn counters(&self, audits: Vec<Self::Audit>) -> Vec<u64> {
+        let _ = audits;
+        Vec::new()
+    }
+
+    /// Adds the counters of another process. Returns its audit; `None`: they are not of this run.
+    fn add_counters(&self, counters: &[u64]) -> Option<Self::Audit> {
+        counters.is_empty().then(Self::Audit::default)
+    }
+
     /// Judges the times of transactions, by kind and of those in the background, where the
     /// workload's specification limits them.
     fn judge_times(&self, kinds: &[Tally], deferred: &Tally) -> Vec<Finding> {

@@ -26,6 +26,8 @@ pub enum DriveError {
     Option(String),
     /// A fault could not be put in, proven or undone.
     Fault(String),
+    /// A worker cannot take part, or is lost.
+    Worker(String),
 }
 
 impl fmt::Display for DriveError {
@@ -40,9 +42,10 @@ impl fmt::Display for DriveError {
                 }
             }
             DriveError::NotLoaded(text) | DriveError::OtherData(text) => f.write_str(text),
-            DriveError::File(text) | DriveError::Option(text) | DriveError::Fault(text) => {
-                f.write_str(text)
-            }
+            DriveError::File(text)
+            | DriveError::Option(text)
+            | DriveError::Fault(text)
+            | DriveError::Worker(text) => f.write_str(text),
         }
     }
 }

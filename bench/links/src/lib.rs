@@ -12,8 +12,10 @@
 //! | [`echo`] | a server that answers at once, to measure the client |
 //! | [`server`] | which server, and its counters |
 //! | [`homes`] | which node is home of a row |
+//! | [`cpu`] | processor time of the client itself |
 //! | [`delay`] | a proxy that delays, for links of one machine |
 //! | [`view`] | live view and plain lines |
+//! | [`metrics`] | metrics of a run while it goes on, for Prometheus |
 //! | [`error`] | what ends a command, and what it did meanwhile |
 //!
 //! Every server is measured by the same client code through the same wire.
@@ -24,12 +26,14 @@ pub mod answers {
     //! Rows, tags and errors of a round.
     pub use workload::wire::{Answers, ServerError};
 }
+pub mod cpu;
 pub mod delay;
 pub mod echo;
 pub mod error;
 pub mod homes;
 pub mod link;
 mod login;
+pub mod metrics;
 pub mod mysql;
 pub mod postgres;
 pub mod raw;

@@ -25,6 +25,7 @@
 //! | `cell` | one combination of settings: its arguments, its hash, the order of all |
 //! | `store` | the folder: one file per cell, replaced atomically |
 //! | `sweep` | runs what is missing |
+//! | [`fit`] | how throughput grows with the cluster, by several results |
 //! | `summary`, `heat` | what came out: table, JSON, page |
 //!
 //! What a setting means is not known here: keys and arguments are those of the command that runs a
@@ -34,6 +35,7 @@
 
 mod cell;
 mod file;
+pub mod fit;
 mod heat;
 mod store;
 mod summary;

@@ -126,11 +126,7 @@ fn verdict_block(report: &RunReport, out: &mut String) {
         format!("audits: {passed} passed, {failed} failed"),
     );
     if let Some(share) = report.client_cpu {
-        let text = format!(
-            "client: {:.0} % of {} cores",
-            share * 100.0,
-            report.client_cores
-        );
+        let text = format!("client: {}", super::client_share(report, share));
         item(share <= CLIENT_CPU_MAX, text);
     }
     match &report.overloaded {

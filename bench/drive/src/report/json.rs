@@ -3,7 +3,7 @@
 use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
 use crate::histories::HistoryReport;
 use crate::run::tally::{Tally, quantile_of};
-use crate::run::{KindReport, RunReport, describe_mode};
+use crate::run::{KindReport, RunReport, WorkerReport, describe_mode};
 use crate::shape::CheckReport;
 use crate::tpcc::contention::{ContentionReport, PhaseReport, Sample};
 use crate::tpcc::dike::{Degrees, DistributionReport};
@@ -70,6 +70,7 @@ pub fn json(report: &RunReport) -> Value {
             "late_us": latency(&report.lateness, 0, true),
             "release": env!("CARGO_PKG_VERSION"),
         },
+        "workers": report.workers.iter().map(worker).collect::<Vec<_>>(),
         "server": {
             "name": report.server.name(),
             "version": report.server.version,
@@ -81,6 +82,20 @@ pub fn json(report: &RunReport) -> Value {
         "config": config(report),
         "warnings": report.warnings(),
         "messages": report.messages,
+    })
+}
+
+/// What a worker had to do with the run.
+fn worker(worker: &WorkerReport) -> Value {
+    json!({
+        "address": worker.address,
+        "cores": worker.cores,
+        "cpu_share": worker.cpu,
+        "thread_shares": worker.threads,
+        "committed": worker.committed,
+        "late_us": latency(&worker.lateness, 0, true),
+        "clock_offset_us": worker.clock.offset_us,
+        "round_trip_us": worker.clock.round_trip_us,
     })
 }
 

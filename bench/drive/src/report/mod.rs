@@ -40,6 +40,15 @@ pub fn efficiency(report: &RunReport) -> Option<f64> {
     Some(tpmc(report)? / report.description.measure?.per_minute_max)
 }
 
+/// What the clients used of their cores: of several workers, the busiest one.
+fn client_share(report: &RunReport, share: f64) -> String {
+    let (percent, cores) = (share * 100.0, report.client_cores);
+    match report.workers.len() {
+        0 => format!("{percent:.0} % of {cores} cores"),
+        count => format!("{count} workers, the busiest with {percent:.0} % of its cores"),
+    }
+}
+
 /// Whether percentiles may be shown: the run kept up with its arrivals and has a number.
 pub fn has_percentiles(report: &RunReport) -> bool {
     report.overloaded.is_none() && report.has_number()

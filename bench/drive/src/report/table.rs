@@ -170,8 +170,7 @@ fn summary(report: &RunReport, out: &mut String) {
 /// What the client itself used.
 fn client(report: &RunReport, out: &mut String) {
     if let Some(share) = report.client_cpu {
-        let cores = report.client_cores;
-        let _ = write!(out, "client: {:.0} % of {cores} cores", share * 100.0);
+        let _ = write!(out, "client: {}", super::client_share(report, share));
         if let Some(us) = report.client_us_per_txn() {
             let _ = write!(out, ", {us:.0} us of a core per transaction");
         }
@@ -180,6 +179,19 @@ fn client(report: &RunReport, out: &mut String) {
             let _ = write!(out, ", late by {late} at most in 99 % of the cases");
         }
         out.push('\n');
+    }
+    for worker in &report.workers {
+        let _ = write!(
+            out,
+            "  worker {}: {} committed",
+            worker.address, worker.committed
+        );
+        if let Some(share) = worker.cpu {
+            let _ = write!(out, ", {:.0} % of {} cores", share * 100.0, worker.cores);
+        }
+        let ahead = worker.clock.offset_us as f64 / 1e3;
+        let half = worker.clock.round_trip_us as f64 / 2e3;
+        let _ = writeln!(out, ", clock {ahead:+.3} ms (within {half:.3} ms)");
     }
 }
 

@@ -138,7 +138,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
             turns: 0,
             is_over: false,
             cpu_us: [None; 2],
-            prng: stream(stage.options.seed, &[0x6261_636b, thread as u64]),
+            prng: stream(stage.options.seed, &[0x6261_636b, deal.place(thread)]),
             audit: W::Audit::default(),
         })
     }
@@ -147,9 +147,8 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         let deal = self.stage.deal;
         let own = deal.own(self.thread, deal.connections);
         let mut numbers: Vec<(u32, bool)> = own.map(|number| (number, false)).collect();
-        let mut background = 0..deal.background;
-        let mine = background.by_ref();
-        let mine = mine.filter(|number| *number as usize % deal.threads == self.thread);
+        let mine = (0..deal.background)
+            .filter(|number| deal.background_thread(*number) == Some(self.thread));
         numbers.extend(mine.map(|number| (number, true)));
         for (number, is_background) in numbers {
             if self.stage.is_refused() {
@@ -269,7 +268,7 @@ impl<'scope, 'env, W: Workload> Engine<'scope, 'env, W> {
         let ends = [self.stage.warm_us(), self.stage.end_us()];
         for (seen, end_us) in self.cpu_us.iter_mut().zip(ends) {
             if seen.is_none() && now_us >= end_us {
-                *seen = super::cpu::thread_us();
+                *seen = links::cpu::thread_us();
             }
         }
         if let [Some(before), Some(after)] = self.cpu_us {

@@ -13,47 +13,60 @@
 //! Threads: half as many as there are cores, each an event loop over its terminals and
 //! its connections, which are suspended and not waited for. Each has its own counts.
 
-pub(crate) mod cpu;
 mod engine;
 mod nodes;
 mod options;
+pub mod others;
+pub mod parts;
 mod report;
 mod stage;
 pub mod tally;
+pub mod watch;
 mod work;
 
 use crate::shape::Workload;
-use cpu::CpuReading;
 use engine::Engine;
 pub(crate) use engine::is_retryable;
 use fault::{self, Fault, Injection};
+use links::cpu;
 use links::error::DriveError;
-use links::server::{Counters, difference, read_counters};
+use links::server::Counters;
 use links::url::Target;
-use links::view::{Live, Progress};
+use links::view::Progress;
 pub use nodes::NodeLoad;
 pub use options::{RetryPolicy, RunnerOptions};
-pub use report::{CLIENT_CPU_MAX, KindReport, RunReport, Second};
-use stage::{Deal, Stage};
+use others::{Others, measure_by};
+pub use report::{CLIENT_CPU_MAX, KindReport, RunReport, Second, WorkerReport};
+use stage::{Deal, Part, Stage};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally::{Share, histogram};
+use watch::{Nobody, Seen, Watch, Watched};
 
 /// How long a run waits after its end for what is under way.
 pub const DRAIN: Duration = Duration::from_secs(5);
-/// How often the backlog is looked at.
-const BACKLOG_STEP: Duration = Duration::from_millis(100);
 
 /// Refuses options that do not fit a workload or a target.
 fn fits<W: Workload>(
     workload: &W,
     target: &Target,
     options: &RunnerOptions,
+    part: Part,
 ) -> Result<(), DriveError> {
-    let deal = Deal::new(workload, target, options);
-    if (deal.connections as usize) < deal.endpoints.min(deal.terminals as usize) {
+    let deal = Deal::new(workload, target, options, part);
+    let (parts, terminals) = (part.count as usize, deal.terminals as usize);
+    if terminals.div_ceil(deal.endpoints) < parts {
+        return Err(DriveError::Option(format!(
+            "{terminals} terminals at {} endpoints are too few for {parts} workers: each gets \
+             whole rounds of endpoints",
+            deal.endpoints
+        )));
+    }
+    if (deal.connections as usize) < (deal.endpoints * parts).min(terminals) {
+        let of_each = if parts > 1 { ", of each worker" } else { "" };
         let text = format!(
-            "{} terminals at {} endpoints need a connection to each",
-            deal.terminals, deal.endpoints
+            "{terminals} terminals at {} endpoints need a connection to each{of_each}",
+            deal.endpoints
         );
         return Err(DriveError::Option(text));
     }
@@ -83,33 +96,83 @@ pub fn run<W: Workload>(
     options: &RunnerOptions,
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
+    run_by(workload, target, options, None, progress)
+}
+
+/// The same with the load from other processes, if there are any.
+pub(crate) fn run_by<W: Workload>(
+    workload: &W,
+    target: &Target,
+    options: &RunnerOptions,
+    others: Option<&dyn Others>,
+    progress: &mut dyn Progress,
+) -> Result<RunReport, DriveError> {
     options.validate()?;
-    fits(workload, target, options)?;
+    let count = others.map_or(1, Others::count);
+    fits(workload, target, options, Part { number: 0, count })?;
     let (injection, reached) = fault::prepare(&options.faults, target, options.length)?.unzip();
     let reached = reached.unwrap_or_else(|| target.clone());
-    let server = workload.server().clone();
+    if others.is_some() && reached != *target {
+        return Err(DriveError::Option(String::from(
+            "--fault: delays, losses and cuts are made by a proxy in this process, through which \
+             the connections of workers do not go",
+        )));
+    }
+    if let Some(others) = others {
+        let text = format!("connecting the clients of {count} workers");
+        progress.stage(&text);
+        // Before what the server counts of the run: workers read the tables, too.
+        others.prepare(&workload.describe().parameters)?;
+    }
     let before = workload.ledger()?;
     let started_unix_s = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
     progress.stage(&describe_mode(options, workload.is_paced()));
-    let Measured {
-        mut share,
-        audits,
-        seen,
-        mut broken,
-    } = measure(workload, &reached, options, injection, progress)?;
-    let steps = (options.length.as_secs_f64() / fault::STEP_S + 1e-6) as usize;
-    share.steps.resize(steps, 0);
-    fault::reckon(&mut broken, &share.steps);
+    let ends_processes = injection.as_ref().is_some_and(Injection::ends_processes);
+    let mut measured = match others {
+        Some(others) => measure_by(others, workload, &reached, options, injection, progress)?,
+        None => measure(workload, &reached, options, injection, progress)?,
+    };
+    if ends_processes {
+        // Those of a server that was started anew begin at zero.
+        measured.seen.counters = Counters::new();
+        measured.seen.nodes = Vec::new();
+    }
     let after = workload.ledger()?;
-    let mut audits = workload.findings(audits);
+    let mut audits = workload.findings(std::mem::take(&mut measured.audits));
+    let share = &measured.share;
     audits.extend(workload.judge_times(&share.kinds, &share.deferred));
     audits.extend(workload.reconcile(&before, &after, &share.whole));
     let consistency = match options.check {
         true => Some(workload.verify(progress)?),
         false => None,
     };
+    Ok(RunReport {
+        started_unix_s,
+        audits,
+        consistency,
+        ..report_of(workload, target, options, measured)
+    })
+}
+
+/// What was measured, as a report on which nothing was checked yet.
+fn report_of<W: Workload>(
+    workload: &W,
+    target: &Target,
+    options: &RunnerOptions,
+    measured: Measured<W::Audit>,
+) -> RunReport {
+    let Measured {
+        mut share,
+        audits: _,
+        seen,
+        mut broken,
+        workers,
+    } = measured;
+    let steps = (options.length.as_secs_f64() / fault::STEP_S + 1e-6) as usize;
+    share.steps.resize(steps, 0);
+    fault::reckon(&mut broken, &share.steps);
     let mut response = histogram();
     for tally in &share.kinds {
         response
@@ -117,12 +180,12 @@ pub fn run<W: Workload>(
             .expect("all histograms have the same bounds");
     }
     let kinds = workload.kinds().iter().zip(share.kinds);
-    Ok(RunReport {
+    RunReport {
         description: workload.describe(),
-        server,
+        server: workload.server().clone(),
         target: target.clone(),
         options: options.clone(),
-        started_unix_s,
+        started_unix_s: 0,
         distribution: workload.distribution(),
         contention: workload.contention(),
         imbalance: workload.imbalance(),
@@ -138,14 +201,18 @@ pub fn run<W: Workload>(
         overloaded: seen.overloaded,
         counters: seen.counters,
         nodes: seen.nodes,
-        audits,
-        consistency,
+        audits: Vec::new(),
+        consistency: None,
         client_cpu: seen.client_cpu,
-        client_cores: cpu::cores(),
+        client_cores: match workers.as_slice() {
+            [] => cpu::cores(),
+            workers => workers.iter().map(|worker| worker.cores).sum(),
+        },
         client_threads: seen.client_threads,
         lateness: share.lateness,
         messages: share.messages,
-    })
+        workers,
+    }
 }
 
 /// Open or closed loop, in words.
@@ -171,24 +238,14 @@ pub fn describe_mode(options: &RunnerOptions, is_paced: bool) -> String {
     }
 }
 
-struct Measured<A> {
-    share: Share,
-    audits: Vec<A>,
-    seen: Seen,
-    broken: Vec<Fault>,
-}
-
-/// What the main thread has seen of the measured phase.
-#[derive(Default)]
-struct Seen {
-    timeline: Vec<Second>,
-    overloaded: Option<String>,
-    counters: Counters,
-    nodes: Vec<NodeLoad>,
-    client_cpu: Option<f64>,
-    client_threads: Vec<f64>,
-    /// Seconds of the measured phase, and the transactions that waited for a connection then.
-    backlog: Vec<(f64, f64)>,
+/// What was measured.
+pub(crate) struct Measured<A> {
+    pub(crate) share: Share,
+    pub(crate) audits: Vec<A>,
+    pub(crate) seen: Seen,
+    pub(crate) broken: Vec<Fault>,
+    /// Empty where this process had all of the load.
+    pub(crate) workers: Vec<WorkerReport>,
 }
 
 fn measure<W: Workload>(
@@ -198,25 +255,11 @@ fn measure<W: Workload>(
     mut injection: Option<Injection>,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
-    let kinds = workload.kinds().len();
-    let stage = Stage::new(workload, target, options);
-    let mut watch = Watch::new(&stage, kinds);
-    let ends_processes = injection.as_ref().is_some_and(Injection::ends_processes);
+    let stage = Stage::new(workload, target, options, Part::WHOLE);
+    let mut watch = Watch::new(&stage, watched(workload, target, options));
     let (audits, broken) = std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for number in 0..stage.deal.threads {
-            let stage = &stage;
-            let builder = std::thread::Builder::new().name(format!("client-{number}"));
-            let thread = builder.spawn_scoped(scope, move || Engine::run(stage, scope, number));
-            match thread {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    stage.refuse(error.into());
-                    stage.excuse();
-                }
-            }
-        }
-        let refused = stage.begin();
+        let threads = begin_threads(&stage, scope);
+        let refused = stage.begin(|| Some(Instant::now()));
         let broken = if refused.is_none() {
             if workload.attends() {
                 let stage = &stage;
@@ -226,15 +269,12 @@ fn measure<W: Workload>(
                 let stage = &stage;
                 scope.spawn(move || break_servers(stage, injection))
             });
-            watch.until_end(progress);
+            watch.until_end(progress, &Nobody);
             broken
         } else {
             None
         };
-        let audits: Vec<W::Audit> = threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a client thread does not panic"))
-            .collect();
+        let audits = join_threads::<W>(threads);
         let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
         match refused {
             Some(error) => Err(DriveError::Link("connecting the clients", error)),
@@ -242,209 +282,68 @@ fn measure<W: Workload>(
         }
     })?;
     let mut seen = watch.seen;
-    if ends_processes {
-        // Those of a server that was started anew begin at zero.
-        seen.counters = Counters::new();
-        seen.nodes = Vec::new();
-    }
-    let length_us = options.length.as_micros() as f64;
-    stage.each_share(|share| {
-        let used = share.cpu_us.map(|us| us as f64 / length_us);
-        seen.client_threads.extend(used);
-    });
-    let mut share = Share::new(kinds);
-    stage.each_share(|other| share.merge(other));
+    let (share, threads) = sum_of(&stage);
+    seen.client_threads = threads;
     Ok(Measured {
         share,
         audits,
         seen,
         broken,
+        workers: Vec::new(),
     })
 }
 
-/// Why a run is overloaded, if it is: by the trend of what waits for a connection. It must grow by
-/// more than 1 % of the arrivals, and in all by more than a tenth of a second's arrivals and than
-/// the connections: a queue that passes is no trend.
-fn fell_behind(rate: f64, connections: u32, backlog: &[(f64, f64)]) -> Option<String> {
-    let count = backlog.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| backlog.iter().map(of).sum::<f64>() / count.max(1.0);
-    let (mean_s, mean_waiting) = (mean(|at| at.0), mean(|at| at.1));
-    let along = |at: &(f64, f64)| (at.0 - mean_s) * (at.1 - mean_waiting);
-    let spread: f64 = backlog.iter().map(|at| (at.0 - mean_s).powi(2)).sum();
-    let per_s = backlog.iter().map(along).sum::<f64>() / spread.max(1e-9);
-    let whole_s = backlog.last()?.0 - backlog.first()?.0;
-    let allowed = (rate * 0.1).max(f64::from(connections));
-    let grows = per_s > rate * 0.01 && per_s * whole_s > allowed;
-    grows.then(|| {
-        format!(
-            "what waits for a connection grew by {per_s:.0} a second, {:.1} % of the arrivals",
-            100.0 * per_s / rate
-        )
-    })
-}
-
-/// The main thread's part: seconds, phases, counters, processor time.
-struct Watch<'a, W: Workload> {
-    stage: &'a Stage<'a, W>,
-    kinds: usize,
-    seen: Seen,
-    aborts_before: u64,
-}
-
-impl<'a, W: Workload> Watch<'a, W> {
-    fn new(stage: &'a Stage<'a, W>, kinds: usize) -> Self {
-        Watch {
-            stage,
-            kinds,
-            seen: Seen::default(),
-            aborts_before: 0,
-        }
-    }
-
-    fn until_end(&mut self, progress: &mut dyn Progress) {
-        let start = self.stage.start();
-        let options = self.stage.options;
-        let (warm, end) = (options.warmup, options.warmup + options.length);
-        let mut second = 1;
-        self.sleep_seconds(start, warm, &mut second, progress);
-        let counters_before = self.counters();
-        let operations_before = self.operations();
-        let cpu_before = CpuReading::now();
-        self.sleep_seconds(start, end, &mut second, progress);
-        if let (Some(before), Some(after)) = (cpu_before, CpuReading::now()) {
-            self.seen.client_cpu = Some(after.share_since(&before, cpu::cores()));
-        }
-        self.seen.overloaded = options
-            .rate
-            .and_then(|rate| fell_behind(rate, self.stage.deal.connections, &self.seen.backlog));
-        let counters_after = self.counters();
-        self.seen.counters = difference(&counters_before, &counters_after);
-        let operations_after = self.operations();
-        self.seen.nodes = nodes::loads(self.stage.target, &operations_before, &operations_after);
-    }
-
-    /// What each node has done, if the server tells.
-    fn operations(&self) -> nodes::ByNode {
-        match self.stage.workload.server().is_trellis {
-            true => nodes::operations(self.stage.target),
-            false => nodes::ByNode::new(),
-        }
-    }
-
-    /// The server's counters, if it has any.
-    fn counters(&self) -> Counters {
-        match self.stage.workload.server().is_trellis {
-            true => read_counters(self.stage.target),
-            false => Counters::new(),
-        }
-    }
-
-    /// Sleeps until `until` after `start` and takes note of every full second on the way.
-    fn sleep_seconds(
-        &mut self,
-        start: Instant,
-        until: Duration,
-        second: &mut u64,
-        progress: &mut dyn Progress,
-    ) {
-        loop {
-            let next = Duration::from_secs(*second).min(until);
-            let left = next.saturating_sub(start.elapsed());
-            std::thread::sleep(left.min(BACKLOG_STEP));
-            let measured = start.elapsed().saturating_sub(self.stage.options.warmup);
-            if !measured.is_zero() {
-                let waiting = self.stage.waiting() as f64;
-                self.seen.backlog.push((measured.as_secs_f64(), waiting));
-            }
-            if start.elapsed() >= Duration::from_secs(*second) {
-                self.note_second(*second, progress);
-                *second += 1;
-            }
-            if start.elapsed() >= until || self.stage.is_called_off() {
-                return;
-            }
-        }
-    }
-
-    fn note_second(&mut self, second: u64, progress: &mut dyn Progress) {
-        let options = self.stage.options;
-        let mut live = Live {
-            second,
-            kinds: self.stage.workload.kinds(),
-            committed: vec![0; self.kinds],
-            waiting: options.rate.map(|_| self.stage.waiting()),
-            ..Live::default()
-        };
-        let measured = Duration::from_secs(second) > options.warmup;
-        live.phase = if measured { "measuring" } else { "warm-up" };
-        let left = (options.warmup + options.length).saturating_sub(Duration::from_secs(second));
-        live.seconds_left = left.as_secs();
-        let mut response = histogram();
-        let mut aborts = std::collections::BTreeMap::new();
-        self.stage.each_share(|share| {
-            response
-                .add(&share.second_response)
-                .expect("all histograms have the same bounds");
-            share.second_response.reset();
-            for (sum, count) in live.committed.iter_mut().zip(&mut share.second_committed) {
-                *sum += std::mem::take(count);
-            }
-            for tally in &share.kinds {
-                for (reason, count) in &tally.aborts {
-                    *aborts.entry(reason.clone()).or_default() += count;
-                }
-                live.failed += tally.unknown + tally.failed.values().sum::<u64>();
-            }
-        });
-        let aborts_now: u64 = aborts.values().sum();
-        live.p50_us = response.value_at_quantile(0.5);
-        live.p99_us = response.value_at_quantile(0.99);
-        live.aborts = aborts.into_iter().collect();
-        self.seen.timeline.push(Second {
-            second,
-            measured,
-            committed: live.committed.clone(),
-            p50_us: live.p50_us,
-            p99_us: live.p99_us,
-            aborts: aborts_now.saturating_sub(self.aborts_before),
-        });
-        self.aborts_before = aborts_now;
-        progress.live(&live);
+/// What a run in this process, or of a crew, is watched for.
+pub(crate) fn watched<'a, W: Workload>(
+    workload: &'a W,
+    target: &'a Target,
+    options: &'a RunnerOptions,
+) -> Watched<'a> {
+    Watched {
+        kinds: workload.kinds(),
+        options,
+        connections: options.connections(workload.is_paced()),
+        server: Some((workload.server(), target)),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Threads of a run, with what they have audited.
+type Threads<'scope, A> = Vec<ScopedJoinHandle<'scope, A>>;
 
-    /// The backlog of 20 s by its course.
-    fn judged(course: impl Fn(f64) -> f64) -> Option<String> {
-        let times = (1..=200).map(|at| f64::from(at) / 10.0);
-        let backlog: Vec<(f64, f64)> = times.map(|at| (at, course(at))).collect();
-        fell_behind(1_000.0, 16, &backlog)
-    }
-
-    #[test]
-    fn a_backlog_that_grows_is_overload_and_one_that_passes_is_not() {
-        assert_eq!(judged(|_| 0.0), None);
-        // A queue that happens to be long when the run ends.
-        assert_eq!(judged(|at| if at > 19.8 { 900.0 } else { 5.0 }), None);
-        // A pause of the server in the middle.
-        let pause = |at: f64| {
-            if (8.0..9.0).contains(&at) {
-                1_000.0 * (at - 8.0)
-            } else {
-                0.0
+/// Starts the threads of a run, which connect.
+fn begin_threads<'scope, 'env, W: Workload>(
+    stage: &'env Stage<'env, W>,
+    scope: &'scope Scope<'scope, 'env>,
+) -> Threads<'scope, W::Audit> {
+    let mut threads = Vec::new();
+    for number in 0..stage.deal.threads {
+        let builder = std::thread::Builder::new().name(format!("client-{number}"));
+        let thread = builder.spawn_scoped(scope, move || Engine::run(stage, scope, number));
+        match thread {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                stage.refuse(error.into());
+                stage.excuse();
             }
-        };
-        assert_eq!(judged(pause), None);
-        assert!(
-            judged(|at| 50.0 * at)
-                .unwrap()
-                .contains("grew by 50 a second")
-        );
-        // It has been caught up with at the end, as when many wait for one transaction.
-        assert!(judged(|at| if at < 19.8 { 300.0 * at } else { 0.0 }).is_some());
-        assert_eq!(fell_behind(1_000.0, 16, &[]), None);
+        }
     }
+    threads
+}
+
+fn join_threads<W: Workload>(threads: Threads<'_, W::Audit>) -> Vec<W::Audit> {
+    let ended = threads.into_iter().map(ScopedJoinHandle::join);
+    ended
+        .map(|audit| audit.expect("a client thread does not panic"))
+        .collect()
+}
+
+/// The counts of all threads, and the share of a core that each of them has used.
+fn sum_of<W: Workload>(stage: &Stage<'_, W>) -> (Share, Vec<f64>) {
+    let length_us = stage.options.length.as_micros() as f64;
+    let (mut sum, mut threads) = (Share::new(stage.workload.kinds().len()), Vec::new());
+    stage.each_share(|share| {
+        threads.extend(share.cpu_us.map(|us| us as f64 / length_us));
+        sum.merge(share);
+    });
+    (sum, threads)
 }

@@ -1,5 +1,6 @@
 //! What a run has found out.
 
+use super::others::Clock;
 use super::tally::{Tally, quantile_of};
 use super::{NodeLoad, RunnerOptions};
 use crate::shape::{CheckReport, Description};
@@ -31,6 +32,25 @@ pub struct Second {
     pub p99_us: u64,
     /// Aborted attempts.
     pub aborts: u64,
+}
+
+/// What a worker of several had to do with a run.
+#[derive(Clone, Debug)]
+pub struct WorkerReport {
+    /// As it was named.
+    pub address: String,
+    /// The cores that it had.
+    pub cores: usize,
+    /// The share of them that it used, 0 to 1.
+    pub cpu: Option<f64>,
+    /// What each of its threads used of a core, 0 to 1.
+    pub threads: Vec<f64>,
+    /// Its transactions that have committed in the measured phase.
+    pub committed: u64,
+    /// By how much it was late to begin what was due, in microseconds.
+    pub lateness: Histogram<u64>,
+    /// Its clock beside the coordinator's.
+    pub clock: Clock,
 }
 
 /// The numbers of one kind of transaction.
@@ -95,6 +115,27 @@ pub struct RunReport {
     pub client_cores: usize,
     /// The first message of each SQLSTATE or reason.
     pub messages: std::collections::BTreeMap<String, String>,
+    /// Who had the load; empty: this process alone.
+    pub workers: Vec<WorkerReport>,
+}
+
+impl WorkerReport {
+    /// That it may be the bottleneck, if it may.
+    fn warning(&self) -> Option<String> {
+        let used = self.cpu.filter(|share| *share > CLIENT_CPU_MAX);
+        let busy = self.threads.iter().copied().fold(0.0, f64::max);
+        let used = match used {
+            Some(share) => format!("{:.0} % of its {} cores", share * 100.0, self.cores),
+            None if busy > CLIENT_CPU_MAX && self.threads.len() < self.cores => {
+                format!("{:.0} % of a core by one of its threads", busy * 100.0)
+            }
+            None => return None,
+        };
+        Some(format!(
+            "worker {} used {used}: it may be the bottleneck",
+            self.address
+        ))
+    }
 }
 
 impl RunReport {
@@ -228,7 +269,9 @@ impl RunReport {
     /// What a reader must know about the measurement.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.description.remarks.clone();
-        if let Some(share) = self.client_cpu.filter(|&share| share > CLIENT_CPU_MAX) {
+        warnings.extend(self.workers.iter().filter_map(WorkerReport::warning));
+        let alone = self.client_cpu.filter(|_| self.workers.is_empty());
+        if let Some(share) = alone.filter(|&share| share > CLIENT_CPU_MAX) {
             warnings.push(format!(
                 "the client used {:.0} % of its {} cores: it may be the bottleneck",
                 share * 100.0,
@@ -236,7 +279,8 @@ impl RunReport {
             ));
         }
         let busy = self.client_threads.iter().copied().fold(0.0, f64::max);
-        if busy > CLIENT_CPU_MAX && self.client_threads.len() < self.client_cores {
+        let is_alone = self.workers.is_empty();
+        if is_alone && busy > CLIENT_CPU_MAX && self.client_threads.len() < self.client_cores {
             warnings.push(format!(
                 "a thread of the client used {:.0} % of its core: it may be the bottleneck",
                 busy * 100.0

@@ -12,6 +12,26 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use workload::{arrival, stream};
 
+/// A part of a run that several processes carry out together.
+///
+/// Terminals, connections and arrivals are those of the whole run, which every process draws alike
+/// from the seed; each takes those that are dealt to its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// From 0.
+    pub number: u32,
+    /// Parts in all, 1 or more.
+    pub count: u32,
+}
+
+impl Part {
+    /// All of a run.
+    pub const WHOLE: Part = Part {
+        number: 0,
+        count: 1,
+    };
+}
+
 /// The most threads of a run.
 const THREADS_MAX: usize = 16;
 
@@ -19,7 +39,8 @@ const THREADS_MAX: usize = 16;
 const REFUSED_FOR: Duration = Duration::from_secs(1);
 
 /// How terminals and connections are dealt to threads and endpoints: terminal k and connection k to
-/// endpoint k modulo their number, and whole rounds of endpoints to the threads in turn.
+/// endpoint k modulo their number, whole rounds of endpoints to the parts of the run in turn, and
+/// those of a part to its threads in turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deal {
     pub(crate) threads: usize,
@@ -28,22 +49,31 @@ pub(crate) struct Deal {
     pub(crate) connections: u32,
     /// Connections for deferred transactions, beside the others.
     pub(crate) background: u32,
+    pub(crate) part: Part,
 }
 
 impl Deal {
-    pub(crate) fn new<W: Workload>(workload: &W, target: &Target, options: &RunnerOptions) -> Deal {
+    pub(crate) fn new<W: Workload>(
+        workload: &W,
+        target: &Target,
+        options: &RunnerOptions,
+        part: Part,
+    ) -> Deal {
         let endpoints = target.endpoints.len();
         let connections = options.connections(workload.is_paced());
         let terminals = match options.rate {
             Some(_) => workload.population().unwrap_or(options.clients),
             None => options.clients,
         };
-        let cores = super::cpu::cores();
+        let cores = links::cpu::cores();
         let threads = (cores / 2).min(THREADS_MAX);
-        let threads = threads.min(connections as usize / endpoints).max(1);
+        let parts = part.count as usize;
+        let threads = threads.min(connections as usize / endpoints / parts).max(1);
         let mut kinds = 0..workload.kinds().len();
         let background = match kinds.any(|kind| workload.is_deferred(kind)) {
-            true => (connections / 10).clamp(1, 64).max(threads as u32),
+            true => (connections / 10)
+                .clamp(1, 64)
+                .max((threads * parts) as u32),
             false => 0,
         };
         Deal {
@@ -52,6 +82,7 @@ impl Deal {
             terminals,
             connections,
             background,
+            part,
         }
     }
 
@@ -60,9 +91,26 @@ impl Deal {
         number as usize % self.endpoints
     }
 
-    /// The thread of a terminal or connection.
+    /// The thread of a terminal or connection, in the part that has it.
     pub(crate) fn thread(&self, number: u32) -> usize {
-        number as usize / self.endpoints % self.threads
+        number as usize / self.endpoints / self.part.count as usize % self.threads
+    }
+
+    /// The number of a thread among those of all parts.
+    pub(crate) fn place(&self, thread: usize) -> u64 {
+        (self.part.number as usize * THREADS_MAX + thread) as u64
+    }
+
+    /// Whether this part has a terminal or connection.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        number as usize / self.endpoints % self.part.count as usize == self.part.number as usize
+    }
+
+    /// The thread of a connection for deferred transactions; `None`: another part has it.
+    pub(crate) fn background_thread(&self, number: u32) -> Option<usize> {
+        let (count, number) = (self.part.count, number);
+        let is_own = number % count == self.part.number;
+        is_own.then(|| (number / count) as usize % self.threads)
     }
 
     /// The arrivals of an open loop by thread: each at a terminal that is drawn, so that those of
@@ -78,14 +126,16 @@ impl Deal {
         };
         for due_us in due {
             let terminal = prng.below(u64::from(self.terminals)) as u32;
-            arrivals[self.thread(terminal)].push((due_us, terminal));
+            if self.has(terminal) {
+                arrivals[self.thread(terminal)].push((due_us, terminal));
+            }
         }
         arrivals
     }
 
     /// Numbers below `count` of one thread.
     pub(crate) fn own(self, thread: usize, count: u32) -> impl Iterator<Item = u32> {
-        (0..count).filter(move |number| self.thread(*number) == thread)
+        (0..count).filter(move |number| self.has(*number) && self.thread(*number) == thread)
     }
 }
 
@@ -115,8 +165,13 @@ pub(crate) struct Stage<'a, W: Workload> {
 }
 
 impl<'a, W: Workload> Stage<'a, W> {
-    pub(crate) fn new(workload: &'a W, target: &'a Target, options: &'a RunnerOptions) -> Self {
-        let deal = Deal::new(workload, target, options);
+    pub(crate) fn new(
+        workload: &'a W,
+        target: &'a Target,
+        options: &'a RunnerOptions,
+        part: Part,
+    ) -> Self {
+        let deal = Deal::new(workload, target, options, part);
         let kinds = workload.kinds().len();
         let arrivals = match options.rate {
             Some(rate) => deal.arrivals(options, rate),
@@ -143,9 +198,10 @@ impl<'a, W: Workload> Stage<'a, W> {
         }
     }
 
-    /// Waits until every thread is connected, then lets all begin at once. Returns the error when
-    /// one could not connect; then none begins.
-    pub(crate) fn begin(&self) -> Option<LinkError> {
+    /// Waits until every thread is connected, then lets all begin at once, at the time that `at`
+    /// returns when it has come; `None`: they are not to begin. Returns the error when one could
+    /// not connect; then none begins.
+    pub(crate) fn begin(&self, at: impl FnOnce() -> Option<Instant>) -> Option<LinkError> {
         let mut ready = lock(&self.ready);
         while *ready < self.deal.threads {
             let waited = self.news.wait(ready);
@@ -153,7 +209,7 @@ impl<'a, W: Workload> Stage<'a, W> {
         }
         drop(ready);
         let refused = lock(&self.refused).take();
-        let start = refused.is_none().then(Instant::now);
+        let start = if refused.is_none() { at() } else { None };
         self.start.set(start).expect("a run begins once");
         self.news.notify_all();
         refused
@@ -186,6 +242,11 @@ impl<'a, W: Workload> Stage<'a, W> {
             let waited = self.news.wait_timeout(ready, Duration::from_millis(5));
             ready = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Whether the run has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.start.get().is_some_and(Option::is_some)
     }
 
     /// When the run began.
@@ -298,6 +359,7 @@ mod tests {
                 terminals: 1_000,
                 connections,
                 background: 0,
+                part: Part::WHOLE,
             };
             let mut all = 0;
             for thread in 0..threads {
@@ -315,6 +377,59 @@ mod tests {
         }
     }
 
+    /// Each terminal, each connection and each arrival is in one part and on one of its threads,
+    /// and a thread has a connection to every endpoint of its terminals.
+    #[test]
+    fn parts_together_are_the_whole() {
+        let options = RunnerOptions {
+            warmup: Duration::ZERO,
+            length: Duration::from_secs(2),
+            ..RunnerOptions::default()
+        };
+        for (count, threads, endpoints) in [(1, 2, 3), (2, 2, 3), (3, 1, 1), (3, 2, 2)] {
+            let whole = Deal {
+                threads,
+                endpoints,
+                terminals: 500,
+                connections: 60,
+                background: 12,
+                part: Part::WHOLE,
+            };
+            let (mut terminals, mut connections) = (Vec::new(), Vec::new());
+            let (mut background, mut arrivals) = (Vec::new(), Vec::new());
+            for number in 0..count {
+                let deal = Deal {
+                    part: Part { number, count },
+                    ..whole
+                };
+                for thread in 0..threads {
+                    let own: Vec<u32> = deal.own(thread, deal.connections).collect();
+                    let reached: Vec<usize> = own.iter().map(|it| deal.endpoint(*it)).collect();
+                    let mine = deal.own(thread, deal.terminals);
+                    terminals.extend(mine.inspect(|terminal| {
+                        assert!(reached.contains(&deal.endpoint(*terminal)));
+                    }));
+                    connections.extend(own);
+                }
+                let mine = (0..deal.background).filter(|it| deal.background_thread(*it).is_some());
+                background.extend(mine);
+                let due = deal.arrivals(&options, 1_000.0);
+                assert!(due.iter().all(|own| !own.is_empty()));
+                arrivals.extend(due.into_iter().flatten());
+            }
+            for numbers in [&mut terminals, &mut connections, &mut background] {
+                numbers.sort_unstable();
+            }
+            assert!(terminals.into_iter().eq(0..500));
+            assert!(connections.into_iter().eq(0..60));
+            assert!(background.into_iter().eq(0..12));
+            let mut all: Vec<Arrival> = whole.arrivals(&options, 1_000.0).concat();
+            all.sort_unstable();
+            arrivals.sort_unstable();
+            assert_eq!(arrivals, all);
+        }
+    }
+
     /// Dealt in turn, each terminal would have the same number of arrivals; at random the variance
     /// of the numbers is their mean.
     #[test]
@@ -325,6 +440,7 @@ mod tests {
             terminals: 300,
             connections: 30,
             background: 0,
+            part: Part::WHOLE,
         };
         let options = RunnerOptions {
             warmup: Duration::ZERO,

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
 /// The longest time that a histogram tells apart: one hour, in microseconds.
-const LATENCY_US_MAX: u64 = 3_600_000_000;
+pub const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 /// A histogram of microseconds with three significant digits. It grows with its longest time: up to
 /// 8 ms it takes 50 KiB, for an hour 190.
@@ -44,7 +44,7 @@ pub enum Outcome {
 }
 
 /// The counts of one kind of transaction within the measured phase.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
     /// Acknowledged commits.
     pub committed: u64,
@@ -109,7 +109,7 @@ impl Tally {
     }
 
     /// Counts a transaction that has ended within the measured phase.
-    pub(crate) fn count_in_phase(&mut self, outcome: &Outcome) {
+    pub fn count_in_phase(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Committed => self.in_phase += 1,
             Outcome::RolledBack => self.rolled_back_in_phase += 1,
@@ -118,7 +118,7 @@ impl Tally {
     }
 
     /// Counts what a transaction did, and whether it took several attempts.
-    pub(crate) fn note_done(&mut self, done: Done, attempts: u32) {
+    pub fn note_done(&mut self, done: Done, attempts: u32) {
         self.retried += u64::from(attempts > 1);
         self.units += done.units;
         self.skipped += done.skipped;
@@ -213,13 +213,16 @@ impl Acknowledged {
 
 /// What one group of threads counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Share {
+pub struct Share {
+    /// The counts of the measured phase, by kind.
     pub kinds: Vec<Tally>,
+    /// Those of the whole run, by kind.
     pub whole: Vec<Acknowledged>,
     /// Background executions of deferred transactions.
     pub deferred: Tally,
     /// Commits and responses since the last live view.
     pub second_committed: Vec<u64>,
+    /// Their responses.
     pub second_response: Histogram<u64>,
     /// Commits by the step of the measured phase in which they came.
     pub steps: Vec<u64>,
@@ -232,7 +235,8 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    pub(crate) fn new(kinds: usize) -> Share {
+    /// Nothing, of so many kinds.
+    pub fn new(kinds: usize) -> Share {
         Share {
             kinds: vec![Tally::new(); kinds],
             whole: vec![Acknowledged::default(); kinds],
@@ -247,14 +251,15 @@ impl Share {
     }
 
     /// Counts a commit in a step of the measured phase.
-    pub(crate) fn count_step(&mut self, step: usize) {
+    pub fn count_step(&mut self, step: usize) {
         if self.steps.len() <= step {
             self.steps.resize(step + 1, 0);
         }
         self.steps[step] += 1;
     }
 
-    pub(crate) fn merge(&mut self, other: &Share) {
+    /// Adds the counts of another group.
+    pub fn merge(&mut self, other: &Share) {
         self.kinds
             .iter_mut()
             .zip(&other.kinds)

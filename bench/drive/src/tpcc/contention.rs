@@ -12,8 +12,8 @@
 //! where they do.
 
 use super::gate::{Gate, Gathering, gathering};
-use crate::run::cpu::thread_us;
 use links::answers::Answers;
+use links::cpu::thread_us;
 use links::link::{Link, LinkError};
 use links::lock;
 use links::server::Server;

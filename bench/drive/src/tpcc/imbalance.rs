@@ -29,7 +29,14 @@ impl Drawn {
         }
     }
 
-    fn counts(&self) -> Vec<u64> {
+    /// Adds what another process has drawn; both are of as many warehouses.
+    pub(super) fn add(&self, counts: &[u64]) {
+        for (sum, count) in self.0.iter().zip(counts) {
+            sum.fetch_add(*count, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn counts(&self) -> Vec<u64> {
         let counts = self.0.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).collect()
     }

@@ -8,8 +8,9 @@
 //! are in the same table: a run takes them from there.
 
 use super::{LoadOptions, Without, accounts, warehouses};
-use crate::run::{cpu, is_retryable};
+use crate::run::is_retryable;
 use links::answers::Answers;
+use links::cpu;
 use links::error::{DriveError, While};
 use links::homes::Homes;
 use links::link::{Link, LinkError, Status};

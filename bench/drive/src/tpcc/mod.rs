@@ -13,8 +13,10 @@ mod times;
 mod told;
 mod without;
 
+use crate::run::others::Others;
+use crate::run::parts::{self, Lead, Part, PartResult};
 use crate::run::tally::{Acknowledged, Tally};
-use crate::run::{RunReport, RunnerOptions, run as run_workload};
+use crate::run::{RunReport, RunnerOptions, run as run_workload, run_by as run_workload_by};
 use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
 use contention::ContentionReport;
 use dike::{Dike, DikeOptions, DistributionReport};
@@ -147,9 +149,41 @@ pub fn load(options: &LoadOptions, progress: &mut dyn Progress) -> Result<(), Dr
 
 /// Runs the mix, audits the inputs, reconciles what was acknowledged, checks the conditions.
 pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunReport, DriveError> {
+    run_by(options, None, progress)
+}
+
+/// The same with the load from other processes, if there are any.
+///
+/// # Errors
+/// As for [`run`], and if one of the others is lost.
+pub fn run_by(
+    options: &RunOptions,
+    others: Option<&dyn Others>,
+    progress: &mut dyn Progress,
+) -> Result<RunReport, DriveError> {
+    let competes = |dike: &DikeOptions| !dike.contention.is_empty();
+    if others.is_some() && options.dike.as_ref().is_some_and(competes) {
+        return Err(DriveError::Option(String::from(
+            "--contention: one process counts the transactions that compete, so it cannot be with \
+             --worker",
+        )));
+    }
     let tpcc = Tpcc::of_database(options)?;
     let target = tpcc.target.clone();
-    run_workload(&tpcc, &target, &options.runner, progress)
+    run_workload_by(&tpcc, &target, &options.runner, others, progress)
+}
+
+/// Runs a part of the mix for somebody else; `None`: it was ended before its time.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_part(
+    options: &RunOptions,
+    part: Part,
+    lead: &dyn Lead,
+) -> Result<Option<PartResult>, DriveError> {
+    let tpcc = Tpcc::of_database(options)?;
+    parts::run_part(&tpcc, &tpcc.target, &options.runner, part, lead)
 }
 
 /// Runs the mix of so many warehouses against a server that answers at once ([`links::echo`]):
@@ -567,6 +601,23 @@ impl Workload for Tpcc {
         audits.iter().for_each(|audit| sum.merge(audit));
         let load = self.content.constants.c_last;
         sum.findings(&self.content.scale, load, self.run.c_last)
+    }
+
+    fn counters(&self, audits: Vec<Audit>) -> Vec<u64> {
+        let mut sum = Audit::default();
+        audits.iter().for_each(|audit| sum.merge(audit));
+        let mut counters = sum.counters().to_vec();
+        counters.extend(self.dike.iter().flat_map(Dike::counters));
+        counters
+    }
+
+    fn add_counters(&self, counters: &[u64]) -> Option<Audit> {
+        let (audit, rest) = counters.split_first_chunk()?;
+        let fits = match &self.dike {
+            Some(dike) => dike.add_counters(rest),
+            None => rest.is_empty(),
+        };
+        fits.then(|| Audit::of_counters(audit))
     }
 
     fn ledger(&self) -> Result<((Ledger, i64), Told), DriveError> {

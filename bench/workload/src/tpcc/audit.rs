@@ -19,6 +19,8 @@ pub const CLAUSE_LIMITS_FROM: u64 = 100_000;
 pub const RISK: f64 = 1e-6;
 /// Findings that depend on chance: each has an equal part of the risk (Bonferroni).
 const CHANCES: f64 = 11.0;
+/// Numbers of an [`Audit`].
+pub const COUNTERS: usize = 6 + 5 + 11;
 /// The share of correct samples that an interval holds.
 pub const COVERAGE: f64 = 1.0 - RISK / CHANCES;
 /// The statistic of 11 line counts lies above it in less than 9e-8 of all correct samples of 55
@@ -83,6 +85,58 @@ impl Audit {
             .for_each(|(mine, theirs)| *mine += theirs);
         let counts = self.line_counts.iter_mut().zip(other.line_counts);
         counts.for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// All counts, in a fixed order.
+    pub fn counters(&self) -> [u64; COUNTERS] {
+        let Audit {
+            mix,
+            rollbacks,
+            lines,
+            remote_lines,
+            line_counts,
+            remote_payments,
+            payments_by_name,
+            statuses_by_name,
+        } = self;
+        let single = [
+            *rollbacks,
+            *lines,
+            *remote_lines,
+            *remote_payments,
+            *payments_by_name,
+            *statuses_by_name,
+        ];
+        let mut all = [0; COUNTERS];
+        let from = single.iter().chain(mix).chain(line_counts);
+        all.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        all
+    }
+
+    /// The audit with these [`Audit::counters`].
+    pub fn of_counters(counters: &[u64; COUNTERS]) -> Audit {
+        let mut audit = Audit::default();
+        let Audit {
+            mix,
+            rollbacks,
+            lines,
+            remote_lines,
+            line_counts,
+            remote_payments,
+            payments_by_name,
+            statuses_by_name,
+        } = &mut audit;
+        let single = [
+            rollbacks,
+            lines,
+            remote_lines,
+            remote_payments,
+            payments_by_name,
+            statuses_by_name,
+        ];
+        let to = single.into_iter().chain(mix).chain(line_counts);
+        to.zip(counters).for_each(|(to, from)| *to = *from);
+        audit
     }
 
     /// All findings, given the constants of C_LAST of load and run.

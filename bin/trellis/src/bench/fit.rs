@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use drive::fit::{Measured, fit};
 use drive::outputs;
 use std::io::Write;
 use std::path::PathBuf;
+use sweeps::fit::{Measured, fit};
 
 /// Which results.
 #[derive(Args)]

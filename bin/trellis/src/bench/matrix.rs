@@ -23,9 +23,9 @@ pub(super) struct MatrixArgs {
     list: bool,
 }
 
-/// Options of a run that a file cannot set: the sweep writes files itself, and one exporter of
-/// metrics cannot serve several runs.
-const OWN: [&str; 5] = ["json", "report", "metrics", "history", "help"];
+/// Options of a run that a file cannot set: the sweep writes files itself, one exporter of metrics
+/// cannot serve several runs, and which machines have the load is no setting of an experiment.
+const OWN: [&str; 6] = ["json", "report", "metrics", "history", "help", "worker"];
 
 /// Options that say something about another one.
 const ABOUT: [(&str, &str); 7] = [

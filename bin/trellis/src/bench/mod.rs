@@ -11,6 +11,7 @@ mod gate;
 mod load;
 mod matrix;
 mod search;
+mod worker;
 
 use self::fault::{FaultArgs, UndoArgs, undo_left_behind};
 use self::fit::FitArgs;
@@ -22,12 +23,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use compare::CompareArgs;
 use dike::{CurveArg, DikeArgs};
 use drive::histories::{self, HistoryOptions};
-use drive::metrics::Exporter;
 use drive::outputs;
 use drive::report;
+use drive::run::others::Others;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, RunOptions};
 use gate::GateArgs;
+use links::metrics::Exporter;
 use links::view::{Progress, Screen, Silent};
 use load::LoadArgs;
 use matrix::MatrixArgs;
@@ -36,6 +38,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use worker::{Given, WorkerArgs};
 use workload::history::Kind;
 
 /// Arguments of `trellis bench`.
@@ -84,6 +87,8 @@ enum BenchCommand {
     Fit(FitArgs),
     /// Undo the faults of a run that was killed
     Undo(UndoArgs),
+    /// Have the load of a run elsewhere come from this machine, too: wait for `run --worker`
+    Worker(WorkerArgs),
     /// Measure this client: TPC-C against a server that answers at once
     Calibrate(CalibrateArgs),
     /// The server of `calibrate`: prints its address, and answers until it is ended
@@ -155,6 +160,9 @@ struct Where {
 
 #[derive(Args)]
 struct RunArgs {
+    /// First: what follows takes the values out of what was given.
+    #[command(flatten)]
+    given: Given,
     #[command(flatten)]
     target: Where,
     /// The loaded number of warehouses must be this
@@ -201,6 +209,10 @@ struct RunArgs {
     /// Do not check the consistency conditions after the run
     #[arg(long)]
     no_check: bool,
+    /// Have the load come from `trellis bench worker` there, and not from here; once for each
+    /// worker. Together they are as many clients, and have the same inputs, as one process
+    #[arg(long, value_name = "HOST:PORT")]
+    worker: Vec<String>,
     #[command(flatten)]
     gate: GateArgs,
     #[command(flatten)]
@@ -330,6 +342,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BenchCommand::Function(args) => function::function(args),
         BenchCommand::Fit(args) => fit::run(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),
+        BenchCommand::Worker(args) => worker::work(args),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
         BenchCommand::Run(run) => one_run(run),
@@ -461,6 +474,9 @@ fn measure_history(args: &RunArgs, kind: Kind, shows: bool) -> Result<Measured> 
     if args.terminal_range.is_some() || args.read_urls.is_some() {
         bail!("--terminal-range and --read-urls are for tpcc and dike");
     }
+    if !args.worker.is_empty() {
+        bail!("--worker is for tpcc and dike: a recorded history is that of one process");
+    }
     args.dike.only_for_dike()?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
     options.runner = runner(args)?;
@@ -494,8 +510,8 @@ fn measure_history(args: &RunArgs, kind: Kind, shows: bool) -> Result<Measured> 
     })
 }
 
-fn measure_tpcc(args: &RunArgs, shows: bool) -> Result<Measured> {
-    args.recorded.only_for_histories()?;
+/// What is run: all that does not concern where it is shown, kept or broken.
+fn tpcc_options(args: &RunArgs) -> Result<RunOptions> {
     let mut options = RunOptions::new(&args.target.url);
     options.warehouses = args.warehouses;
     options.isolation = args.isolation;
@@ -507,12 +523,20 @@ fn measure_tpcc(args: &RunArgs, shows: bool) -> Result<Measured> {
         _ => args.dike.only_for_dike()?,
     }
     options.runner = runner(args)?;
+    Ok(options)
+}
+
+fn measure_tpcc(args: &RunArgs, shows: bool) -> Result<Measured> {
+    args.recorded.only_for_histories()?;
+    let mut options = tpcc_options(args)?;
+    let crew = worker::crew(args)?;
+    let others = crew.as_ref().map(|crew| crew as &dyn Others);
     options.runner.faults = args.faults.begin()?;
     let mut progress = progress(args.metrics.as_deref(), shows)?;
     let verdicts = args
         .gate
         .pass(&args.target.url, args.isolation, args.seed)?;
-    let found = tpcc::run(&options, &mut *progress)?;
+    let found = tpcc::run_by(&options, others, &mut *progress)?;
     let mut json = report::json(&found);
     json["verdicts"] = verdicts;
     Ok(Measured {

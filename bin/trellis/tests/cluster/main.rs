@@ -48,3 +48,4 @@ mod starting;
 mod starved;
 mod supervised;
 mod support;
+mod workers;

@@ -202,6 +202,36 @@ impl Dike {
         })
     }
 
+    /// All that was counted, in a fixed order.
+    pub(super) fn counters(&self) -> Vec<u64> {
+        let mut all = self.homes.counts();
+        let counts = self.own_counts();
+        all.extend(counts.map(|count| count.load(Ordering::Relaxed)));
+        all
+    }
+
+    /// Adds what another process has counted; false: it is not of this run.
+    pub(super) fn add_counters(&self, counters: &[u64]) -> bool {
+        let homes = self.homes.counts().len();
+        if counters.len() != homes + self.own_counts().count() {
+            return false;
+        }
+        let (at_homes, rest) = counters.split_at(homes);
+        self.homes.add(at_homes);
+        for (sum, count) in self.own_counts().zip(rest) {
+            sum.fetch_add(*count, Ordering::Relaxed);
+        }
+        true
+    }
+
+    fn own_counts(&self) -> impl Iterator<Item = &AtomicU64> {
+        let of = |counts: &'_ Counts| counts.degrees.len();
+        debug_assert_eq!(of(&self.committed), of(&self.unknown), "of one placement");
+        let drawn = self.drawn.iter().flatten();
+        let ended = [&self.committed, &self.unknown].into_iter();
+        drawn.chain(ended.flat_map(|counts| counts.degrees.iter().chain(&counts.kinds)))
+    }
+
     /// For the description of the run.
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![("mix", self.controls.mix.to_string())];

@@ -8,14 +8,14 @@ const TICKS_PER_S: f64 = 100.0;
 
 /// Processor time of this process and when it was read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CpuReading {
+pub struct CpuReading {
     at: Instant,
     used: Duration,
 }
 
 impl CpuReading {
     /// Reads it; `None` on systems without `/proc`.
-    pub(crate) fn now() -> Option<CpuReading> {
+    pub fn now() -> Option<CpuReading> {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         Some(CpuReading {
             at: Instant::now(),
@@ -24,7 +24,7 @@ impl CpuReading {
     }
 
     /// The share of all cores used since `earlier`, 0 to 1.
-    pub(crate) fn share_since(&self, earlier: &CpuReading, cores: usize) -> f64 {
+    pub fn share_since(&self, earlier: &CpuReading, cores: usize) -> f64 {
         let wall = (self.at - earlier.at).as_secs_f64() * cores as f64;
         (self.used.saturating_sub(earlier.used)).as_secs_f64() / wall.max(1e-6)
     }
@@ -39,13 +39,13 @@ fn parse(stat: &str) -> Option<Duration> {
 }
 
 /// Processor time of this thread so far, in microseconds.
-pub(crate) fn thread_us() -> Option<u64> {
+pub fn thread_us() -> Option<u64> {
     let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(Duration::from(used).as_micros() as u64)
 }
 
 /// Cores that this process may use.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

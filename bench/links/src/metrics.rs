@@ -10,9 +10,9 @@
 //! | `trellis_bench_seconds_left` | until the end |
 //! | `trellis_bench_phase{phase}` | 1 for the phase in which the run is |
 
-use links::error::DriveError;
-use links::lock;
-use links::view::{Live, Loaded, Progress};
+use crate::error::DriveError;
+use crate::lock;
+use crate::view::{Live, Loaded, Progress};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -245,7 +245,7 @@ fn answer(mut stream: TcpStream, counts: &Mutex<Counts>) -> std::io::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use links::view::Silent;
+    use crate::view::Silent;
 
     fn get(address: SocketAddr, request: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();

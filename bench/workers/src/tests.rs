@@ -1,0 +1,320 @@
+//! Messages and merged counts; whole runs are in `bin/trellis/tests/cluster/workers.rs`.
+
+use super::message::{Answer, Line, Order, greeted, greeting, read_line, receive};
+use super::packed::{PackedHistogram, PackedPart, PackedSecond, PackedShare};
+use super::{Crew, FORMAT, serve};
+use base::Prng;
+use drive::run::others::Others;
+use drive::run::parts::PartResult;
+use drive::run::tally::{LATENCY_US_MAX, Outcome, Share, Times, count};
+use drive::run::watch::SecondCounts;
+use drive::shape::Done;
+use drive::tpcc::RunOptions;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+const KINDS: usize = 5;
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (near, listener.accept().unwrap().0)
+}
+
+/// One transaction: its kind, its times, how it ended, and in which step.
+struct Input(usize, Times, Outcome, usize);
+
+fn inputs(count: u64) -> Vec<Input> {
+    let mut prng = Prng::new(7);
+    let mut input = |number: u64| {
+        // From a microsecond to beyond the longest time that is told apart.
+        let us = 1 << prng.below(33);
+        let response_us = us + prng.below(us);
+        let times = Times {
+            response_us,
+            service_us: response_us / 2,
+            queue_us: response_us / 3,
+        };
+        let outcome = match prng.below(20) {
+            0 => Outcome::RolledBack,
+            1 => Outcome::Failed(format!("reason {}", number % 3)),
+            2 => Outcome::Unknown,
+            _ => Outcome::Committed,
+        };
+        let step = prng.below(300) as usize;
+        Input(prng.below(KINDS as u64) as usize, times, outcome, step)
+    };
+    (0..count).map(&mut input).collect()
+}
+
+fn note(share: &mut Share, Input(kind, times, outcome, step): &Input) {
+    let tally = &mut share.kinds[*kind];
+    tally.record(outcome, *times, true);
+    tally.count_in_phase(outcome);
+    tally.note_done(Done::committed(3), 1 + (times.response_us % 2) as u32);
+    *tally.aborts.entry(String::from("40001")).or_default() += times.queue_us % 3;
+    tally.unfinished += u64::from(times.response_us % 50 == 0);
+    share.whole[*kind].committed += 1;
+    share.whole[*kind].units += 3;
+    share.deferred.record(outcome, *times, true);
+    share.count_step(*step);
+    count(&mut share.lateness, times.queue_us);
+    let message = || format!("message of {kind}");
+    share
+        .messages
+        .entry(kind.to_string())
+        .or_insert_with(message);
+}
+
+/// What comes of a share on its way through a connection.
+fn sent(share: Share) -> Share {
+    let part = PackedPart::of(&PartResult {
+        share,
+        counters: vec![1, 2, 3],
+        cpu: Some(0.5),
+        threads: vec![0.25, 0.75],
+    });
+    let (near, mut far) = pair();
+    let answer = Answer::Done(Box::new(part));
+    let sending = answer.clone();
+    let sender = std::thread::spawn(move || Line::new(&near).unwrap().send(&sending).unwrap());
+    let received = receive::<Answer>(&mut far, super::message::ANSWER_BYTES_MAX).unwrap();
+    sender.join().unwrap();
+    assert_eq!(received, answer);
+    let Answer::Done(part) = received else {
+        panic!("it is the same")
+    };
+    let result = part.unpack(KINDS).unwrap();
+    assert_eq!((result.counters, result.cpu), (vec![1, 2, 3], Some(0.5)));
+    result.share
+}
+
+/// The same transactions, counted by one process and by two: equal in each step of each histogram.
+#[test]
+fn histograms_of_two_workers_are_those_of_one() {
+    let inputs = inputs(40_000);
+    let (mut one, mut two) = (Share::new(KINDS), [Share::new(KINDS), Share::new(KINDS)]);
+    for (number, input) in inputs.iter().enumerate() {
+        note(&mut one, input);
+        note(&mut two[usize::from(number % 3 == 0)], input);
+    }
+    let mut merged = Share::new(KINDS);
+    for share in two {
+        merged.merge(&sent(share));
+    }
+    assert_eq!(merged.kinds, one.kinds);
+    assert_eq!(merged.deferred, one.deferred);
+    assert_eq!(merged.lateness, one.lateness);
+    assert_eq!((&merged.whole, &merged.steps), (&one.whole, &one.steps));
+    assert_eq!(merged.messages, one.messages);
+    for (merged, one) in merged.kinds.iter().zip(&one.kinds) {
+        let raw = |histogram: &hdrhistogram::Histogram<u64>| {
+            let recorded = histogram.iter_recorded();
+            let pairs = recorded.map(|it| (it.value_iterated_to(), it.count_at_value()));
+            pairs.collect::<Vec<_>>()
+        };
+        assert_eq!(raw(&merged.response), raw(&one.response));
+        assert!(raw(&merged.response).len() > 1_000, "there is something");
+        for quantile in [0.0, 0.5, 0.99, 0.9999, 1.0] {
+            assert_eq!(merged.response_at(quantile), one.response_at(quantile));
+        }
+        let means = [&merged.response, &one.response].map(|it| it.mean().to_bits());
+        assert_eq!(means[0], means[1]);
+    }
+    // The comparison sees a single transaction.
+    note(&mut one, &inputs[0]);
+    assert_ne!(merged.kinds, one.kinds);
+}
+
+#[test]
+fn seconds_are_added() {
+    let mut sum = SecondCounts::new(2);
+    for number in 1..=3 {
+        let mut counts = SecondCounts::new(2);
+        counts.committed = vec![number, 10];
+        count(&mut counts.response, 100 * number);
+        counts.aborts.insert(String::from("40P01"), number);
+        counts.failed = 1;
+        sum.merge(&PackedSecond::of(&counts).unpack().unwrap());
+    }
+    assert_eq!((sum.committed, sum.failed), (vec![6, 30], 3));
+    assert_eq!((sum.response.len(), sum.response.max()), (3, 300));
+    assert_eq!(sum.aborts["40P01"], 6);
+}
+
+/// A worker that is out of its mind does not take the coordinator with it.
+#[test]
+fn counts_that_cannot_be_are_refused() {
+    let histogram = |pairs: &[(u64, u64)]| {
+        let bytes = postcard::to_extend(&pairs.to_vec(), Vec::new()).unwrap();
+        postcard::from_bytes::<PackedHistogram>(&bytes).unwrap()
+    };
+    for good in [&[][..], &[(1, 1)], &[(LATENCY_US_MAX, 5), (7, 1)]] {
+        assert!(histogram(good).unpack().is_ok(), "{good:?}");
+    }
+    for bad in [
+        &[(0, 1)][..],
+        &[(u64::MAX, 1)],
+        &[(1, u64::MAX)],
+        &[(1, 1 << 48), (2, 1 << 48)],
+        &[(3 * LATENCY_US_MAX, 1)],
+    ] {
+        assert!(histogram(bad).unpack().is_err(), "{bad:?}");
+    }
+    let share = PackedShare::of(&Share::new(KINDS));
+    assert!(share.clone().unpack(KINDS).is_ok());
+    assert!(share.unpack(KINDS + 1).is_err());
+    let mut huge = Share::new(KINDS);
+    huge.whole[0].committed = u64::MAX;
+    assert!(PackedShare::of(&huge).unpack(KINDS).is_err());
+    huge.whole[0].committed = 0;
+    huge.kinds[1].aborts.insert(String::new(), u64::MAX);
+    assert!(PackedShare::of(&huge).unpack(KINDS).is_err());
+}
+
+#[test]
+fn messages_have_an_end() {
+    let refused = |bytes: &[u8]| {
+        let (mut near, mut far) = pair();
+        near.write_all(bytes).unwrap();
+        drop(near);
+        receive::<Order>(&mut far, 1_000).unwrap_err().kind()
+    };
+    // Longer than is allowed, shorter than it says, no message, more than one message.
+    assert_eq!(refused(&[255; 64]), ErrorKind::InvalidData);
+    assert_eq!(refused(&[0, 0, 3, 0xe8, 1]), ErrorKind::UnexpectedEof);
+    assert_eq!(refused(&[0, 0]), ErrorKind::UnexpectedEof);
+    assert_eq!(refused(&[0, 0, 0, 1, 77]), ErrorKind::InvalidData);
+    assert_eq!(refused(&[0, 0, 0, 2, 1, 1]), ErrorKind::InvalidData);
+    let (near, mut far) = pair();
+    let order = Order::Begin { at_us: u64::MAX };
+    Line::new(&near).unwrap().send(&order).unwrap();
+    assert_eq!(receive::<Order>(&mut far, 1_000).unwrap(), order);
+}
+
+#[test]
+fn greetings_tell_versions_apart() {
+    let own = greeting("cores 4");
+    assert_eq!(greeted(own.trim_end()), Ok("cores 4"));
+    assert_eq!(greeted(greeting("").trim_end()), Ok(""));
+    let other = own.replace(&format!("format {FORMAT}"), "format 99");
+    let why = greeted(other.trim_end()).unwrap_err();
+    assert!(
+        why.contains("versions differ") && why.contains("format 99"),
+        "{why}"
+    );
+    let older = own.replace(env!("CARGO_PKG_VERSION"), "0.0.9");
+    assert!(greeted(older.trim_end()).unwrap_err().contains("0.0.9"));
+    assert!(greeted("GET / HTTP/1.1").unwrap_err().contains("no other"));
+    let (mut near, mut far) = pair();
+    near.write_all(&[b'a'; 600]).unwrap();
+    let long = read_line(&mut far, Duration::from_secs(5)).unwrap_err();
+    assert_eq!(long.kind(), ErrorKind::InvalidData);
+    // A byte now and then does not keep a line open.
+    let (mut near, mut far) = pair();
+    let dribble = std::thread::spawn(move || {
+        while near.write_all(b"a").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let begun = Instant::now();
+    let slow = read_line(&mut far, Duration::from_millis(200)).unwrap_err();
+    assert!(matches!(
+        slow.kind(),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock
+    ));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    drop(far);
+    dribble.join().unwrap();
+}
+
+/// A worker that refuses every run, on a thread that lives as long as the test's process.
+fn worker() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let accept = |_: &[String]| Err::<RunOptions, _>(String::from("not today"));
+        serve(&listener, &accept, &|_| {})
+    });
+    address
+}
+
+fn said(address: &str, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    // What was not read makes the end of the connection an error.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn strangers_are_sent_away_and_coordinators_served() {
+    let address = worker();
+    let answer = said(&address, b"GET / HTTP/1.1\n");
+    assert!(answer.contains("takes no other requests"), "{answer}");
+    let other = greeting("").replace(env!("CARGO_PKG_VERSION"), "9.9.9");
+    let answer = said(&address, other.as_bytes());
+    assert!(answer.contains("versions differ: 9.9.9"), "{answer}");
+    // A right greeting, and rubbish behind it: the connection ends, the worker does not.
+    for rubbish in [&[255; 4096][..], &[0, 0, 0, 1, 77], b"\0\0\0\x05hello"] {
+        let mut bytes = greeting("").into_bytes();
+        bytes.extend_from_slice(rubbish);
+        said(&address, &bytes);
+    }
+    let crew = || Crew::join(std::slice::from_ref(&address), Vec::new());
+    let crew_of_one = until_free(crew);
+    assert_eq!(crew_of_one.count(), 1);
+    // It works for one at a time, and for the next one when that one has gone.
+    let error = crew().unwrap_err().to_string();
+    assert!(error.contains("it works for 127.0.0.1:"), "{error}");
+    drop(crew_of_one);
+    until_free(crew);
+}
+
+/// The worker is free once it has noticed that the last one has gone.
+fn until_free(crew: impl Fn() -> Result<Crew, links::DriveError>) -> Crew {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        match crew() {
+            Ok(crew) => return crew,
+            Err(error) => assert!(Instant::now() < until, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn coordinators_say_what_is_wrong_with_a_worker() {
+    let join = |address: &str| {
+        let joined = Crew::join(&[address.to_owned()], Vec::new());
+        joined.unwrap_err().to_string()
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let own = env!("CARGO_PKG_VERSION");
+    let versions = [
+        format!("9.9.9 format {FORMAT} cores 2"),
+        format!("{own} format 77 cores 2"),
+    ];
+    let answers = versions.map(|version| format!("trellis bench worker {version}\n"));
+    let server = std::thread::spawn(move || {
+        for answer in answers.iter().map(String::as_str).chain(["220 mail\n"]) {
+            let mut guest = listener.accept().unwrap().0;
+            guest.write_all(answer.as_bytes()).unwrap();
+            let _ = guest.read(&mut [0; 512]);
+        }
+    });
+    assert!(join(&address).contains(&format!("versions differ: 9.9.9 format {FORMAT}")));
+    assert!(join(&address).contains(&format!("versions differ: {own} format 77")));
+    assert!(join(&address).contains("what listens there is no worker"));
+    server.join().unwrap();
+    let error = join(&address);
+    assert!(error.contains("no worker listens there"), "{error}");
+    let error = join("nonsense");
+    assert!(error.contains("worker nonsense: "), "{error}");
+}

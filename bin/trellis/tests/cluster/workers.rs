@@ -1,0 +1,324 @@
+//! One run by several processes: `trellis bench run --worker`. What is lost with a worker or with
+//! the coordinator, and that the load is the same as that of one process.
+
+use crate::support::{Cluster, Folder, PROGRAM, READY_LIMIT, signal, wait_child, wait_until};
+use drive::tpcc::{self, LoadOptions};
+use links::view::Silent;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use workload::tpcc::Scale;
+
+/// Far longer than a worker may say nothing.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Kinds of TPC-C.
+const KINDS: [&str; 5] = [
+    "new_order",
+    "payment",
+    "order_status",
+    "delivery",
+    "stock_level",
+];
+
+/// A process whose lines are kept.
+struct Process {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Process {
+    fn start(arguments: &[&str]) -> Process {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).stdin(Stdio::null());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        keep(out, &lines);
+        keep(err, &lines);
+        Process { child, lines }
+    }
+
+    /// Whether it has said this.
+    fn has_said(&self, text: &str) -> bool {
+        self.said().contains(text)
+    }
+
+    fn said(&self) -> String {
+        self.lines.lock().unwrap().join("\n")
+    }
+
+    fn wait_for(&self, text: &str) {
+        wait_until(text, LIMIT, || self.has_said(text));
+    }
+}
+
+fn keep(from: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) {
+    let lines = Arc::clone(lines);
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            lines.lock().unwrap().push(line);
+        }
+    });
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A worker, and where it listens.
+fn worker() -> (Process, String) {
+    let worker = Process::start(&["bench", "worker", "--listen", "127.0.0.1:0"]);
+    worker.wait_for("listening at ");
+    let said = worker.said();
+    let address = said.rsplit("listening at ").next().unwrap();
+    let address = address.lines().next().unwrap().to_owned();
+    (worker, address)
+}
+
+/// A cluster with small warehouses, two for each node and two more.
+fn loaded(name: &str, nodes: u16) -> (Cluster, String) {
+    let cluster = Cluster::start(name, nodes, 1);
+    cluster.create("shop", &[]);
+    let url = cluster.url("shop");
+    let warehouses = 2 * u32::from(nodes) + 2;
+    let options = LoadOptions {
+        scale: Scale::reduced(warehouses),
+        ..LoadOptions::new(&url, warehouses)
+    };
+    tpcc::load(&options, &mut Silent).unwrap();
+    (cluster, url)
+}
+
+/// Runs to the end, which must be a good one; the JSON.
+fn run(url: &str, json: &Path, more: &[&str]) -> Value {
+    let mut arguments = vec!["bench", "run", "--url", url, "--json"];
+    arguments.push(json.to_str().unwrap());
+    arguments.extend(more);
+    let output = Command::new(PROGRAM).args(&arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}{warned}");
+    serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap()
+}
+
+/// Transactions of a kind that were due in the measured phase, however they ended.
+fn due(run: &Value, kind: &str) -> u64 {
+    let kind = &run["transactions"][kind];
+    let counts = ["committed", "rolled_back", "unknown"];
+    let ended: u64 = counts.iter().map(|it| kind[it].as_u64().unwrap()).sum();
+    let failed = kind["failed"].as_object().unwrap().values();
+    ended + failed.map(|it| it.as_u64().unwrap()).sum::<u64>()
+}
+
+#[test]
+fn two_workers_have_the_load_of_one_process() {
+    let (_cluster, url) = loaded("workers", 2);
+    let folder = Folder::new("workers-out");
+    let json = folder.path().join("run.json");
+    let ((first, one), (second, two)) = (worker(), worker());
+    let both = ["--worker", &one, "--worker", &two];
+    let open = [
+        "--rate",
+        "150",
+        "--seconds",
+        "3",
+        "--warmup",
+        "1",
+        "--seed",
+        "5",
+    ];
+    let alone = run(&url, &json, &open);
+    let shared = run(&url, &json, &[&open[..], &both].concat());
+    assert_eq!(alone["unfinished"], 0);
+    assert_eq!(shared["unfinished"], 0);
+    let mut sum = 0;
+    for kind in KINDS {
+        assert_eq!(due(&shared, kind), due(&alone, kind), "{kind}");
+        sum += due(&shared, kind);
+    }
+    assert!((300..600).contains(&sum), "{sum} of about 450");
+    assert_eq!(alone["workers"].as_array().unwrap().len(), 0);
+    let workers = shared["workers"].as_array().unwrap();
+    let committed = workers.iter().map(|it| it["committed"].as_u64().unwrap());
+    assert_eq!(committed.clone().count(), 2);
+    assert!(committed.clone().all(|it| it > 50), "{workers:?}");
+    assert_eq!(
+        committed.sum::<u64>(),
+        shared["committed"].as_u64().unwrap()
+    );
+    for worker in workers {
+        let offset = worker["clock_offset_us"].as_i64().unwrap();
+        assert!(
+            offset.abs() < 100_000,
+            "one machine has one clock: {worker}"
+        );
+        assert!(worker["round_trip_us"].as_u64().unwrap() < 1_000_000);
+    }
+    assert_eq!(shared["timeline"].as_array().unwrap().len(), 4);
+    // Each transaction is in the timeline, in the steps and in the histograms.
+    let new_orders = &shared["transactions"]["new_order"];
+    let samples = new_orders["latency_us"]["samples"].as_u64().unwrap();
+    let raw = new_orders["histogram_us"].as_array().unwrap();
+    let counted = raw.iter().map(|pair| pair[1].as_u64().unwrap());
+    assert_eq!(counted.sum::<u64>(), samples);
+    first.wait_for(": done");
+    second.wait_for(": done");
+}
+
+/// What the server counts of distributed transactions is compared with what all workers drew.
+#[test]
+fn counts_of_dike_are_those_of_all_workers() {
+    let (_cluster, url) = loaded("workers-dike", 2);
+    let folder = Folder::new("workers-dike-out");
+    let json = folder.path().join("run.json");
+    let ((_first, one), (_second, two)) = (worker(), worker());
+    let line = "--workload dike --distribution exact --ratio 50 --degree 2 --clients 8 \
+                --mix new_order:50,payment:50 --seconds 3 --warmup 1 --bind-transactions";
+    let mut more: Vec<&str> = line.split_whitespace().collect();
+    more.extend(["--worker", &one, "--worker", &two]);
+    let shared = run(&url, &json, &more);
+    let distribution = &shared["distribution"];
+    assert!(
+        distribution["new_orders"]["committed"].as_u64().unwrap() > 20,
+        "{distribution}"
+    );
+    assert_eq!(distribution["wrong"], 0, "{distribution}");
+    let ratio = distribution["drawn_ratio"].as_f64().unwrap();
+    assert!((0.3..0.7).contains(&ratio), "{ratio}");
+}
+
+/// A run of a minute and more that goes on, with these workers.
+fn long_run(url: &str, json: &Path, workers: &[&str]) -> Process {
+    let mut arguments = vec!["bench", "run", "--url", url, "--seconds", "100"];
+    arguments.extend(["--clients", "4", "--json", json.to_str().unwrap()]);
+    for worker in workers {
+        arguments.extend(["--worker", worker]);
+    }
+    let run = Process::start(&arguments);
+    run.wait_for("  measuring  ");
+    run
+}
+
+/// The run has ended with an error and without a number.
+fn assert_no_number(run: &mut Process, json: &Path, why: &str) {
+    let status = wait_child(&mut run.child, LIMIT);
+    assert!(!status.success(), "{}", run.said());
+    run.wait_for(why);
+    assert!(!json.exists(), "a run without a result has no file");
+    for number in ["committed per second", "new_order_per_min", "verdict"] {
+        assert!(!run.has_said(number), "{}", run.said());
+    }
+}
+
+#[test]
+fn a_lost_worker_ends_the_run_without_a_number() {
+    let (_cluster, url) = loaded("workers-lost", 1);
+    let folder = Folder::new("workers-lost-out");
+    let json = folder.path().join("run.json");
+    let (first, one) = worker();
+    for name in ["KILL", "STOP"] {
+        let (second, two) = worker();
+        let mut long = long_run(&url, &json, &[&one, &two]);
+        let begun = Instant::now();
+        signal(second.child.id(), name);
+        let why = match name {
+            "KILL" => format!("worker {two} was lost: its connection is closed"),
+            _ => format!("worker {two} was lost: it has said nothing for 10 s"),
+        };
+        assert_no_number(&mut long, &json, &why);
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        let ended = "ended before its time";
+        wait_until("the other worker stops", LIMIT, || {
+            first.said().matches(ended).count() == 1 + usize::from(name == "STOP")
+        });
+    }
+    // The one that is left works for the next run.
+    let alone = run(
+        &url,
+        &json,
+        &["--seconds", "1", "--clients", "2", "--worker", &one],
+    );
+    assert!(alone["committed"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn workers_outlive_their_coordinator() {
+    let (_cluster, url) = loaded("workers-coordinator", 1);
+    let folder = Folder::new("workers-coordinator-out");
+    let json = folder.path().join("run.json");
+    let (worker, address) = worker();
+    for name in ["KILL", "STOP"] {
+        let long = long_run(&url, &json, &[&address]);
+        // Strangers are told that it is busy, and change nothing.
+        let mut stranger = TcpStream::connect(&address).unwrap();
+        stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        let _ = stranger.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(answer.contains("takes no other requests"), "{answer}");
+        signal(long.child.id(), name);
+        let ended = "ended before its time";
+        wait_until("the worker has ended its run", LIMIT, || {
+            worker.said().matches(ended).count() == 1 + usize::from(name == "STOP")
+        });
+    }
+    wait_until("it is free", READY_LIMIT, || {
+        let arguments = [
+            "bench",
+            "run",
+            "--url",
+            &url,
+            "--seconds",
+            "1",
+            "--clients",
+            "2",
+        ];
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).args(["--worker", &address]);
+        command.output().unwrap().status.success()
+    });
+}
+
+#[test]
+fn what_workers_cannot_do_is_refused_by_name() {
+    let (_cluster, url) = loaded("workers-refused", 1);
+    let (_worker, one) = worker();
+    let refused = |more: &str, why: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["bench", "run", "--url", &url, "--worker", &one]);
+        command.args(more.split_whitespace());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && said.contains(why),
+            "{more}: {said}"
+        );
+    };
+    refused("--workload bank", "--worker is for tpcc and dike");
+    refused(
+        "--workload dike --contention 5",
+        "--contention cannot be with --worker",
+    );
+    refused("--history out.edn", "--history is for workloads");
+    refused(
+        "--clients 1 --worker 127.0.0.1:1",
+        "no worker listens there",
+    );
+    refused("--warehouses 7", "4 warehouses loaded, 7 asked for");
+    let (_other, two) = worker();
+    refused(
+        &format!("--clients 1 --worker {two}"),
+        "too few for 2 workers",
+    );
+}
