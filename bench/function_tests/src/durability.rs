@@ -292,7 +292,9 @@ impl Pens<'_> {
                 Err(LinkError::Server(error)) => {
                     return Err(DriveError::Link("the durability test", error.into()));
                 }
-                Err(LinkError::Io(..) | LinkError::Protocol(_)) => return Ok(false),
+                Err(LinkError::Io(..) | LinkError::Tls(_) | LinkError::Protocol(_)) => {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)

@@ -452,7 +452,7 @@ fn is_retryable(error: &LinkError) -> bool {
         LinkError::Server(error) => {
             error.sqlstate.starts_with("40") || is_lock_timeout(&error.sqlstate)
         }
-        LinkError::Io(..) | LinkError::Protocol(_) => false,
+        LinkError::Io(..) | LinkError::Tls(_) | LinkError::Protocol(_) => false,
     }
 }
 

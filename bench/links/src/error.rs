@@ -38,7 +38,10 @@ impl fmt::Display for DriveError {
                 write!(f, "{doing}: {error}")?;
                 match error {
                     LinkError::Io(ErrorKind::ConnectionRefused, _) => f.write_str(NO_SERVER),
-                    LinkError::Io(..) | LinkError::Server(_) | LinkError::Protocol(_) => Ok(()),
+                    LinkError::Io(..)
+                    | LinkError::Server(_)
+                    | LinkError::Tls(_)
+                    | LinkError::Protocol(_) => Ok(()),
                 }
             }
             DriveError::NotLoaded(text) | DriveError::OtherData(text) => f.write_str(text),

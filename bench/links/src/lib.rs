@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`link`], [`answers`], [`url`] | a connection, whichever wire the server speaks |
 //! | [`stream`] | its bytes, waiting or suspended |
+//! | [`tls`] | TLS: what a URL asks for, certificates |
 //! | [`postgres`] | the PostgreSQL wire: a lean client with pipelined rounds and COPY |
 //! | [`mysql`] | the protocol of MySQL and MariaDB |
 //! | [`redis`] | that of Redis |
@@ -40,6 +41,7 @@ pub mod raw;
 pub mod redis;
 pub mod server;
 pub mod stream;
+pub mod tls;
 pub mod url;
 pub mod view;
 

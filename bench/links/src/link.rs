@@ -29,6 +29,8 @@ pub enum LinkError {
     Server(ServerError),
     /// The connection is gone or silent for too long; it must not be used further.
     Io(ErrorKind, String),
+    /// TLS was asked for and could not be made, as a sentence; as with `Io`.
+    Tls(String),
     /// The server sent what the protocol does not allow here; as with `Io`.
     Protocol(&'static str),
 }
@@ -37,7 +39,7 @@ impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LinkError::Server(error) => error.fmt(f),
-            LinkError::Io(_, text) => f.write_str(text),
+            LinkError::Io(_, text) | LinkError::Tls(text) => f.write_str(text),
             LinkError::Protocol(text) => write!(f, "unexpected message from the server: {text}"),
         }
     }

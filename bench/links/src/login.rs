@@ -11,6 +11,34 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 
 const PROTOCOL_3_0: u32 = 196_608;
 
+/// Code of a request for TLS, in the place of a protocol version.
+const SSL_REQUEST: u32 = 80_877_103;
+
+/// Asks a server on a fresh connection for TLS. Returns whether it waits for it now.
+pub(crate) fn ask_for_tls(link: &mut Postgres) -> Result<bool, LinkError> {
+    let out = link.out();
+    out.extend_from_slice(&8u32.to_be_bytes());
+    out.extend_from_slice(&SSL_REQUEST.to_be_bytes());
+    ready(link.flush())?;
+    ready(link.stream.fill(1))?;
+    match link.stream.unread()[0] {
+        b'S' => {
+            link.stream.take(1);
+            Ok(true)
+        }
+        b'N' => {
+            link.stream.take(1);
+            Ok(false)
+        }
+        // It is full, or ends.
+        b'E' => match ready(link.receive())? {
+            (b'E', body) => Err(LinkError::Server(server_error(link.bytes(body)))),
+            _ => Err(LinkError::Protocol("an answer to the request for TLS")),
+        },
+        _ => Err(LinkError::Protocol("an answer to the request for TLS")),
+    }
+}
+
 /// Logs in on a fresh connection; returns after the first ReadyForQuery.
 pub(crate) fn log_in(link: &mut Postgres, target: &Target) -> Result<(), LinkError> {
     let out = link.out();

@@ -41,6 +41,23 @@ impl Postgres {
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<Postgres, LinkError> {
+        let mut first = None;
+        for is_secure in target.tls.attempts() {
+            match Postgres::attempt(endpoint, target, timeout, *is_secure) {
+                // No TLS, or nobody is let in with it or without: the other way may work.
+                Err(error) if is_about_tls(&error) => first = first.or(Some(error)),
+                ended => return ended,
+            }
+        }
+        Err(first.unwrap_or(LinkError::Protocol("no attempt")))
+    }
+
+    fn attempt(
+        endpoint: &Endpoint,
+        target: &Target,
+        timeout: Option<Duration>,
+        is_secure: bool,
+    ) -> Result<Postgres, LinkError> {
         let mut link = Postgres {
             stream: reach(endpoint, timeout)?,
             status: Status::Idle,
@@ -48,6 +65,11 @@ impl Postgres {
             backend_key: None,
             server_version: String::new(),
         };
+        if is_secure && login::ask_for_tls(&mut link)? {
+            link.stream.secure(&target.tls, &endpoint.host)?;
+        } else if is_secure {
+            target.tls.without()?;
+        }
         login::log_in(&mut link, target)?;
         // The login itself never waits for ever, even where later waits may.
         link.stream.set_timeout(timeout)?;
@@ -266,6 +288,15 @@ impl Postgres {
         self.stream.fill(length + 1).await?;
         let (start, end) = self.stream.take(length + 1);
         Ok((kind, (start + 5, end)))
+    }
+}
+
+/// Whether a connection may be made if TLS is used where it was not, or the other way round.
+fn is_about_tls(error: &LinkError) -> bool {
+    match error {
+        LinkError::Tls(_) => true,
+        LinkError::Server(error) => error.sqlstate == "28000",
+        LinkError::Io(..) | LinkError::Protocol(_) => false,
     }
 }
 

@@ -6,6 +6,7 @@
 //! server has nothing to say: who drives them polls again when the socket can be read or written.
 
 use crate::link::LinkError;
+use crate::tls::{Session, Tls};
 use std::future::poll_fn;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -24,6 +25,7 @@ const READ_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Stream {
     socket: TcpStream,
+    tls: Option<Box<Session>>,
     /// What is to be sent next.
     pub out: Vec<u8>,
     /// How much of it has been sent.
@@ -55,6 +57,7 @@ impl Stream {
     pub(crate) fn new(socket: TcpStream) -> Stream {
         Stream {
             socket,
+            tls: None,
             out: Vec::new(),
             sent: 0,
             input: vec![0; READ_BYTES],
@@ -62,6 +65,22 @@ impl Stream {
             suspends: false,
             is_late: Lateness::default(),
         }
+    }
+
+    /// From now on everything is encrypted. The server waits for that.
+    pub(crate) fn secure(&mut self, tls: &Tls, host: &str) -> Result<(), LinkError> {
+        if self.unread.0 < self.unread.1 {
+            // Somebody between the two could have put it there.
+            let text = "bytes in clear text behind the consent to TLS";
+            return Err(LinkError::Protocol(text));
+        }
+        self.tls = Some(Box::new(tls.begin(&mut self.socket, host)?));
+        Ok(())
+    }
+
+    /// Whether it is encrypted.
+    pub fn is_secure(&self) -> bool {
+        self.tls.is_some()
     }
 
     /// Bounds the waits of calls that wait; `None`: they wait for ever.
@@ -98,7 +117,12 @@ impl Stream {
     pub async fn flush(&mut self) -> Result<(), LinkError> {
         poll_fn(|_| {
             while self.sent < self.out.len() {
-                match self.socket.write(&self.out[self.sent..]) {
+                let rest = &self.out[self.sent..];
+                let written = match &mut self.tls {
+                    None => self.socket.write(rest),
+                    Some(tls) => tls.write(&mut self.socket, rest),
+                };
+                match written {
                     Ok(0) => return Poll::Ready(Err(closed())),
                     Ok(count) => self.sent += count,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -106,7 +130,11 @@ impl Stream {
                     Err(error) => return Poll::Ready(Err(error.into())),
                 }
             }
-            Poll::Ready(Ok(()))
+            match self.tls.as_mut().map(|tls| tls.flush(&mut self.socket)) {
+                None | Some(Ok(())) => Poll::Ready(Ok(())),
+                Some(Err(error)) if is_stall(error.kind()) => self.stalled(error.kind()),
+                Some(Err(error)) => Poll::Ready(Err(error.into())),
+            }
         })
         .await?;
         self.out.clear();
@@ -122,7 +150,12 @@ impl Stream {
         self.make_room(wanted);
         poll_fn(|_| {
             while self.unread.1 - self.unread.0 < wanted {
-                match self.socket.read(&mut self.input[self.unread.1..]) {
+                let into = &mut self.input[self.unread.1..];
+                let read = match &mut self.tls {
+                    None => self.socket.read(into),
+                    Some(tls) => tls.read(&mut self.socket, into),
+                };
+                match read {
                     Ok(0) => return Poll::Ready(Err(closed())),
                     Ok(count) => self.unread.1 += count,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -1,6 +1,7 @@
 //! `postgres://user:password@host:port,host:port/database`: where the database is, and which wire
 //! it speaks. `mysql://` is for MySQL, MariaDB and what speaks their protocol.
 
+use crate::tls::Tls;
 use std::fmt;
 
 /// A server that accepts connections.
@@ -64,6 +65,8 @@ pub struct Target {
     pub password: Option<String>,
     /// That of the wire where the URL names none; empty: no database.
     pub database: String,
+    /// Whether its connections are encrypted.
+    pub tls: Tls,
     /// How the server's lists of sessions call this client.
     pub application_name: &'static str,
 }
@@ -79,6 +82,10 @@ pub enum UrlError {
     Escape,
     /// A parameter after `?` asks for what this client does not do.
     Parameter(String),
+    /// A parameter is there more than once.
+    Twice(String),
+    /// What is said of TLS cannot be done, as a sentence.
+    Tls(String),
     /// What is to be done is not for this wire.
     Wire,
     /// What is to be done takes SQL.
@@ -88,11 +95,17 @@ pub enum UrlError {
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            UrlError::Parameter(text) => return write!(
-                f,
-                "the URL's parameter {text:?} is not known: only sslmode=disable, allow or prefer \
-                 (mysql: ssl-mode=DISABLED or PREFERRED) is taken, for connections without TLS"
-            ),
+            UrlError::Parameter(text) => {
+                return write!(
+                    f,
+                    "the URL's parameter {text:?} is not known: there are sslmode=disable, allow, \
+                 prefer, require, verify-ca, verify-full and sslrootcert=FILE (mysql: \
+                 ssl-mode=DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY and \
+                 ssl-ca=FILE)"
+                );
+            }
+            UrlError::Twice(name) => return write!(f, "the URL's parameter {name} is said twice"),
+            UrlError::Tls(text) => return f.write_str(text),
             UrlError::Scheme => {
                 "the URL does not begin with postgres:// or mysql://, as \
                  postgres://trellis@127.0.0.1:5433/shop does"
@@ -107,18 +120,9 @@ impl fmt::Display for UrlError {
 
 impl std::error::Error for UrlError {}
 
-/// Parameters that allow connections without TLS.
-const WITHOUT_TLS: [&str; 5] = [
-    "sslmode=disable",
-    "sslmode=allow",
-    "sslmode=prefer",
-    "ssl-mode=DISABLED",
-    "ssl-mode=PREFERRED",
-];
-
 impl Target {
-    /// Reads a URL. Of parameters after `?` only those are taken that allow connections without
-    /// TLS, which this client makes; every other setting is an option of its own.
+    /// Reads a URL, and the file of certificates that it names. Parameters after `?` are about
+    /// TLS ([`crate::tls`]); every other setting is an option of its own.
     pub fn parse(url: &str) -> Result<Target, UrlError> {
         let schemes = [
             ("postgres://", Wire::Postgres),
@@ -130,10 +134,12 @@ impl Target {
         let known = known.find_map(|(scheme, wire)| Some((wire, url.strip_prefix(scheme)?)));
         let (wire, rest) = known.ok_or(UrlError::Scheme)?;
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        let unknown = |it: &&str| !it.is_empty() && !WITHOUT_TLS.contains(it);
-        if let Some(parameter) = parameters.split('&').find(unknown) {
-            return Err(UrlError::Parameter(parameter.to_string()));
-        }
+        let parameters = parameters.split('&').filter(|it| !it.is_empty());
+        let parameters = parameters.map(|it| {
+            let (name, value) = it.split_once('=').unwrap_or((it, ""));
+            Ok((unescape(name)?, unescape(value)?))
+        });
+        let tls = Tls::of_parameters(wire, &parameters.collect::<Result<Vec<_>, _>>()?)?;
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (account, hosts) = match authority.rsplit_once('@') {
             Some((account, hosts)) => (Some(account), hosts),
@@ -158,6 +164,7 @@ impl Target {
             user,
             password,
             database,
+            tls,
             application_name: "trellis bench",
         })
     }
@@ -231,8 +238,11 @@ mod tests {
     fn full_and_short_urls_are_read() {
         let target =
             Target::parse("postgres://ann:p%40ss@a:1,b,[::1]:3/shop?sslmode=disable").unwrap();
-        let tls = Target::parse("postgres://a/b?sslmode=prefer&sslmode=require").unwrap_err();
-        assert_eq!(tls, UrlError::Parameter(String::from("sslmode=require")));
+        let tls = Target::parse("postgres://a/b?sslmode=require&other=5").unwrap_err();
+        assert_eq!(tls, UrlError::Parameter(String::from("other=5")));
+        let escaped = Target::parse("postgres://a/b?sslmode=verify-ca&sslrootcert=%2Fno%20file");
+        let error = escaped.unwrap_err().to_string();
+        assert!(error.starts_with("/no file: "), "{error}");
         let shown: Vec<String> = target.endpoints.iter().map(Endpoint::to_string).collect();
         assert_eq!(shown, ["a:1", "b:5432", "[::1]:3"]);
         assert_eq!(

@@ -3,6 +3,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod certificates;
+
+pub use certificates::Certificates;
+
 use servers::{Kind, Server};
 use std::fs::File;
 use std::io::Write;

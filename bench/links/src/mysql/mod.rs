@@ -24,11 +24,12 @@ use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
 use codec::{push_execute, text_of, verb_of, with_question_marks};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
+use mysql_common::collations::CollationId;
 use mysql_common::constants::{CapabilityFlags as Can, StatusFlags};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{
     AuthMoreData, AuthPlugin, AuthSwitchRequest, Column, CommonOkPacket, ErrPacket,
-    HandshakePacket, HandshakeResponse, OkPacketDeserializer, StmtPacket,
+    HandshakePacket, HandshakeResponse, OkPacketDeserializer, SslRequest, StmtPacket,
 };
 use mysql_common::proto::{Binary, MyDeserialize, MySerialize, Text};
 use mysql_common::row::RowDeserializer;
@@ -108,6 +109,7 @@ pub struct MySql {
 struct Secret<'a> {
     password: &'a [u8],
     nonce: &'a [u8],
+    is_secure: bool,
 }
 
 impl Context for Secret<'_> {
@@ -120,7 +122,7 @@ impl Context for Secret<'_> {
     }
 
     fn is_tls_transport(&self) -> bool {
-        false
+        self.is_secure
     }
 
     fn scramble(&self) -> &[u8] {
@@ -140,6 +142,22 @@ impl MySql {
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<MySql, LinkError> {
+        let mut first = None;
+        for is_secure in target.tls.attempts() {
+            match MySql::attempt(endpoint, target, timeout, *is_secure) {
+                Err(error @ LinkError::Tls(_)) => first = first.or(Some(error)),
+                ended => return ended,
+            }
+        }
+        Err(first.unwrap_or(LinkError::Protocol("no attempt")))
+    }
+
+    fn attempt(
+        endpoint: &Endpoint,
+        target: &Target,
+        timeout: Option<Duration>,
+        is_secure: bool,
+    ) -> Result<MySql, LinkError> {
         let mut link = MySql {
             stream: reach(endpoint, timeout)?,
             next: 0,
@@ -150,13 +168,15 @@ impl MySql {
             status: Status::Idle,
             server_version: String::new(),
         };
-        ready(link.log_in(target))?;
+        let host = is_secure.then_some(endpoint.host.as_str());
+        ready(link.log_in(target, host))?;
         // The login itself never waits for ever, even where later waits may.
         link.stream.set_timeout(timeout)?;
         Ok(link)
     }
 
-    async fn log_in(&mut self, target: &Target) -> Result<(), LinkError> {
+    /// Logs in, over TLS if it is to be made with a host of this name.
+    async fn log_in(&mut self, target: &Target, tls: Option<&str>) -> Result<(), LinkError> {
         self.receive().await?;
         if self.packet.first() == Some(&ERR) {
             return Err(LinkError::Server(self.server_error()?));
@@ -172,6 +192,18 @@ impl MySql {
             }
             can |= wanted;
         }
+        if let Some(host) = tls {
+            match hello.capabilities().contains(Can::CLIENT_SSL) {
+                true => {
+                    can |= Can::CLIENT_SSL;
+                    // What follows is read by what this request says.
+                    can.set(Can::CLIENT_CONNECT_WITH_DB, !target.database.is_empty());
+                    self.ask_for_tls(can).await?;
+                    self.stream.secure(&target.tls, host)?;
+                }
+                false => target.tls.without()?,
+            }
+        }
         let known = hello.auth_plugin().filter(|plugin| plugin.init().is_ok());
         let plugin = known.unwrap_or(AuthPlugin::MysqlNativePassword);
         let password = target.password.as_deref().unwrap_or("").as_bytes();
@@ -179,7 +211,7 @@ impl MySql {
         let nonce = nonce.strip_suffix(&[0]).unwrap_or(&nonce);
         let mut method = method_of(&plugin)?;
         let first = method
-            .run(Secret { password, nonce }, nonce)
+            .run(self.secret(password, nonce), nonce)
             .map_err(unfit)?;
         let database = target.database.as_bytes();
         let answer = HandshakeResponse::new(
@@ -197,6 +229,22 @@ impl MySql {
         self.send().await?;
         let nonce = nonce.to_vec();
         self.authenticate(method, password, nonce).await
+    }
+
+    fn secret<'a>(&self, password: &'a [u8], nonce: &'a [u8]) -> Secret<'a> {
+        Secret {
+            password,
+            nonce,
+            is_secure: self.stream.is_secure(),
+        }
+    }
+
+    /// Says that TLS follows.
+    async fn ask_for_tls(&mut self, can: Can) -> Result<(), LinkError> {
+        self.out.clear();
+        let request = SslRequest::new(can, PACKET_BYTES_MAX, CollationId::UTF8MB4_GENERAL_CI as u8);
+        request.serialize(&mut self.out);
+        self.send().await
     }
 
     /// Goes on until the server is content.
@@ -227,10 +275,7 @@ impl MySql {
                 }
                 _ => return Err(LinkError::Protocol("login")),
             };
-            let secret = Secret {
-                password,
-                nonce: &nonce,
-            };
+            let secret = self.secret(password, &nonce);
             let said = method.run(secret, &challenge).map_err(unfit)?;
             if let Some(data) = said.data() {
                 self.out.clear();

@@ -58,7 +58,8 @@ use workload::history::Kind;
     trellis bench matrix my.toml\n  \
     trellis bench calibrate --warehouses 1000 --keying\n\n\
     The database must exist. PostgreSQL, MariaDB and MySQL are measured by the same commands \
-    (mysql://root@127.0.0.1:3306/shop). A workload other than \
+    (mysql://root@127.0.0.1:3306/shop), with TLS by ?sslmode=verify-full&sslrootcert=FILE (mysql: \
+    ?ssl-mode=VERIFY_IDENTITY&ssl-ca=FILE). A workload other than \
     tpcc records what its clients see and judges it; it makes its own tables, whose names begin \
     with bench_, and drops those of an earlier run.\n\n\
     Exit code: 0 all passed, 1 something failed, 3 a history too small to say anything.")]
