@@ -2,7 +2,7 @@
 
 use super::WORKERS_MAX;
 use super::member::{Member, lost};
-use super::message::Order;
+use super::message::{Order, build};
 use drive::run::others::{Others, OthersPart};
 use drive::run::watch::SecondCounts;
 use links::error::DriveError;
@@ -36,7 +36,9 @@ impl Crew {
             let text = format!("--worker {twice} is said twice");
             return Err(DriveError::Option(text));
         }
-        let members = addresses.iter().map(|address| Member::reach(address));
+        let own = build();
+        let members = addresses.iter();
+        let members = members.map(|address| Member::reach(address, own.as_deref()));
         Ok(Crew {
             members: members.collect::<Result<_, _>>()?,
             arguments,
@@ -143,6 +145,7 @@ impl Others for Crew {
             parts.push(OthersPart {
                 address: member.address.clone(),
                 cores: member.cores,
+                same_build: member.same_build,
                 clock: member.clock(),
                 result: part.unpack(kinds).map_err(unfit)?,
             });

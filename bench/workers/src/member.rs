@@ -58,6 +58,8 @@ struct State {
 pub(super) struct Member {
     pub(super) address: String,
     pub(super) cores: usize,
+    /// Whether it is the same program, and not only of the same release.
+    pub(super) same_build: bool,
     line: Line,
     state: Mutex<State>,
     news: Condvar,
@@ -70,12 +72,12 @@ pub(super) fn lost(address: &str, why: &str) -> DriveError {
 }
 
 impl Member {
-    /// Connects to a worker. One that works for another run is asked again for a moment: that run
+    /// Connects to a worker from a program of this build. One that works for another run is asked again for a moment: that run
     /// may just have ended.
-    pub(super) fn reach(address: &str) -> Result<Arc<Member>, DriveError> {
+    pub(super) fn reach(address: &str, own: Option<&str>) -> Result<Arc<Member>, DriveError> {
         let until = Instant::now() + BUSY_MAX;
         loop {
-            match Member::reach_once(address) {
+            match Member::reach_once(address, own) {
                 Err(Unreached::Busy(_)) if Instant::now() < until => std::thread::sleep(MOMENT),
                 Err(Unreached::Busy(why) | Unreached::Failed(why)) => {
                     return Err(DriveError::Worker(format!("worker {address}: {why}")));
@@ -85,7 +87,7 @@ impl Member {
         }
     }
 
-    fn reach_once(address: &str) -> Result<Arc<Member>, Unreached> {
+    fn reach_once(address: &str, own: Option<&str>) -> Result<Arc<Member>, Unreached> {
         let failed = Unreached::Failed;
         let reached = connect(address).and_then(|mut stream| {
             stream.set_write_timeout(Some(GREETING_MAX))?;
@@ -113,13 +115,16 @@ impl Member {
                 false => failed(why),
             });
         }
-        let cores = said
-            .strip_prefix("cores ")
-            .and_then(|cores| cores.parse().ok());
+        let words: Vec<&str> = said.split(' ').collect();
+        let (cores, other) = match words.as_slice() {
+            ["cores", cores, "build", other] => (cores.parse().ok(), *other),
+            _ => return Err(failed(format!("it says {said:?}"))),
+        };
         let line = Line::new(&stream).map_err(|error| failed(error.to_string()))?;
         let member = Arc::new(Member {
             address: address.to_owned(),
             cores: cores.unwrap_or(1),
+            same_build: own.is_some_and(|own| own == other),
             line,
             state: Mutex::default(),
             news: Condvar::new(),

@@ -1,6 +1,8 @@
 //! A worker: waits for a coordinator, carries out its part of a run, and waits for the next one.
 
-use super::message::{Answer, Line, ORDER_BYTES_MAX, Order, greeted, greeting, read_line, receive};
+use super::message::{
+    Answer, Line, ORDER_BYTES_MAX, Order, build, greeted, greeting, read_line, receive,
+};
 use super::packed::{PackedPart, PackedSecond};
 use super::{BEAT, BUSY, GREETING_MAX, SILENCE, WORKERS_MAX};
 use drive::run::parts::{Lead, Part};
@@ -32,6 +34,7 @@ pub type Accept = dyn Fn(&[String]) -> Result<RunOptions, String> + Sync;
 pub fn serve(listener: &TcpListener, accept: &Accept, say: &(dyn Fn(&str) + Sync)) -> Error {
     let worker = Worker {
         born: Instant::now(),
+        build: build(),
         working_for: Mutex::new(None),
         guests: AtomicUsize::new(0),
         accept,
@@ -69,6 +72,8 @@ pub fn serve(listener: &TcpListener, accept: &Accept, say: &(dyn Fn(&str) + Sync
 
 struct Worker<'a> {
     born: Instant,
+    /// [`build`]
+    build: Option<String>,
     /// The coordinator whose run goes on.
     working_for: Mutex<Option<String>>,
     guests: AtomicUsize,
@@ -114,7 +119,8 @@ impl Worker<'_> {
 
     /// Works for a coordinator. Returns how it ended.
     fn work(&self, mut stream: TcpStream) -> String {
-        let hello = greeting(&format!("cores {}", cores()));
+        let build = self.build.as_deref().unwrap_or("unknown");
+        let hello = greeting(&format!("cores {} build {build}", cores()));
         let line = match stream.write_all(hello.as_bytes()) {
             Ok(()) => Line::new(&stream),
             Err(error) => Err(error),

@@ -298,8 +298,8 @@ fn coordinators_say_what_is_wrong_with_a_worker() {
     let address = listener.local_addr().unwrap().to_string();
     let own = env!("CARGO_PKG_VERSION");
     let versions = [
-        format!("9.9.9 format {FORMAT} cores 2"),
-        format!("{own} format 77 cores 2"),
+        format!("9.9.9 format {FORMAT} cores 2 build 0"),
+        format!("{own} format 77 cores 2 build 0"),
     ];
     let answers = versions.map(|version| format!("trellis bench worker {version}\n"));
     let server = std::thread::spawn(move || {

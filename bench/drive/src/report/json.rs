@@ -90,6 +90,7 @@ fn worker(worker: &WorkerReport) -> Value {
     json!({
         "address": worker.address,
         "cores": worker.cores,
+        "same_build": worker.same_build,
         "cpu_share": worker.cpu,
         "thread_shares": worker.threads,
         "committed": worker.committed,

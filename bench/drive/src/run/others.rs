@@ -35,6 +35,8 @@ pub struct OthersPart {
     pub address: String,
     /// The cores that it has.
     pub cores: usize,
+    /// Whether it is the same program as this one, and not only of the same release.
+    pub same_build: bool,
     /// Its clock.
     pub clock: Clock,
     /// What it has counted.
@@ -132,6 +134,7 @@ pub(super) fn measure_by<W: Workload>(
         workers.push(WorkerReport {
             address: part.address,
             cores: part.cores,
+            same_build: part.same_build,
             cpu,
             threads,
             committed: own.kinds.iter().map(|tally| tally.committed).sum(),

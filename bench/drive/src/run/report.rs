@@ -41,6 +41,8 @@ pub struct WorkerReport {
     pub address: String,
     /// The cores that it had.
     pub cores: usize,
+    /// Whether it is the same program as the coordinator, and not only of the same release.
+    pub same_build: bool,
     /// The share of them that it used, 0 to 1.
     pub cpu: Option<f64>,
     /// What each of its threads used of a core, 0 to 1.
@@ -270,6 +272,11 @@ impl RunReport {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.description.remarks.clone();
         warnings.extend(self.workers.iter().filter_map(WorkerReport::warning));
+        let others = self.workers.iter().filter(|worker| !worker.same_build);
+        warnings.extend(others.map(|worker| {
+            let address = &worker.address;
+            format!("worker {address} is another build of this release: its inputs may differ")
+        }));
         let alone = self.client_cpu.filter(|_| self.workers.is_empty());
         if let Some(share) = alone.filter(|&share| share > CLIENT_CPU_MAX) {
             warnings.push(format!(

@@ -158,6 +158,7 @@ fn two_workers_have_the_load_of_one_process() {
         shared["committed"].as_u64().unwrap()
     );
     for worker in workers {
+        assert_eq!(worker["same_build"], true);
         let offset = worker["clock_offset_us"].as_i64().unwrap();
         assert!(
             offset.abs() < 100_000,
@@ -196,6 +197,34 @@ fn counts_of_dike_are_those_of_all_workers() {
     assert_eq!(distribution["wrong"], 0, "{distribution}");
     let ratio = distribution["drawn_ratio"].as_f64().unwrap();
     assert!((0.3..0.7).contains(&ratio), "{ratio}");
+}
+
+/// The coordinator breaks a server while the workers have the load, and tells what that cost.
+#[test]
+fn faults_are_the_coordinators() {
+    let (cluster, url) = loaded("workers-fault", 2);
+    let folder = Folder::new("workers-fault-out");
+    let json = folder.path().join("run.json");
+    let ((_first, one), (_second, two)) = (worker(), worker());
+    let target = format!("node2=pid:{}", cluster.pid(1));
+    let journal = folder.path().join("journal");
+    let journal = journal.to_str().unwrap();
+    let mut more = vec!["--rate", "100", "--seconds", "6", "--warmup", "1"];
+    more.extend(["--target", &target, "--fault-journal", journal]);
+    more.extend(["--worker", &one, "--worker", &two, "--fault"]);
+    let paused = run(&url, &json, &[&more[..], &["pause@node2:2+2"]].concat());
+    let faults = paused["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 1);
+    let depth = faults[0]["cost"]["depth"]
+        .as_f64()
+        .or(faults[0]["depth"].as_f64());
+    assert!(depth.is_some_and(|depth| depth > 0.2), "{}", faults[0]);
+    let mut command = Command::new(PROGRAM);
+    command.args(["bench", "run", "--url", &url]).args(&more);
+    let output = command.arg("delay=50ms@node2:1+1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(said.contains("by a proxy in this process"), "{said}");
 }
 
 /// A run of a minute and more that goes on, with these workers.
