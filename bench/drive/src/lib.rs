@@ -25,7 +25,6 @@
 //! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`records`] | the records of these loads on Redis |
 //! | [`histories`] | records what clients see, and judges it |
-//! | [`compare`], [`search`] | which of two is faster; the highest rate that meets a goal |
 //! | [`report`] | table, JSON, HTML |
 //! | [`outputs`] | files that a command leaves behind |
 //!
@@ -35,13 +34,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod compare;
 pub mod histories;
 pub mod outputs;
 pub mod records;
 pub mod report;
 pub mod run;
-pub mod search;
 pub mod shape;
 pub mod spread;
 pub mod tpcc;

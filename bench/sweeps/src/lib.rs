@@ -1,4 +1,5 @@
-//! Experiments that are the cross product of settings: one file, one folder of results, one page.
+//! What takes several runs. Experiments that are the cross product of settings: one file, one folder
+//! of results, one page; and what follows from the results of several runs.
 //!
 //! ```no_run
 //! use sweeps::{Bench, Experiment, Failed, Key, Refused};
@@ -25,6 +26,7 @@
 //! | `cell` | one combination of settings: its arguments, its hash, the order of all |
 //! | `store` | the folder: one file per cell, replaced atomically |
 //! | `sweep` | runs what is missing |
+//! | [`compare`], [`search`] | which of two is faster; the highest rate that meets a goal |
 //! | [`fit`] | how throughput grows with the cluster, by several results |
 //! | `summary`, `heat` | what came out: table, JSON, page |
 //!
@@ -34,9 +36,11 @@
 #![warn(missing_docs)]
 
 mod cell;
+pub mod compare;
 mod file;
 pub mod fit;
 mod heat;
+pub mod search;
 mod store;
 mod summary;
 mod sweep;

@@ -72,8 +72,8 @@ pub(super) fn lost(address: &str, why: &str) -> DriveError {
 }
 
 impl Member {
-    /// Connects to a worker from a program of this build. One that works for another run is asked again for a moment: that run
-    /// may just have ended.
+    /// Connects to a worker from a program of this build. One that works for another run is asked
+    /// again for a moment: that run may just have ended.
     pub(super) fn reach(address: &str, own: Option<&str>) -> Result<Arc<Member>, DriveError> {
         let until = Instant::now() + BUSY_MAX;
         loop {

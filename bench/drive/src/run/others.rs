@@ -3,7 +3,7 @@
 
 use super::parts::PartResult;
 use super::tally::Share;
-use super::watch::{Course, Nobody, SecondCounts, Watch};
+use super::watch::{Course, Nobody, SecondCounts, Seen, Watch};
 use super::{DRAIN, Measured, RunnerOptions, WorkerReport, watched};
 use crate::shape::Workload;
 use fault::{Fault, Injection};
@@ -114,8 +114,17 @@ pub(super) fn measure_by<W: Workload>(
     };
     others.stop();
     let (parts, broken) = parts?;
-    let mut seen = watch.seen;
-    let mut share = Share::new(course.kinds);
+    sum_of(workload, watch.seen, parts, broken)
+}
+
+/// What all of the others have counted.
+fn sum_of<W: Workload>(
+    workload: &W,
+    mut seen: Seen,
+    parts: Vec<OthersPart>,
+    broken: Vec<Fault>,
+) -> Result<Measured<W::Audit>, DriveError> {
+    let mut share = Share::new(workload.kinds().len());
     let (mut audits, mut workers) = (Vec::new(), Vec::new());
     for part in parts {
         let PartResult {

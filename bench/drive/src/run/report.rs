@@ -268,9 +268,9 @@ impl RunReport {
         faults
     }
 
-    /// What a reader must know about the measurement.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.description.remarks.clone();
+    /// What a reader must know about the client.
+    fn client_warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
         warnings.extend(self.workers.iter().filter_map(WorkerReport::warning));
         let others = self.workers.iter().filter(|worker| !worker.same_build);
         warnings.extend(others.map(|worker| {
@@ -293,6 +293,13 @@ impl RunReport {
                 busy * 100.0
             ));
         }
+        warnings
+    }
+
+    /// What a reader must know about the measurement.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.description.remarks.clone();
+        warnings.extend(self.client_warnings());
         if self.unfinished() > 0 {
             warnings.push(format!(
                 "{} transactions were unfinished when the run ended: quantiles that they may reach \

@@ -606,18 +606,19 @@ impl Workload for Tpcc {
     fn counters(&self, audits: Vec<Audit>) -> Vec<u64> {
         let mut sum = Audit::default();
         audits.iter().for_each(|audit| sum.merge(audit));
-        let mut counters = sum.counters().to_vec();
+        let mut counters = sum.counters();
         counters.extend(self.dike.iter().flat_map(Dike::counters));
         counters
     }
 
     fn add_counters(&self, counters: &[u64]) -> Option<Audit> {
-        let (audit, rest) = counters.split_first_chunk()?;
+        let mut counters = counters.iter();
+        let audit = Audit::take_counters(&mut counters)?;
         let fits = match &self.dike {
-            Some(dike) => dike.add_counters(rest),
-            None => rest.is_empty(),
+            Some(dike) => dike.add_counters(counters.as_slice()),
+            None => counters.as_slice().is_empty(),
         };
-        fits.then(|| Audit::of_counters(audit))
+        fits.then_some(audit)
     }
 
     fn ledger(&self) -> Result<((Ledger, i64), Told), DriveError> {

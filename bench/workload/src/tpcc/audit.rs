@@ -19,8 +19,6 @@ pub const CLAUSE_LIMITS_FROM: u64 = 100_000;
 pub const RISK: f64 = 1e-6;
 /// Findings that depend on chance: each has an equal part of the risk (Bonferroni).
 const CHANCES: f64 = 11.0;
-/// Numbers of an [`Audit`].
-pub const COUNTERS: usize = 6 + 5 + 11;
 /// The share of correct samples that an interval holds.
 pub const COVERAGE: f64 = 1.0 - RISK / CHANCES;
 /// The statistic of 11 line counts lies above it in less than 9e-8 of all correct samples of 55
@@ -67,28 +65,8 @@ impl Audit {
         }
     }
 
-    /// Adds the counts of another terminal.
-    pub fn merge(&mut self, other: &Audit) {
-        for (mine, theirs) in [
-            (&mut self.rollbacks, other.rollbacks),
-            (&mut self.lines, other.lines),
-            (&mut self.remote_lines, other.remote_lines),
-            (&mut self.remote_payments, other.remote_payments),
-            (&mut self.payments_by_name, other.payments_by_name),
-            (&mut self.statuses_by_name, other.statuses_by_name),
-        ] {
-            *mine += theirs;
-        }
-        self.mix
-            .iter_mut()
-            .zip(other.mix)
-            .for_each(|(mine, theirs)| *mine += theirs);
-        let counts = self.line_counts.iter_mut().zip(other.line_counts);
-        counts.for_each(|(mine, theirs)| *mine += theirs);
-    }
-
     /// All counts, in a fixed order.
-    pub fn counters(&self) -> [u64; COUNTERS] {
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
         let Audit {
             mix,
             rollbacks,
@@ -99,44 +77,31 @@ impl Audit {
             payments_by_name,
             statuses_by_name,
         } = self;
-        let single = [
-            *rollbacks,
-            *lines,
-            *remote_lines,
-            *remote_payments,
-            *payments_by_name,
-            *statuses_by_name,
-        ];
-        let mut all = [0; COUNTERS];
-        let from = single.iter().chain(mix).chain(line_counts);
-        all.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-        all
+        let single = [rollbacks, lines, remote_lines, remote_payments];
+        let named = [payments_by_name, statuses_by_name];
+        let single = single.into_iter().chain(named);
+        single.chain(mix).chain(line_counts)
     }
 
-    /// The audit with these [`Audit::counters`].
-    pub fn of_counters(counters: &[u64; COUNTERS]) -> Audit {
+    /// Adds the counts of another terminal.
+    pub fn merge(&mut self, other: &Audit) {
+        let mut other = other.clone();
+        let both = self.counts().zip(other.counts());
+        both.for_each(|(mine, theirs)| *mine += *theirs);
+    }
+
+    /// All counts, for [`Audit::take_counters`].
+    pub fn counters(&self) -> Vec<u64> {
+        self.clone().counts().map(|count| *count).collect()
+    }
+
+    /// The audit with these [`Audit::counters`], as many as it takes; `None`: they are too few.
+    pub fn take_counters<'a>(counters: &mut impl Iterator<Item = &'a u64>) -> Option<Audit> {
         let mut audit = Audit::default();
-        let Audit {
-            mix,
-            rollbacks,
-            lines,
-            remote_lines,
-            line_counts,
-            remote_payments,
-            payments_by_name,
-            statuses_by_name,
-        } = &mut audit;
-        let single = [
-            rollbacks,
-            lines,
-            remote_lines,
-            remote_payments,
-            payments_by_name,
-            statuses_by_name,
-        ];
-        let to = single.into_iter().chain(mix).chain(line_counts);
-        to.zip(counters).for_each(|(to, from)| *to = *from);
-        audit
+        for count in audit.counts() {
+            *count = *counters.next()?;
+        }
+        Some(audit)
     }
 
     /// All findings, given the constants of C_LAST of load and run.

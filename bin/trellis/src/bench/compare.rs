@@ -3,7 +3,6 @@
 use super::{isolation, screen};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use drive::compare::{self, Comparison, Round};
 use drive::outputs;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, RunOptions};
@@ -13,6 +12,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use sweeps::compare::{self, Comparison, Round};
 
 #[derive(Args)]
 pub(super) struct CompareArgs {

@@ -5,7 +5,6 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use drive::outputs;
 use drive::run::{RunReport, RunnerOptions};
-use drive::search;
 use drive::tpcc::{self, Isolation, RunOptions};
 use links::view::{Silent, duration};
 use serde_json::json;
@@ -13,6 +12,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use sweeps::search;
 
 /// Rates that are tried, at most.
 const TRIALS_MAX: usize = 30;
