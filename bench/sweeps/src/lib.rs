@@ -1,5 +1,5 @@
-//! What takes several runs. Experiments that are the cross product of settings: one file, one folder
-//! of results, one page; and what follows from the results of several runs.
+//! What takes several runs. Experiments that are the cross product of settings: one file, one
+//! folder of results, one page; and what follows from the results of several runs.
 //!
 //! ```no_run
 //! use sweeps::{Bench, Experiment, Failed, Key, Refused};

@@ -31,6 +31,7 @@
 #![warn(missing_docs)]
 
 mod crew;
+pub mod fuzzing;
 mod member;
 mod message;
 mod packed;

@@ -18,7 +18,7 @@ pub struct Target {
 }
 
 /// All decoders that read bytes which somebody else, or an earlier life of the node, wrote. The
-/// last one reads what other programs recorded.
+/// last two read what other programs recorded, and what is said to workers of the benchmark.
 pub const TARGETS: &[Target] = &[
     target("wire", wire::fuzz, corpus::wire, None),
     target(
@@ -49,6 +49,12 @@ pub const TARGETS: &[Target] = &[
     target("sql", sql_text, corpus::sql, None),
     target("program", program, corpus::programs, None),
     target("history", history, corpus::histories, None),
+    target(
+        "workers",
+        workers::fuzzing::fuzz,
+        workers::fuzzing::corpus,
+        None,
+    ),
 ];
 
 const fn target(

@@ -48,6 +48,11 @@ fn wire_messages() {
 }
 
 #[test]
+fn messages_of_workers() {
+    survives("workers");
+}
+
+#[test]
 fn node_frames() {
     survives("frames");
 }

@@ -1,0 +1,96 @@
+//! What a fuzzer gives to the readers of messages (`test/fuzz`).
+
+use super::message::{Answer, Order, greeted, greeting};
+use super::packed::{PackedPart, PackedSecond};
+use drive::run::parts::PartResult;
+use drive::run::tally::{Share, count};
+use drive::run::watch::SecondCounts;
+
+/// Kinds of transactions of the results in the corpus.
+const KINDS: usize = 5;
+
+/// Reads bytes as everything that either side may be sent.
+pub fn fuzz(bytes: &[u8]) {
+    // As a greeting.
+    let _ = greeted(&String::from_utf8_lossy(bytes));
+    if let Ok((order, rest)) = postcard::take_from_bytes::<Order>(bytes) {
+        let again = postcard::to_extend(&order, Vec::new()).expect("it is written as it was");
+        assert_eq!(
+            postcard::from_bytes::<Order>(&again).ok(),
+            Some(order),
+            "what is written can be read"
+        );
+        assert!(rest.len() <= bytes.len());
+    }
+    if let Ok(answer) = postcard::from_bytes::<Answer>(bytes) {
+        match answer {
+            Answer::Second { counts, .. } => {
+                let mut sum = SecondCounts::new(KINDS);
+                if let Ok(counts) = counts.unpack() {
+                    sum.merge(&counts);
+                }
+            }
+            Answer::Done(part) => {
+                let mut sum = Share::new(KINDS);
+                if let Ok(result) = part.unpack(KINDS) {
+                    sum.merge(&result.share);
+                    sum.merge(&result.share);
+                }
+            }
+            Answer::Refused(_) | Answer::Pong { .. } | Answer::Ready(_) | Answer::Beat { .. } => {}
+        }
+    }
+}
+
+/// Valid inputs: a greeting, and every kind of message.
+pub fn corpus() -> Vec<Vec<u8>> {
+    let mut counts = SecondCounts::new(KINDS);
+    let mut share = Share::new(KINDS);
+    for us in [1, 700, 90_000, u64::MAX] {
+        count(&mut counts.response, us);
+        share
+            .kinds
+            .iter_mut()
+            .for_each(|it| count(&mut it.response, us));
+        share.count_step(us as usize % 7);
+    }
+    counts.aborts.insert(String::from("40001"), 3);
+    share.messages.insert(String::from("40001"), String::new());
+    let result = PartResult {
+        share,
+        counters: vec![1, 2, 3],
+        cpu: Some(0.5),
+        threads: vec![0.25],
+    };
+    let text = || String::from("--url=postgres://a/b");
+    let orders = [
+        Order::Prepare {
+            arguments: vec![text(), text()],
+            number: 1,
+            count: 2,
+        },
+        Order::Ping,
+        Order::Beat,
+        Order::Begin { at_us: 1 << 40 },
+        Order::Stop,
+    ];
+    let answers = [
+        Answer::Refused(text()),
+        Answer::Pong {
+            steady_us: 1 << 40,
+            unix_us: 1 << 50,
+        },
+        Answer::Ready(vec![(text(), text())]),
+        Answer::Beat { waiting: 7 },
+        Answer::Second {
+            second: 3,
+            counts: PackedSecond::of(&counts),
+        },
+        Answer::Done(Box::new(PackedPart::of(&result))),
+    ];
+    let mut inputs = vec![greeting("cores 2 build 0").into_bytes()];
+    let written = "messages are written";
+    inputs.extend(orders.map(|it| postcard::to_extend(&it, Vec::new()).expect(written)));
+    inputs.extend(answers.map(|it| postcard::to_extend(&it, Vec::new()).expect(written)));
+    inputs
+}
