@@ -1,5 +1,6 @@
 //! Each kind of fault: what it needs, how it is put in, and how it is proven.
 
+use super::clock::{self, Clock};
 use super::group::{Group, Limit, disk_of};
 use super::journal::{Entry, Journal};
 use super::network::Table;
@@ -7,10 +8,11 @@ use super::plan::{Kind, Ways};
 use super::process::{Process, during, reachable};
 use super::target::Server;
 use super::undo::Undo;
+use links::answers::Answers;
 use links::delay::DelayProxy;
 use links::link::Link;
 use links::lock;
-use links::url::{Endpoint, Target};
+use links::url::{Endpoint, Target, Wire};
 use nix::sys::signal::Signal;
 use nix::sys::statvfs::statvfs;
 use std::fs::{File, OpenOptions};
@@ -20,7 +22,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Free bytes of a file system above which it is not filled.
 const FILL_BYTES_MAX: u64 = 4 << 30;
@@ -29,6 +31,10 @@ const BLOCK: usize = 4 << 10;
 const CONNECT_MAX: Duration = Duration::from_millis(300);
 /// How often a probe asks something of its own.
 const ASK_EVERY: Duration = Duration::from_millis(200);
+/// How long a server may take to answer once it accepts connections.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+/// By how much more than its offset a clock may differ from ours: a reading takes its time.
+const CLOCK_SLACK_MS: i64 = 200;
 
 /// What all faults of a run share.
 pub(super) struct Context {
@@ -36,6 +42,8 @@ pub(super) struct Context {
     pub(super) token: String,
     /// Stand in for endpoints that are delayed.
     pub(super) delays: Vec<Arc<Delay>>,
+    /// What the run connects to, without proxies.
+    pub(super) target: Target,
 }
 
 /// A proxy before an endpoint of the run.
@@ -79,6 +87,16 @@ enum Probe {
         is_cut: bool,
     },
     Full(PathBuf),
+    Shifted {
+        clock: Clock,
+        offset_ms: i64,
+        answered: u64,
+        /// Where the server's clock is asked for; `None`: the run is not connected to it.
+        endpoint: Option<(Endpoint, Target)>,
+        /// What it has told: by how many milliseconds it differs from ours.
+        told_ms: Arc<Mutex<Option<i64>>>,
+        caller: Caller,
+    },
     Slow {
         asked: Arc<AtomicU64>,
         delay: Duration,
@@ -155,6 +173,31 @@ impl Context {
         self.delays.iter().find(|delay| is_at(server, delay.server))
     }
 
+    /// Where the run connects to a server, if it does, and SQL is spoken there.
+    fn endpoint(&self, server: &Server) -> Option<&Endpoint> {
+        let mut endpoints = self.target.endpoints.iter();
+        let has_sql = self.target.wire != Wire::Redis;
+        let is_its = |endpoint: &&Endpoint| {
+            let mut ports = server.listening.iter().map(SocketAddr::port);
+            ports.any(|port| port == endpoint.port)
+        };
+        endpoints.find(is_its).filter(|_| has_sql)
+    }
+
+    /// Whether a server that the run is connected to answers; one that it is not connected to is
+    /// not asked.
+    pub(super) fn answers(&self, server: &Server) -> bool {
+        let Some(endpoint) = self.endpoint(server) else {
+            return true;
+        };
+        let asked = Link::connect(endpoint, &self.target, Some(ANSWER_MAX));
+        asked.is_ok_and(|mut link| {
+            let answered = link.command("SELECT 1").is_ok();
+            link.close();
+            answered
+        })
+    }
+
     /// Whether a fault can be put in, by its number.
     ///
     /// # Errors
@@ -166,7 +209,9 @@ impl Context {
                 None => Err("a command that starts the server again (start:COMMAND)".into()),
             },
             Kind::Pause => Ok(()),
-            Kind::Cpu(_) | Kind::Throttle(..) => self.group(number, kind, server)?.try_it(),
+            Kind::Cpu(_) | Kind::Memory(_) | Kind::Throttle(..) => {
+                self.group(number, kind, server)?.try_it()
+            }
             Kind::Drop(ways, percent) => self.table(number, server, ways, percent)?.try_it(),
             Kind::DiskFull => {
                 let mount = own_file_system(server)?;
@@ -182,17 +227,12 @@ impl Context {
                         .into(),
                 ),
             },
-            Kind::Memory => Err(
-                "a control group that the server was started in: memory that a \
-                 process has already stays counted where it was, so a limit now would not concern \
-                 it"
-                .into(),
-            ),
-            Kind::Clock => Err(
-                "libfaketime preloaded into the server, and a probe that reads the \
-                 server's clock, which is not built"
-                    .into(),
-            ),
+            Kind::Clock(_) => match clock_of(server)?.1.offset_ms()? {
+                0 => Ok(()),
+                left_ms => Err(format!(
+                    "a clock that is right, and this one is wrong by {left_ms} ms"
+                )),
+            },
         }
     }
 
@@ -204,6 +244,7 @@ impl Context {
                 Limit::Disk(disk, bytes, disk_of(data)?)
             }
             Kind::Cpu(percent) => Limit::Cpu(percent),
+            Kind::Memory(bytes) => Limit::Memory(bytes),
             _ => return Err("another kind".into()),
         };
         Group::plan(&server.process, &self.name(number), limit)
@@ -244,7 +285,7 @@ impl Context {
                 active.probe = Probe::Ended { process, listening };
             }
             Kind::Pause => stop(&process, &mut put_in)?,
-            Kind::Cpu(_) | Kind::Throttle(..) => {
+            Kind::Cpu(_) | Kind::Memory(_) | Kind::Throttle(..) => {
                 let group = self.group(number, kind, server)?;
                 let (path, home) = (group.path.clone(), group.home.clone());
                 put_in(Undo::Group { group: path, home }, &mut || {
@@ -276,10 +317,43 @@ impl Context {
                 active.probe = Probe::slow(length);
                 active.delay = Some(delay);
             }
-            Kind::Memory | Kind::Clock => return Err(format!("{kind} cannot be put in")),
+            Kind::Clock(offset_ms) => {
+                let (path, clock) = clock_of(server)?;
+                let answered = clock.answered()?;
+                put_in(Undo::Clock(path), &mut || clock.set(offset_ms))?;
+                let endpoint = self.endpoint(server).cloned();
+                active.probe = Probe::Shifted {
+                    clock,
+                    offset_ms,
+                    answered,
+                    endpoint: endpoint.map(|it| (it, self.target.clone())),
+                    told_ms: Arc::default(),
+                    caller: Caller::new(None),
+                };
+            }
         }
         Ok(active)
     }
+}
+
+/// The file of a server's clock, which the server has loaded.
+fn clock_of(server: &Server) -> Result<(PathBuf, Clock), String> {
+    let needs = "a server that was started with a clock that can be set: `trellis bench \
+                 clock-shim FOLDER` writes the library and tells how, `trellis start \
+                 --clock-faults` starts nodes that way; then its file (clock:FILE)";
+    let path = server.target.clock.as_ref().ok_or(needs)?;
+    if !clock::is_loaded(&server.process, path) {
+        return Err(format!(
+            "{needs}; process {} does not use {}",
+            server.process.pid,
+            path.display()
+        ));
+    }
+    let path = path
+        .canonicalize()
+        .map_err(|error| during("the clock", &error))?;
+    let clock = Clock::open(&path)?;
+    Ok((path, clock))
 }
 
 /// Whether a server listens at this address.
@@ -425,6 +499,20 @@ impl Active {
                 Ok(()) => Look::Proven("no space left on device".into()),
                 Err(error) => Look::Missing(error),
             },
+            Probe::Shifted {
+                clock,
+                offset_ms,
+                answered,
+                endpoint,
+                told_ms,
+                caller,
+            } => {
+                if let Some(at) = endpoint.as_ref().filter(|_| caller.is_due()) {
+                    ask_clock(at.clone(), told_ms.clone());
+                }
+                let told_ms = endpoint.as_ref().map(|_| *lock(told_ms));
+                shifted(clock, *offset_ms, *answered, told_ms)
+            }
             Probe::Slow {
                 asked,
                 delay,
@@ -483,6 +571,48 @@ fn ask(delay: Arc<Delay>, asked: Arc<AtomicU64>) {
         let began = Instant::now();
         if link.command("SELECT 1").is_ok() {
             asked.fetch_max(began.elapsed().as_micros() as u64, Ordering::Relaxed);
+        }
+        link.close();
+    });
+}
+
+/// Whether a clock is wrong by as much as it should: by the times that it has told, and, where the
+/// server can be asked, by what it has told by SQL.
+fn shifted(clock: &Clock, offset_ms: i64, before: u64, told_ms: Option<Option<i64>>) -> Look {
+    match clock.offset_ms() {
+        Ok(is_ms) if is_ms == offset_ms => {}
+        Ok(is_ms) => return Look::Missing(format!("the clock is wrong by {is_ms} ms now")),
+        Err(error) => return Look::Missing(error),
+    }
+    let answered = clock.answered().unwrap_or(before).saturating_sub(before);
+    let read = format!("it was read {answered} times with {offset_ms:+} ms");
+    match told_ms {
+        _ if answered == 0 => Look::NotYet,
+        None => Look::Proven(read),
+        Some(Some(told_ms)) if (told_ms - offset_ms).abs() <= CLOCK_SLACK_MS => Look::Proven(
+            format!("the server's clock differs by {told_ms:+} ms; {read}"),
+        ),
+        Some(_) => Look::NotYet,
+    }
+}
+
+/// Asks a server for its time, and keeps by how much that differs from ours.
+fn ask_clock((endpoint, target): (Endpoint, Target), told_ms: Arc<Mutex<Option<i64>>>) {
+    std::thread::spawn(move || {
+        let question = match target.wire {
+            Wire::MySql => "SELECT UNIX_TIMESTAMP(NOW(3))",
+            _ => "SELECT extract(epoch FROM clock_timestamp())",
+        };
+        let Ok(mut link) = Link::connect(&endpoint, &target, Some(Duration::from_secs(60))) else {
+            return;
+        };
+        let mut answers = Answers::new();
+        let asked = link.query(question, &mut answers);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ms = now.unwrap_or_default().as_millis() as i64;
+        let seconds = asked.is_ok().then(|| answers.text(0, 0, 0).parse::<f64>());
+        if let Some(Ok(seconds)) = seconds {
+            *lock(&told_ms) = Some((seconds * 1e3) as i64 - now_ms);
         }
         link.close();
     });

@@ -17,11 +17,12 @@
 //! * Only processes that were named, and their descendants, get signals; each is compared by the
 //!   time of its start before.
 //!
-//! Not here: other machines (ssh) and containers as such; faults of memory and of clocks.
+//! Not here: other machines (ssh) and containers as such.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod clock;
 mod cost;
 mod group;
 mod journal;
@@ -34,6 +35,7 @@ mod target;
 mod tests;
 mod undo;
 
+pub use clock::{CLOCK_VARIABLE, write_clock_library};
 pub use cost::reckon;
 pub use journal::{undo, undo_left_behind, undo_own};
 pub use plan::{Disk, FaultPlan, Kind, Ways};
@@ -44,7 +46,6 @@ use journal::{Entry, Journal};
 use kind::{Active, Context, Delay, Look};
 use links::DriveError;
 use links::delay::DelayProxy;
-use links::link::Link;
 use links::lock;
 use links::url::{Endpoint, Target, Wire};
 use measures::recovery::{Recovery, RecoveryError};
@@ -59,8 +60,6 @@ use target::Server;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// A probe that has seen a fault looks this often whether it is still there.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// How long a server may take to answer once it accepts connections.
-const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// Length of a step of the series of commits, in seconds.
 pub const STEP_S: f64 = 0.1;
 /// Which faults a run has.
@@ -106,8 +105,6 @@ pub struct Injection {
     /// In the order of the plans; each target of a plan is one.
     faults: Vec<One>,
     journal: Arc<Mutex<Journal>>,
-    /// Asks servers that were started again.
-    target: Target,
 }
 
 /// A fault at one target.
@@ -192,7 +189,6 @@ pub fn prepare(
         context,
         faults: ones,
         journal,
-        target: target.clone(),
     };
     Ok(Some((injection, reached)))
 }
@@ -203,6 +199,7 @@ fn context(ones: &[One], target: &Target) -> Result<(Context, Target), DriveErro
     let mut context = Context {
         token: format!("{}-{:x}", own.pid, own.start_ticks),
         delays: Vec::new(),
+        target: target.clone(),
     };
     let mut reached = target.clone();
     let delayed: Vec<&One> = ones
@@ -412,7 +409,7 @@ impl Injection {
             };
             let is_start = undo.takes_a_start();
             limit = limit.max(undo.limit(started));
-            if !undo.is_done(started) || (is_start && !answers(&self.target, &one.server)) {
+            if !undo.is_done(started) || (is_start && !self.context.answers(&one.server)) {
                 left.push((entry, started));
                 continue;
             }
@@ -475,25 +472,4 @@ impl Drop for Injection {
         let _ = lock(&self.journal).close();
         journal::forget(&self.journal);
     }
-}
-
-/// Whether a server that the run is connected to answers again; one that it is not connected to is
-/// not asked.
-fn answers(target: &Target, server: &Server) -> bool {
-    let is_its = |endpoint: &&Endpoint| {
-        let mut ports = server.listening.iter().map(SocketAddr::port);
-        ports.any(|port| port == endpoint.port)
-    };
-    let Some(endpoint) = target.endpoints.iter().find(is_its) else {
-        return true;
-    };
-    if target.wire == Wire::Redis {
-        return true;
-    }
-    let asked = Link::connect(endpoint, target, Some(ANSWER_MAX));
-    asked.is_ok_and(|mut link| {
-        let answered = link.command("SELECT 1").is_ok();
-        link.close();
-        answered
-    })
 }

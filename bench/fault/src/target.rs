@@ -44,6 +44,8 @@ pub struct FaultTarget {
     pub starter: Starter,
     /// Where its data lie, if that is known.
     pub data: Option<PathBuf>,
+    /// The file of its clock, if it was started with one that can be set.
+    pub clock: Option<PathBuf>,
     /// What tells it to end in good order.
     pub stop: Signal,
 }
@@ -60,7 +62,7 @@ impl FromStr for FaultTarget {
         let shape = || {
             let text = format!(
                 "{text:?} is no target: NAME=pid:PID or NAME=pidfile:FILE, then \
-                 ,data:FOLDER, ,stop:INT \
+                 ,data:FOLDER, ,clock:FILE, ,stop:INT \
                  (PostgreSQL; TERM without it) and, last, ,start:COMMAND if need be"
             );
             refused(text)
@@ -72,10 +74,11 @@ impl FromStr for FaultTarget {
         };
         let mut parts = rest.split(',');
         let place = parts.next().ok_or_else(shape)?;
-        let (mut data, mut stop) = (None, FaultTarget::STOP);
+        let (mut data, mut clock, mut stop) = (None, None, FaultTarget::STOP);
         for part in parts {
             match part.split_once(':').ok_or_else(shape)? {
                 ("data", folder) if !folder.is_empty() => data = Some(PathBuf::from(folder)),
+                ("clock", file) if !file.is_empty() => clock = Some(PathBuf::from(file)),
                 ("stop", "TERM") => stop = Signal::SIGTERM,
                 ("stop", "INT") => stop = Signal::SIGINT,
                 ("stop", "QUIT") => stop = Signal::SIGQUIT,
@@ -100,6 +103,7 @@ impl FromStr for FaultTarget {
             place,
             starter: command.map_or(Starter::Nobody, |it| Starter::Command(it.to_string())),
             data,
+            clock,
             stop,
         })
     }

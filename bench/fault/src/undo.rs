@@ -2,6 +2,7 @@
 //!
 //! Each action may be done again, and after a fault that was never put in: then it changes nothing.
 
+use super::clock::Clock;
 use super::process::{Process, during, reachable};
 use super::{group, network};
 use nix::sys::signal::Signal;
@@ -34,6 +35,8 @@ pub(super) enum Undo {
     Group { group: PathBuf, home: PathBuf },
     /// Removes a file.
     Remove(PathBuf),
+    /// Sets a server's clock right, by its file.
+    Clock(PathBuf),
     /// Starts a server that has ended.
     Start(Start),
 }
@@ -120,6 +123,7 @@ impl Undo {
             Undo::Table(name, of) => network::remove(name, of.as_ref())?,
             Undo::Group { group, home } => group::leave(group, home)?,
             Undo::Remove(path) => remove(Some(path))?,
+            Undo::Clock(path) => Clock::open(path)?.set(0)?,
             Undo::Start(start) => return start.begin(),
         }
         Ok(None)
@@ -132,6 +136,7 @@ impl Undo {
             Undo::Table(name, of) => !network::exists(name, of.as_ref()),
             Undo::Group { group, .. } => !group.exists(),
             Undo::Remove(path) => !path.exists(),
+            Undo::Clock(path) => Clock::open(path).and_then(|it| it.offset_ms()) == Ok(0),
             Undo::Start(start) => start.runs(started),
         }
     }
@@ -159,6 +164,7 @@ impl Undo {
             Undo::Table(name, of) => json!({ "table": name, "of": of.as_ref().map(process_json) }),
             Undo::Group { group, home } => json!({ "group": group, "home": home }),
             Undo::Remove(path) => json!({ "remove": path }),
+            Undo::Clock(path) => json!({ "clock": path }),
             Undo::Start(start) => json!({
                 "start": start.command,
                 "hold": start.hold,
@@ -183,6 +189,9 @@ impl Undo {
         }
         if let Some(path) = path("remove") {
             return Some(Undo::Remove(path));
+        }
+        if let Some(path) = path("clock") {
+            return Some(Undo::Clock(path));
         }
         let listening = value["listening"].as_array()?.iter();
         let listening = listening.map(|address| address.as_str()?.parse().ok());
@@ -239,6 +248,7 @@ mod tests {
                 home: "/b".into(),
             },
             Undo::Remove("/a".into()),
+            Undo::Clock("/a".into()),
             Undo::Start(start),
             Undo::Start(held),
         ] {
