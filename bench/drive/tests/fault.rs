@@ -65,6 +65,37 @@ impl Broken {
         })
     }
 
+    /// Starts it anew with a clock that can be set.
+    fn with_clock(mut self) -> Broken {
+        let folder = self.server.data().parent().unwrap().to_path_buf();
+        let library = fault::write_clock_library(&folder).unwrap();
+        let file = folder.join("pg.clock");
+        let (before, command) = self.target.split_once(",start:").unwrap();
+        let variable = fault::CLOCK_VARIABLE;
+        let (library, shown) = (library.display(), file.display());
+        // Behind what changes the user: whoever runs first with it makes the file.
+        let words = command.find('\'').unwrap();
+        let (user, words) = command.split_at(words);
+        let command = format!("{user}env LD_PRELOAD={library} {variable}={shown} {words}");
+        self.target = format!("{before},clock:{shown},start:{command}");
+        let process = postmaster(&self.server).unwrap();
+        let script = format!(
+            "kill -INT {0}; while kill -0 {0} && ! grep -q zombie /proc/{0}/status; \
+            do sleep 0.01; done",
+            process.pid
+        );
+        let shell = |script: &str| Command::new("sh").args(["-c", script]).spawn().unwrap();
+        shell(&script).wait().unwrap();
+        shell(&command);
+        let target = links::url::Target::parse(&self.server.url("postgres")).unwrap();
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        while links::link::Link::connect_any(&target, Some(Duration::from_secs(1))).is_err() {
+            assert!(std::time::Instant::now() < until, "PostgreSQL is not back");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
     /// A run of this length with these faults.
     fn run(&self, faults: &[&str], seconds: u64) -> Result<RunReport, String> {
         let faults = Faults {
@@ -147,6 +178,30 @@ fn a_schedule_of_faults_is_measured_one_by_one() {
     );
     assert!(report::html(&run).contains("<h2>Faults</h2>"));
     assert!(table.contains("pause@pg"), "{table}");
+}
+
+#[test]
+fn the_clock_of_postgres_jumps_and_its_memory_runs_short() {
+    let Some(broken) = Broken::start().map(Broken::with_clock) else {
+        return;
+    };
+    let mut faults = vec!["clock=+500ms@pg:2+1", "clock=-2s@pg:4+1"];
+    if is_root() {
+        faults.push("memory=2MB@pg:6+2");
+    }
+    let run = broken.run(&faults, 10).unwrap();
+    assert!(run.passed(), "{}", report::table(&run));
+    for (fault, offset_ms) in run.broken.iter().zip([500, -2_000]) {
+        // What the server has said by SQL.
+        let (_, told) = fault.proof.split_once("by SQL it differs by ").unwrap();
+        let told_ms: i64 = told.trim_end_matches(" ms").parse().unwrap();
+        assert!((told_ms - offset_ms).abs() < 150, "{fault:?}");
+        assert!(fault.undo_s < 2.0, "{fault:?}");
+    }
+    if let Some(memory) = run.broken.get(2) {
+        assert!(memory.proof.contains("of 2097152, reached"), "{memory:?}");
+        assert!(memory.undo_s < 2.0, "{memory:?}");
+    }
 }
 
 #[test]

@@ -24,12 +24,14 @@
 
 mod clock;
 mod cost;
+mod far;
 mod group;
 mod journal;
 mod kind;
 mod network;
 mod plan;
 mod process;
+mod sample;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -37,9 +39,11 @@ mod undo;
 
 pub use clock::{CLOCK_VARIABLE, write_clock_library};
 pub use cost::reckon;
+pub use far::Host;
 pub use journal::{undo, undo_left_behind, undo_own};
 pub use plan::{Disk, FaultPlan, Kind, Ways};
 pub use process::Process;
+pub use sample::{Sample, Sampler, Samples, ServerSeries, Used};
 pub use target::{FaultTarget, Place, Starter};
 
 use journal::{Entry, Journal};

@@ -91,6 +91,16 @@ impl Process {
             .collect()
     }
 
+    /// A variable of the environment that it was started with.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let text = std::fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let mut words = text.split(|byte| *byte == 0);
+        words.find_map(|word| {
+            let value = std::str::from_utf8(word).ok()?.strip_prefix(name)?;
+            value.strip_prefix('=').map(String::from)
+        })
+    }
+
     /// Its working folder.
     pub fn folder(&self) -> Option<PathBuf> {
         std::fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
@@ -124,6 +134,28 @@ impl Process {
                 .filter(|(child, of)| *of == parent && !tree.contains(child));
             let children: Vec<Process> = children.map(|(child, _)| *child).collect();
             tree.extend(children);
+            at += 1;
+        }
+        tree
+    }
+
+    /// The same, by what each process tells of its children: cheaper than looking at all processes
+    /// of the system, and not kept by every system.
+    pub(super) fn tree_by_children(&self) -> Vec<Process> {
+        let own = format!("/proc/self/task/{}/children", std::process::id());
+        if std::fs::metadata(own).is_err() {
+            return self.tree();
+        }
+        let mut tree: Vec<Process> = self.is_alive().then_some(*self).into_iter().collect();
+        let mut at = 0;
+        while at < tree.len() {
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", tree[at].pid));
+            for task in tasks.into_iter().flatten().flatten() {
+                let text = std::fs::read_to_string(task.path().join("children"));
+                let text = text.unwrap_or_default();
+                let children = text.split_whitespace().filter_map(|pid| pid.parse().ok());
+                tree.extend(children.filter_map(Process::of));
+            }
             at += 1;
         }
         tree

@@ -12,7 +12,7 @@ mod load;
 mod matrix;
 mod search;
 
-use self::fault::{FaultArgs, UndoArgs, undo_left_behind};
+use self::fault::{ClockShimArgs, FaultArgs, UndoArgs, undo_left_behind};
 use self::fit::FitArgs;
 use self::function::FunctionArgs;
 use anyhow::{Context, Result, bail};
@@ -84,6 +84,8 @@ enum BenchCommand {
     Fit(FitArgs),
     /// Undo the faults of a run that was killed
     Undo(UndoArgs),
+    /// Write the library by which the clock of a server can be set, for faults of clocks
+    ClockShim(ClockShimArgs),
     /// Measure this client: TPC-C against a server that answers at once
     Calibrate(CalibrateArgs),
     /// The server of `calibrate`: prints its address, and answers until it is ended
@@ -330,6 +332,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BenchCommand::Function(args) => function::function(args),
         BenchCommand::Fit(args) => fit::run(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),
+        BenchCommand::ClockShim(args) => fault::clock_shim(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
         BenchCommand::Run(run) => one_run(run),
