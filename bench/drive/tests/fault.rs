@@ -221,6 +221,31 @@ fn a_killed_postgres_is_back_after_its_start() {
         assert!(cost.t50_s.unwrap() >= 1.0 - fault.step_s, "{fault:?}");
     }
     assert!(run.counters.is_empty());
+    // What it used was sampled meanwhile, with gaps where it did not run.
+    let json = report::json(&run);
+    let server = &json["servers"][0];
+    let list = |name: &str| server[name].as_array().unwrap();
+    let is_gap: Vec<bool> = list("cpu").iter().map(serde_json::Value::is_null).collect();
+    assert_eq!(list("seconds").len(), is_gap.len());
+    assert!((12..=14).contains(&is_gap.len()), "{server}");
+    let gaps = is_gap.iter().filter(|is_gap| **is_gap).count();
+    assert!((2..=6).contains(&gaps), "{server}");
+    for name in ["cpu", "memory_bytes", "disk_written_bytes_per_s"] {
+        let (mean, most) = (&server["mean"][name], &server["max"][name]);
+        let (mean, most) = (mean.as_f64().unwrap(), most.as_f64().unwrap());
+        assert!(mean > 0.0 && most >= mean, "{name}: {server}");
+    }
+    assert!(server["max"]["cpu"].as_f64().unwrap() < 4.0, "{server}");
+    let memory = server["mean"]["memory_bytes"].as_f64().unwrap();
+    assert!((2e6..1e9).contains(&memory), "{server}");
+    assert!(table.contains("server (mean/max)"), "{table}");
+    assert!(table.contains("pg did not run all the time in"), "{table}");
+    let page = report::html(&run);
+    assert_eq!(
+        page.matches("MiB<").count() + page.matches("MiB/s<").count(),
+        10
+    );
+    assert!(run.samples.cost < 0.01, "{}", run.samples.cost);
 }
 
 #[test]

@@ -373,3 +373,173 @@ fn follow(shell: &mut far::Shell, course: &mut Course, clock: &dyn Fn() -> Optio
         shell.end();
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// A process with a child that is busy and writes, ended when dropped.
+    struct Busy(Child);
+
+    impl Busy {
+        fn start() -> Busy {
+            let mut command = Command::new("sh");
+            command.args(["-c", "sh -c 'while :; do :; done' & wait"]);
+            Busy(command.stdin(Stdio::null()).spawn().unwrap())
+        }
+
+        fn process(&self) -> Process {
+            Process::of(self.0.id()).unwrap()
+        }
+    }
+
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            for one in self.process().tree() {
+                one.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
+            }
+            self.0.wait().unwrap();
+        }
+    }
+
+    const BLOCK: &str = "100.50 9.0\n\
+        7 (a (b) c) S 1 7 7 0 -1 4194560 900 0 0 0 150 50 30 20 20 0 1 0 4242 0 0\n\
+        500 100 40 1 0 60 0\n\
+        rchar: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 5\n\
+        8 (d) R 7 7 7 0 -1 4194560 900 0 0 0 10 0 0 0 20 0 1 0 5000 0 0\n\
+        500 70 50 1 0 60 0\n\
+        rchar: 1\nread_bytes: 1\nwrite_bytes: 2\n\
+        Inter-|   Receive  |  Transmit\n face |bytes packets errs|bytes packets\n\
+        lo: 1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n\
+        eth0: 10 1 0 0 0 0 0 0 20 1 0 0 0 0 0 0\n";
+
+    #[test]
+    fn counts_of_all_processes_are_summed_and_shared_memory_counts_once() {
+        let reading = Reading::parse(BLOCK).unwrap();
+        let expected = Reading {
+            uptime_s: 100.5,
+            first: Some((7, 4242)),
+            ticks: 260,
+            own_pages: 80,
+            shared_pages: 50,
+            disk: Some((4097, 8194)),
+            network: (1010, 2020),
+        };
+        assert_eq!(reading, expected);
+        assert_eq!(Reading::parse("100.50 9.0\nlo: 1\n"), None);
+        assert_eq!(Reading::parse(""), None);
+        let before = Reading {
+            uptime_s: 98.5,
+            ticks: 160,
+            disk: Some((97, 8194)),
+            network: (10, 20),
+            ..expected
+        };
+        let used = Used {
+            cpu: 0.5,
+            memory: 130.0 * 4096.0,
+            disk_read: Some(2000.0),
+            disk_written: Some(0.0),
+            net_in: 500.0,
+            net_out: 1000.0,
+        };
+        assert_eq!(reading.since(&before), Some(used));
+        let other = Reading {
+            first: Some((7, 4243)),
+            ..before.clone()
+        };
+        assert_eq!(reading.since(&other), None);
+        assert_eq!(reading.since(&reading), None);
+    }
+
+    #[test]
+    fn a_shell_prints_what_we_read() {
+        let busy = Busy::start();
+        let process = busy.process();
+        while process.tree().len() < 2 {
+            std::thread::yield_now();
+        }
+        let find = format!("p={}", process.pid);
+        let mut shell = Command::new("sh");
+        shell.arg("-s").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let before = Reading::parse(&texts(&process).unwrap()).unwrap();
+        let script = script(&find);
+        std::io::Write::write_all(&mut shell.stdin.take().unwrap(), script.as_bytes()).unwrap();
+        let lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+        let lines = lines
+            .map(Result::unwrap)
+            .skip(1)
+            .take_while(|line| line != "@end");
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let after = Reading::parse(&texts(&process).unwrap()).unwrap();
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        let far = Reading::parse(&text).unwrap();
+        assert_eq!(far.first, before.first);
+        assert!(
+            (before.ticks..=after.ticks).contains(&far.ticks),
+            "{far:?} {after:?}"
+        );
+        assert!((before.uptime_s..=after.uptime_s).contains(&far.uptime_s));
+        assert!(
+            far.own_pages > 0 && far.shared_pages > 0 && far.disk.is_some(),
+            "{far:?}"
+        );
+    }
+
+    #[test]
+    fn a_server_is_sampled_each_second_with_a_gap_where_it_did_not_run() {
+        let file = std::env::temp_dir().join(format!("trellis-sample-{}", std::process::id()));
+        let note = |busy: &Busy| std::fs::write(&file, busy.0.id().to_string()).unwrap();
+        let first = Busy::start();
+        note(&first);
+        let target: FaultTarget = format!("a=pidfile:{}", file.display()).parse().unwrap();
+        let sampler = Sampler::prepare(&[target]).unwrap();
+        let began = Instant::now();
+        let clock = || Some(began.elapsed().as_secs_f64() - 1.0).filter(|at_s| *at_s < 6.5);
+        let (samples, used_s) = std::thread::scope(|scope| {
+            let running = scope.spawn(|| sampler.run(&clock));
+            let ticks = || {
+                Reading::parse(&texts(&first.process()).unwrap())
+                    .unwrap()
+                    .ticks
+            };
+            let before = ticks();
+            std::thread::sleep(Duration::from_millis(3_050));
+            let used_s = (ticks() - before) as f64 / TICKS_PER_S;
+            drop(first);
+            std::thread::sleep(Duration::from_millis(1_500));
+            let second = Busy::start();
+            note(&second);
+            (running.join().unwrap(), used_s)
+        });
+        std::fs::remove_file(&file).unwrap();
+        let series = &samples.servers[0];
+        assert_eq!((series.name.as_str(), &series.ended), ("a", &None));
+        let is_there: Vec<bool> = series.samples.iter().map(|it| it.used.is_some()).collect();
+        assert_eq!(is_there[..3], [true; 3], "{series:?}");
+        // Two seconds without it, and one whose beginning it has not seen.
+        assert!(!is_there[3] && !is_there[4], "{series:?}");
+        let sum: f64 = series.samples[..3]
+            .iter()
+            .map(|it| it.used.unwrap().cpu)
+            .sum();
+        assert!((sum - used_s).abs() < 0.2, "{sum} {used_s}");
+        assert!(
+            series
+                .samples
+                .windows(2)
+                .all(|pair| { (0.8..1.3).contains(&(pair[1].at_s - pair[0].at_s)) })
+        );
+        assert!(samples.cost < 0.01, "{}", samples.cost);
+    }
+
+    #[test]
+    fn who_does_not_run_is_not_sampled() {
+        let target: FaultTarget = "a=pidfile:/nowhere".parse().unwrap();
+        let error = Sampler::prepare(&[target]).err().unwrap().to_string();
+        assert!(error.contains("a: no process of /nowhere runs"), "{error}");
+    }
+}

@@ -17,7 +17,7 @@ pub struct Series {
     pub name: String,
     /// Any colour that CSS knows.
     pub colour: &'static str,
-    /// x and y; x increases.
+    /// x and y; x increases. The line has a gap where y is no number.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -53,6 +53,7 @@ impl Frame {
     fn around(series: &[Series], log_y: bool) -> Option<Frame> {
         let points = || series.iter().flat_map(|line| &line.points);
         points().next()?;
+        points().find(|point| !point.1.is_nan())?;
         let x_max = points().map(|p| p.0).fold(f64::MIN, f64::max);
         let x_min = points().map(|p| p.0).fold(f64::MAX, f64::min);
         let highest = points().map(|p| p.1).fold(0.0, f64::max);
@@ -354,12 +355,17 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
 /// The line alone.
 fn path(line: &Series, frame: &Frame, svg: &mut String) {
     let place = |p: &(f64, f64)| format!("{:.1},{:.1}", frame.x(p.0), frame.y(p.1));
-    let path = line.points.iter().map(place).collect::<Vec<_>>().join(" ");
-    let _ = write!(
-        svg,
-        "<polyline points=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>",
-        line.colour
-    );
+    for piece in line.points.split(|point| point.1.is_nan()) {
+        let path = piece.iter().map(place).collect::<Vec<_>>().join(" ");
+        if path.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            svg,
+            "<polyline points=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>",
+            line.colour
+        );
+    }
 }
 
 /// The line and its points.
@@ -375,7 +381,7 @@ fn draw(line: &Series, axes: &Axes, frame: &Frame, svg: &mut String) {
         count if count > DOTS_MAX => &[][..],
         _ => points,
     };
-    for point in dots {
+    for point in dots.iter().filter(|point| !point.1.is_nan()) {
         let (x, y, value) = (frame.x(point.0), frame.y(point.1), (axes.y_label)(point.1));
         let _ = write!(
             svg,

@@ -81,6 +81,7 @@ pub fn html(report: &RunReport) -> String {
     transactions(report, &mut out);
     charts(report, &mut out);
     super::faults::html(report, &mut out);
+    super::servers::html(report, &mut out);
     conditions(report, &mut out);
     audits(report, &mut out);
     settings(report, &mut out);

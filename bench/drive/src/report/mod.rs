@@ -7,6 +7,7 @@ pub mod chart;
 mod faults;
 mod html;
 mod json;
+mod servers;
 mod table;
 
 pub use html::{COLOURS, escape, html, page};

@@ -26,7 +26,7 @@ use crate::shape::Workload;
 use cpu::CpuReading;
 use engine::Engine;
 pub(crate) use engine::is_retryable;
-use fault::{self, Fault, Injection};
+use fault::{self, Fault, Injection, Sampler, Samples};
 use links::error::DriveError;
 use links::server::{Counters, difference, read_counters};
 use links::url::Target;
@@ -85,6 +85,7 @@ pub fn run<W: Workload>(
 ) -> Result<RunReport, DriveError> {
     options.validate()?;
     fits(workload, target, options)?;
+    let sampler = Sampler::prepare(&options.faults.targets)?;
     let (injection, reached) = fault::prepare(&options.faults, target, options.length)?.unzip();
     let reached = reached.unwrap_or_else(|| target.clone());
     let server = workload.server().clone();
@@ -98,7 +99,8 @@ pub fn run<W: Workload>(
         audits,
         seen,
         mut broken,
-    } = measure(workload, &reached, options, injection, progress)?;
+        samples,
+    } = measure(workload, &reached, (sampler, injection), options, progress)?;
     let steps = (options.length.as_secs_f64() / fault::STEP_S + 1e-6) as usize;
     share.steps.resize(steps, 0);
     fault::reckon(&mut broken, &share.steps);
@@ -127,6 +129,7 @@ pub fn run<W: Workload>(
         contention: workload.contention(),
         imbalance: workload.imbalance(),
         broken,
+        samples,
         steps: share.steps,
         paced: workload.is_paced(),
         kinds: kinds
@@ -176,6 +179,7 @@ struct Measured<A> {
     audits: Vec<A>,
     seen: Seen,
     broken: Vec<Fault>,
+    samples: Samples,
 }
 
 /// What the main thread has seen of the measured phase.
@@ -194,15 +198,15 @@ struct Seen {
 fn measure<W: Workload>(
     workload: &W,
     target: &Target,
+    (sampler, mut injection): (Sampler, Option<Injection>),
     options: &RunnerOptions,
-    mut injection: Option<Injection>,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
     let kinds = workload.kinds().len();
     let stage = Stage::new(workload, target, options);
     let mut watch = Watch::new(&stage, kinds);
     let ends_processes = injection.as_ref().is_some_and(Injection::ends_processes);
-    let (audits, broken) = std::thread::scope(|scope| {
+    let (audits, broken, samples) = std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for number in 0..stage.deal.threads {
             let stage = &stage;
@@ -217,6 +221,10 @@ fn measure<W: Workload>(
             }
         }
         let refused = stage.begin();
+        let sampling = refused.is_none().then(|| {
+            let stage = &stage;
+            scope.spawn(move || sampler.run(&|| stage.second()))
+        });
         let broken = if refused.is_none() {
             if workload.attends() {
                 let stage = &stage;
@@ -236,9 +244,14 @@ fn measure<W: Workload>(
             .map(|thread| thread.join().expect("a client thread does not panic"))
             .collect();
         let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
+        let samples = sampling.map(|thread| thread.join().expect("a sampler does not panic"));
         match refused {
             Some(error) => Err(DriveError::Link("connecting the clients", error)),
-            None => Ok((audits, broken.unwrap_or(Ok(Vec::new()))?)),
+            None => Ok((
+                audits,
+                broken.unwrap_or(Ok(Vec::new()))?,
+                samples.unwrap_or_default(),
+            )),
         }
     })?;
     let mut seen = watch.seen;
@@ -259,6 +272,7 @@ fn measure<W: Workload>(
         audits,
         seen,
         broken,
+        samples,
     })
 }
 

@@ -25,10 +25,10 @@ pub(super) struct FaultArgs {
     fault: Vec<FaultPlan>,
     /// A server that may be broken: NAME=pid:PID or NAME=pidfile:FILE, then ,data:FOLDER,
     /// ,clock:FILE and ,start:COMMAND if a fault needs them
-    #[arg(long = "target", value_name = "NAME=pid:PID[,..]", requires = "fault")]
+    #[arg(long = "target", value_name = "NAME=pid:PID[,..]")]
     fault_target: Vec<FaultTarget>,
     /// Directory of a local Trellis cluster; its nodes are the targets node1, node2 and so on
-    #[arg(long, value_name = "DIR", requires = "fault")]
+    #[arg(long, value_name = "DIR")]
     target_data: Option<PathBuf>,
     /// Where it is written how to undo the faults [default: among the temporary files]
     #[arg(long, value_name = "FILE", requires = "fault")]
