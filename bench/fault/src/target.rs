@@ -117,6 +117,8 @@ struct Parts {
     data: Option<PathBuf>,
     clock: Option<PathBuf>,
     stop: Signal,
+    /// Holds up who would start it again at once.
+    hold: Option<PathBuf>,
     /// The program `trellis` of another machine.
     program: Option<String>,
     command: Option<String>,
@@ -151,6 +153,7 @@ impl Parts {
             data: None,
             clock: None,
             stop: FaultTarget::STOP,
+            hold: None,
             program: None,
             command: command.map(String::from),
         };
@@ -159,6 +162,7 @@ impl Parts {
                 (_, "") => return None,
                 ("data", folder) => found.data = Some(PathBuf::from(folder)),
                 ("clock", file) => found.clock = Some(PathBuf::from(file)),
+                ("hold", file) => found.hold = Some(PathBuf::from(file)),
                 ("stop", "TERM") => found.stop = Signal::SIGTERM,
                 ("stop", "INT") => found.stop = Signal::SIGINT,
                 ("stop", "QUIT") => found.stop = Signal::SIGQUIT,
@@ -166,7 +170,9 @@ impl Parts {
                 _ => return None,
             }
         }
-        (found.command.as_deref() != Some("")).then_some(found)
+        // Either we start it, or somebody else does.
+        let has_one = found.hold.is_none() || found.command.is_none();
+        (has_one && found.command.as_deref() != Some("")).then_some(found)
     }
 
     /// The target as text again, without what concerns the way to its machine.
@@ -176,7 +182,12 @@ impl Parts {
             Named::PidFile(path) => format!("pidfile:{}", path.display()),
             Named::Container(id) => format!("container:{id}"),
         };
-        for (name, path) in [("data", &self.data), ("clock", &self.clock)] {
+        let paths = [
+            ("data", &self.data),
+            ("clock", &self.clock),
+            ("hold", &self.hold),
+        ];
+        for (name, path) in paths {
             if let Some(path) = path {
                 out += &format!(",{name}:{}", path.display());
             }
@@ -209,10 +220,11 @@ impl Parts {
 
     /// Where a server of this machine is, and who starts it again.
     fn here(self, name: &str) -> Result<(Place, Starter), DriveError> {
-        let starter = match (&self.command, &self.place) {
-            (Some(command), _) => Starter::Command(command.clone()),
-            (None, Named::Container(id)) => Starter::Command(container::start_command(id)),
-            (None, _) => Starter::Nobody,
+        let starter = match (self.command, self.hold, &self.place) {
+            (Some(command), _, _) => Starter::Command(command),
+            (None, Some(hold), _) => Starter::Supervisor(hold),
+            (None, None, Named::Container(id)) => Starter::Command(container::start_command(id)),
+            (None, None, _) => Starter::Nobody,
         };
         let place = match self.place {
             Named::Pid(pid) => {
@@ -235,7 +247,7 @@ impl FromStr for FaultTarget {
                 "{text:?} is no target: NAME=pid:PID, NAME=pidfile:FILE or NAME=container:ID, with \
                  ssh:[USER@]HOST[:PORT], before it for another machine, then ,data:FOLDER, \
                  ,clock:FILE, ,stop:INT (PostgreSQL; TERM without it), ,trellis:PROGRAM (where it \
-                 lies there) and, last, ,start:COMMAND if need be"
+                 lies there), ,hold:FILE (keeps a supervisor from starting it) and, last, ,start:COMMAND if need be"
             );
             refused(text)
         };
@@ -427,6 +439,7 @@ mod tests {
             ("a=container:-f", "is no target"),
             ("a=container:a;b", "is no target"),
             ("a=pid:1,start:", "is no target"),
+            ("a=pid:1,hold:/a,start:b", "is no target"),
             ("a=pid:1,stop:KILL", "is no target"),
             ("a=pid:1,data:", "is no target"),
             ("a=pid:4194305", "no process 4194305"),

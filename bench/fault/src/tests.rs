@@ -4,8 +4,10 @@
 use super::process::Sockets;
 use super::*;
 use links::lock;
-use std::io::{Read, Write};
+use serde_json::json;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -643,4 +645,102 @@ fn a_journal_with_half_a_line_is_undone_up_to_there() {
     assert!(!file.exists() && !path.exists());
     std::fs::write(&path, "else\n").unwrap();
     assert!(undo(&path).unwrap_err().to_string().contains("no journal"));
+}
+
+/// An agent without ssh: what it is told, and what it says.
+fn agent_of(task: &serde_json::Value) -> (UnixStream, std::io::Lines<BufReader<UnixStream>>) {
+    let (near, far) = UnixStream::pair().unwrap();
+    std::thread::spawn(move || {
+        let mut output = far.try_clone().unwrap();
+        // Nobody may listen any more.
+        let _ = agent(far, &mut output);
+    });
+    let mut near = near;
+    near.write_all(format!("{task}\n").as_bytes()).unwrap();
+    let lines = BufReader::new(near.try_clone().unwrap()).lines();
+    (near, lines)
+}
+
+fn told(lines: &mut std::io::Lines<BufReader<UnixStream>>) -> serde_json::Value {
+    serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn an_agent_has_its_faults_by_the_clock_that_it_is_told() {
+    let dummy = Dummy::shell("sleep 60 & sleep 60");
+    let task = json!({
+        "targets": [format!("far=pid:{}", dummy.0.id())],
+        "plans": ["pause@far:1+0.5"],
+        "length_s": 3.0,
+    });
+    let (mut near, mut lines) = agent_of(&task);
+    assert_eq!(told(&mut lines), json!({ "ready": true }));
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!dummy.process().is_stopped());
+    // It is told once, and goes on by itself.
+    near.write_all(b"{\"second\":0.9}\n").unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(dummy.process().is_stopped());
+    let answer = told(&mut lines);
+    let fault = &answer["faults"][0];
+    assert_eq!(fault["proof"], "3 processes in state T", "{answer}");
+    let begin_s = fault["begin_s"].as_f64().unwrap();
+    assert!((1.0..1.2).contains(&begin_s), "{answer}");
+    assert!(fault["undo_s"].as_f64().unwrap() < 2.0, "{answer}");
+    assert!(!dummy.process().is_stopped());
+}
+
+#[test]
+fn an_agent_whose_benchmark_is_gone_undoes_what_is_in() {
+    let dummy = Dummy::shell("exec sleep 60");
+    let task = json!({
+        "targets": [format!("far=pid:{}", dummy.0.id())],
+        "plans": ["pause@far:0.1+50"],
+        "length_s": 60.0,
+    });
+    let (mut near, mut lines) = agent_of(&task);
+    assert_eq!(told(&mut lines), json!({ "ready": true }));
+    near.write_all(b"{\"second\":0.0}\n").unwrap();
+    let begun = Instant::now();
+    while !dummy.process().is_stopped() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "it is not put in"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    near.shutdown(std::net::Shutdown::Write).unwrap();
+    let ended = Instant::now();
+    while dummy.process().is_stopped() {
+        assert!(ended.elapsed() < Duration::from_secs(2), "it is not undone");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn an_agent_refuses_what_is_not_possible_there() {
+    let dummy = Dummy::shell("exec sleep 60");
+    let refused = |target: &str, plan: &str| {
+        let task = json!({ "targets": [target], "plans": [plan], "length_s": 9.0 });
+        told(&mut agent_of(&task).1)["error"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
+    let target = format!("far=pid:{}", dummy.0.id());
+    assert!(refused(&target, "kill@far:1+1").contains("it needs a command"));
+    assert!(refused("far=pid:4194305", "pause@far:1+1").contains("no process 4194305"));
+    assert!(refused(&target, "fire@far:1+1").contains("there is no fault"));
+    let answer = told(&mut agent_of(&json!({ "targets": [] })).1);
+    assert_eq!(answer["error"], "another release of trellis asks");
+}
+
+#[test]
+fn a_delay_is_refused_where_the_server_is_elsewhere() {
+    let target: FaultTarget = "far=ssh:nowhere.invalid,pid:1".parse().unwrap();
+    let error = broken(&["delay=5ms@far:1+1"], &target, &mut || {}).unwrap_err();
+    assert!(
+        error.contains("it needs a server on this machine"),
+        "{error}"
+    );
 }

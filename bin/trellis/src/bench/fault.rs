@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use fault::{CLOCK_VARIABLE, FaultPlan, FaultTarget, Faults, Place, Process, Starter};
 use local_cluster::{dir, nodes};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,11 +23,13 @@ pub(super) struct FaultArgs {
     /// schedule
     #[arg(long, value_name = "KIND[=VALUE]@TARGET[,..]:BEGIN+LENGTH")]
     fault: Vec<FaultPlan>,
-    /// A server that may be broken: NAME=pid:PID or NAME=pidfile:FILE, then ,data:FOLDER,
-    /// ,clock:FILE and ,start:COMMAND if a fault needs them
+    /// A server that is sampled and may be broken: NAME=pid:PID, NAME=pidfile:FILE or
+    /// NAME=container:ID, with ssh:[USER@]HOST[:PORT], before pid, pidfile or container for another
+    /// machine; then ,data:FOLDER, ,clock:FILE and ,start:COMMAND if a fault needs them
     #[arg(long = "target", value_name = "NAME=pid:PID[,..]")]
     fault_target: Vec<FaultTarget>,
-    /// Directory of a local Trellis cluster; its nodes are the targets node1, node2 and so on
+    /// Directory of a local Trellis cluster; its nodes are the targets node1, node2 and so on, and
+    /// are sampled
     #[arg(long, value_name = "DIR")]
     target_data: Option<PathBuf>,
     /// Where it is written how to undo the faults [default: among the temporary files]
@@ -63,6 +65,14 @@ pub(super) fn clock_shim(args: &ClockShimArgs) -> Result<()> {
          Then name the file behind its target: --target NAME=pid:PID,clock:{file}"
     )?;
     Ok(())
+}
+
+/// Has faults at servers of this machine for a benchmark on another one, which has started this
+/// over ssh.
+pub(super) fn agent() -> Result<()> {
+    undo_at_signal()?;
+    let told = fault::agent(std::io::stdin(), &mut std::io::stdout().lock());
+    told.context("the benchmark is gone")
 }
 
 /// Undoes what a benchmark that was killed has left behind.
@@ -129,7 +139,8 @@ fn undo_at_signal() -> Result<()> {
     if BEGUN.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for signals")?;
+    let mut signals =
+        Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot listen for signals")?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             if let Err(error) = fault::undo_own() {

@@ -88,6 +88,9 @@ enum BenchCommand {
     ClockShim(ClockShimArgs),
     /// Measure this client: TPC-C against a server that answers at once
     Calibrate(CalibrateArgs),
+    /// Has faults for a benchmark on another machine, which starts this over ssh
+    #[command(hide = true)]
+    FaultAgent,
     /// The server of `calibrate`: prints its address, and answers until it is ended
     #[command(hide = true)]
     Echo,
@@ -333,6 +336,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BenchCommand::Fit(args) => fit::run(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::ClockShim(args) => fault::clock_shim(args).map(|()| ExitCode::SUCCESS),
+        BenchCommand::FaultAgent => fault::agent().map(|()| ExitCode::SUCCESS),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
         BenchCommand::Run(run) => one_run(run),
