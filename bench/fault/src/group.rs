@@ -215,7 +215,7 @@ impl Group {
         }
     }
 
-    /// Whether the limit has held somebody up; what was seen of it.
+    /// Whether the limit of a processor or a disk has held somebody up; what was seen of it.
     pub(super) fn bites(&mut self) -> Option<String> {
         match self.limit.clone() {
             Limit::Cpu(_) => {
@@ -231,21 +231,22 @@ impl Group {
                 let text = format!("{per_s:.0} bytes per second, of {limit} allowed");
                 (seconds >= 1.0 && (0.7..1.3).contains(&share)).then_some(text)
             }
-            Limit::Memory(limit) => {
-                let (reached, used) = match self.version {
-                    Version::One => (
-                        self.count("memory.failcnt", "")?,
-                        self.count("memory.usage_in_bytes", "")?,
-                    ),
-                    Version::Two => (
-                        self.count("memory.events", "high ")?,
-                        self.count("memory.current", "")?,
-                    ),
-                };
-                let text = format!("{used} bytes in use of {limit}, reached {reached} times");
-                (reached > 0).then_some(text)
-            }
+            Limit::Memory(_) => None,
         }
+    }
+
+    /// How often its processes have reached a limit of memory.
+    pub(super) fn reached(&self) -> u64 {
+        let found = match self.version {
+            Version::One => self.count("memory.failcnt", ""),
+            Version::Two => self.count("memory.events", "high "),
+        };
+        found.unwrap_or(0)
+    }
+
+    /// Moves one more process into it.
+    pub(super) fn join(&self, pid: u32) -> Result<(), String> {
+        write(&self.path.join("cgroup.procs"), &pid.to_string())
     }
 
     /// The number behind these words in a file of the group.
@@ -396,15 +397,6 @@ mod tests {
                 "throttled in 3 periods",
             ),
             (
-                Limit::Memory(4 << 20),
-                "memory.high",
-                "4194304",
-                "memory.events",
-                "low 0\nhigh 0\nmax 7\n",
-                "low 0\nhigh 5\nmax 7\n",
-                "4000000 bytes in use of 4194304, reached 5 times",
-            ),
-            (
                 Limit::Disk(Disk::Write, 1 << 20, device()),
                 "io.max",
                 "253:0 wbps=1048576",
@@ -426,7 +418,6 @@ mod tests {
             let written = std::fs::read_to_string(group.path.join(file)).unwrap();
             assert_eq!(written, value);
             let stat = group.path.join(stat);
-            std::fs::write(group.path.join("memory.current"), "4000000\n").unwrap();
             std::fs::write(&stat, before).unwrap();
             assert_eq!(group.bites(), None);
             if let Some((since, _)) = &mut group.seen {
@@ -443,6 +434,21 @@ mod tests {
             );
             std::fs::remove_dir_all(&group.path).unwrap();
         }
+        let limit = Limit::Memory(4 << 20);
+        let (folder, home, version) = tree.place(&limit).unwrap();
+        let group = Group {
+            path: folder.join("of-the-benchmark"),
+            home,
+            limit,
+            version,
+            seen: None,
+        };
+        group.make().unwrap();
+        let written = std::fs::read_to_string(group.path.join("memory.high")).unwrap();
+        assert_eq!((written.as_str(), group.reached()), ("4194304", 0));
+        let events = group.path.join("memory.events");
+        std::fs::write(events, "low 0\nhigh 5\nmax 7\n").unwrap();
+        assert_eq!(group.reached(), 5);
         std::fs::remove_dir_all(mount).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 use super::clock::{self, Clock};
 use super::group::{Group, Limit, disk_of};
 use super::journal::{Entry, Journal};
+use super::memory::{self, Asker};
 use super::network::Table;
 use super::plan::{Kind, Ways};
 use super::process::{Process, during, reachable};
@@ -78,6 +79,13 @@ enum Probe {
     },
     Stopped(Process),
     Limited(Group),
+    Short {
+        group: Group,
+        bytes: u64,
+        asker: Asker,
+        /// How often the limit was reached before the server was alone.
+        held: Option<u64>,
+    },
     Dropped {
         table: Table,
         process: Process,
@@ -207,9 +215,11 @@ impl Context {
                 None => Err("a command that starts the server again (start:COMMAND)".into()),
             },
             Kind::Pause => Ok(()),
-            Kind::Cpu(_) | Kind::Memory(_) | Kind::Throttle(..) => {
+            Kind::Memory(bytes) => {
+                memory::check(bytes)?;
                 self.group(number, kind, server)?.try_it()
             }
+            Kind::Cpu(_) | Kind::Throttle(..) => self.group(number, kind, server)?.try_it(),
             Kind::Drop(ways, percent) => self.table(number, server, ways, percent)?.try_it(),
             Kind::DiskFull => {
                 let mount = own_file_system(server)?;
@@ -289,7 +299,15 @@ impl Context {
                 put_in(Undo::Group { group: path, home }, &mut || {
                     group.enter(&process)
                 })?;
-                active.probe = Probe::Limited(group);
+                active.probe = match kind {
+                    Kind::Memory(bytes) => Probe::Short {
+                        asker: Asker::start(&group, bytes)?,
+                        group,
+                        bytes,
+                        held: None,
+                    },
+                    _ => Probe::Limited(group),
+                };
             }
             Kind::Drop(ways, percent) => {
                 let table = self.table(number, server, ways, percent)?;
@@ -479,6 +497,12 @@ impl Active {
             Probe::Limited(group) if !group.path.exists() => {
                 Look::Missing("the control group has gone".into())
             }
+            Probe::Short {
+                group,
+                bytes,
+                asker,
+                held,
+            } => short(group, *bytes, asker, held),
             Probe::Limited(group) => group.bites().map_or(Look::NotYet, Look::Proven),
             Probe::Dropped {
                 table,
@@ -536,6 +560,24 @@ impl Active {
             delay.proxy.set_delay(Duration::ZERO);
         }
     }
+}
+
+/// Whether a group has no more memory than its limit.
+fn short(group: &Group, bytes: u64, asker: &mut Asker, held: &mut Option<u64>) -> Look {
+    if !group.path.exists() {
+        return Look::Missing("the control group has gone".into());
+    }
+    if held.is_none() && group.reached() > 0 {
+        asker.end();
+        *held = Some(group.reached());
+    }
+    let own = held.map(|before| group.reached() - before);
+    own.map_or(Look::NotYet, |own| {
+        Look::Proven(format!(
+            "no more than {bytes} bytes: a process beside the server was held up, the server \
+             itself {own} times"
+        ))
+    })
 }
 
 /// Whether a process has ended, and nobody listens where it did.

@@ -29,6 +29,7 @@ mod far;
 mod group;
 mod journal;
 mod kind;
+mod memory;
 mod network;
 mod plan;
 mod process;

@@ -263,7 +263,8 @@ impl Sampler {
                     let wrong = |error| refused(format!("{name}: {error}"));
                     let find = target.find_far();
                     let runs = format!(
-                        "{find}\n[ -r \"/proc/$p/stat\" ] || {{ echo 'it does not run' >&2; exit 1; }}\n"
+                        "{find}\n[ -n \"$p\" ] && [ -r \"/proc/$p/stat\" ] && exit\n\
+                         echo 'it does not run' >&2; exit 1\n"
                     );
                     far::Shell::run(host, &runs).map_err(wrong)?;
                     let shell = far::Shell::start(host, &script(&find)).map_err(wrong)?;
@@ -451,6 +452,25 @@ mod tests {
         };
         assert_eq!(reading.since(&other), None);
         assert_eq!(reading.since(&reading), None);
+    }
+
+    #[test]
+    fn a_shell_finds_a_process_by_its_file() {
+        let file = std::env::temp_dir().join(format!("trellis-find-{}", std::process::id()));
+        let target: FaultTarget = format!("a=ssh:host,pidfile:{}", file.display())
+            .parse()
+            .unwrap();
+        let found = || {
+            let script = format!("p=1\n{}\necho \"<$p>\"", target.find_far());
+            let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert_eq!(found(), "<>\n");
+        for (text, expected) in [("42", "<42>\n"), ("43\n/data\n", "<43>\n"), ("", "<>\n")] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(found(), expected, "{text:?}");
+        }
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

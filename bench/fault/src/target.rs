@@ -208,7 +208,7 @@ impl Parts {
             Named::Pid(pid) => format!("p={pid}"),
             Named::PidFile(path) => {
                 let path = quoted(&path.display().to_string());
-                format!("{{ read -r p < {path}; }} 2>/dev/null || p=")
+                format!("p=; {{ read -r p < {path}; }} 2>/dev/null")
             }
             // Asking takes much longer than looking.
             Named::Container(id) => {

@@ -292,7 +292,11 @@ fn who_needs_more_memory_than_is_left_waits_and_is_not_killed() {
             seen.push(rounds());
         }
     });
-    assert!(fault.proof.contains("bytes in use of 4194304"), "{fault:?}");
+    assert!(
+        fault.proof.contains("no more than 4194304 bytes"),
+        "{fault:?}"
+    );
+    assert!(!fault.proof.contains("itself 0 times"), "{fault:?}");
     assert!(seen.len() > 10 && seen.first() == seen.last(), "{seen:?}");
     // It goes on with what it waited for.
     let until = Instant::now() + Duration::from_secs(10);
@@ -301,10 +305,23 @@ fn who_needs_more_memory_than_is_left_waits_and_is_not_killed() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(home(greedy.process()), before);
-    // Who takes no memory is not held up: then there is no number.
+    // A server that needs no more is not held up, and the limit is there all the same.
     let idle = Dummy::shell("exec sleep 60");
-    let error = broken(&["memory=1GB@dummy:0.2+1"], &idle.target(""), &mut || {});
-    assert!(error.unwrap_err().contains("no probe has seen it"));
+    let fault = one("memory=64MB@dummy:0.2+1", &idle.target(""), &mut || {});
+    assert!(
+        fault
+            .proof
+            .contains("was held up, the server itself 0 times"),
+        "{fault:?}"
+    );
+    // So much is never asked for.
+    let error = broken(
+        &["memory=900000GB@dummy:0.2+1"],
+        &idle.target(""),
+        &mut || {},
+    );
+    let error = error.unwrap_err();
+    assert!(error.contains("it needs a limit of at most"), "{error}");
 }
 
 /// Has a process move bytes between the disk and its memory all the time, with this limit.
