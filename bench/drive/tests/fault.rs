@@ -86,7 +86,9 @@ impl Broken {
         );
         let shell = |script: &str| Command::new("sh").args(["-c", script]).spawn().unwrap();
         shell(&script).wait().unwrap();
-        shell(&command);
+        // It goes on in the background, and is no child of ours then.
+        let started = shell(&format!("({command}) >/dev/null 2>&1 &")).wait();
+        assert!(started.unwrap().success());
         let target = links::url::Target::parse(&self.server.url("postgres")).unwrap();
         let until = std::time::Instant::now() + Duration::from_secs(20);
         while links::link::Link::connect_any(&target, Some(Duration::from_secs(1))).is_err() {
@@ -201,7 +203,10 @@ fn the_clock_of_postgres_jumps_and_its_memory_runs_short() {
     if let Some(memory) = run.broken.get(2) {
         assert!(memory.proof.contains("no more than 2097152"), "{memory:?}");
         // What it writes takes memory of the system.
-        assert!(!memory.proof.contains("itself 0 times"), "{memory:?}");
+        assert!(
+            memory.proof.ends_with("held up, and the server itself"),
+            "{memory:?}"
+        );
         assert!(memory.undo_s < 2.0, "{memory:?}");
     }
 }
@@ -225,7 +230,7 @@ fn a_killed_postgres_is_back_after_its_start() {
     assert!(run.counters.is_empty());
     // What it used was sampled meanwhile, with gaps where it did not run.
     let json = report::json(&run);
-    let server = &json["servers"][0];
+    let server = &json["servers"]["series"][0];
     let list = |name: &str| server[name].as_array().unwrap();
     let is_gap: Vec<bool> = list("cpu").iter().map(serde_json::Value::is_null).collect();
     assert_eq!(list("seconds").len(), is_gap.len());

@@ -271,7 +271,7 @@ pub fn agent(input: impl Read + Send + 'static, output: &mut dyn Write) -> std::
     let clock = || {
         let (second, when) = lock(&heard.0).flatten()?;
         let since = when.elapsed();
-        (since < SILENCE_MAX).then(|| second + since.as_secs_f64())
+        (since < SILENCE_MAX).then_some(second + since.as_secs_f64())
     };
     match injection.run(&clock) {
         Ok(faults) => answer(&json!({ "faults": faults.iter().map(write).collect::<Vec<_>>() })),

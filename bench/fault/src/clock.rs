@@ -52,6 +52,10 @@ pub(super) struct Clock {
     file: File,
 }
 
+#[allow(
+    clippy::host_endian_bytes,
+    reason = "the library in the server's process reads the file as its own memory"
+)]
 impl Clock {
     /// # Errors
     /// It is no file of a clock, or may not be written.

@@ -244,6 +244,11 @@ impl Group {
         found.unwrap_or(0)
     }
 
+    /// Whether a process of it waits for memory now; in version 2 none does for long.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.count("memory.oom_control", "under_oom ") == Some(1)
+    }
+
     /// Moves one more process into it.
     pub(super) fn join(&self, pid: u32) -> Result<(), String> {
         write(&self.path.join("cgroup.procs"), &pid.to_string())

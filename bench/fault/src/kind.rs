@@ -3,7 +3,7 @@
 use super::clock::{self, Clock};
 use super::group::{Group, Limit, disk_of};
 use super::journal::{Entry, Journal};
-use super::memory::{self, Asker};
+use super::memory::{self, Short};
 use super::network::Table;
 use super::plan::{Kind, Ways};
 use super::process::{Process, during, reachable};
@@ -79,13 +79,7 @@ enum Probe {
     },
     Stopped(Process),
     Limited(Group),
-    Short {
-        group: Group,
-        bytes: u64,
-        asker: Asker,
-        /// How often the limit was reached before the server was alone.
-        held: Option<u64>,
-    },
+    Short(Short),
     Dropped {
         table: Table,
         process: Process,
@@ -93,16 +87,7 @@ enum Probe {
         is_cut: bool,
     },
     Full(PathBuf),
-    Shifted {
-        clock: Clock,
-        offset_ms: i64,
-        answered: u64,
-        /// Where the server's clock is asked for; `None`: the run is not connected to it.
-        endpoint: Option<(Endpoint, Target)>,
-        /// What it has told: by how many milliseconds it differs from ours.
-        told_ms: Arc<Mutex<Option<i64>>>,
-        caller: Caller,
-    },
+    Shifted(Shifted),
     Slow {
         asked: Arc<AtomicU64>,
         delay: Duration,
@@ -111,6 +96,26 @@ enum Probe {
 }
 
 impl Probe {
+    fn ended(server: &Server) -> Probe {
+        Probe::Ended {
+            process: server.process,
+            listening: server.listening.clone(),
+        }
+    }
+
+    fn dropped(table: Table, server: &Server, is_cut: bool) -> Probe {
+        let process = server.process;
+        // In its own network we cannot call it: the run's packets are those that count.
+        let is_here = |_: &SocketAddr| !process.is_in_other_network();
+        let listening = server.listening.first().copied().filter(is_here);
+        Probe::Dropped {
+            table,
+            process,
+            caller: Caller::new(listening.map(reachable)),
+            is_cut,
+        }
+    }
+
     fn slow(delay: Duration) -> Probe {
         Probe::Slow {
             asked: Arc::default(),
@@ -283,14 +288,8 @@ impl Context {
         };
         match kind {
             Kind::Kill | Kind::Restart => {
-                let start = server
-                    .start()
-                    .ok_or("a command that starts the server again")?;
-                put_in(Undo::Start(start.clone()), &mut || {
-                    end(&process, end_signal(kind, server), start.hold.as_deref())
-                })?;
-                let listening = server.listening.clone();
-                active.probe = Probe::Ended { process, listening };
+                end_server(kind, server, &mut put_in)?;
+                active.probe = Probe::ended(server);
             }
             Kind::Pause => stop(&process, &mut put_in)?,
             Kind::Cpu(_) | Kind::Memory(_) | Kind::Throttle(..) => {
@@ -300,12 +299,7 @@ impl Context {
                     group.enter(&process)
                 })?;
                 active.probe = match kind {
-                    Kind::Memory(bytes) => Probe::Short {
-                        asker: Asker::start(&group, bytes)?,
-                        group,
-                        bytes,
-                        held: None,
-                    },
+                    Kind::Memory(bytes) => Probe::Short(Short::begin(group, bytes)?),
                     _ => Probe::Limited(group),
                 };
             }
@@ -314,16 +308,7 @@ impl Context {
                 put_in(Undo::Table(table.name.clone(), table.of), &mut || {
                     table.add()
                 })?;
-                // In its own network we cannot call it: the run's packets are those that count.
-                let is_here = |_: &SocketAddr| !process.is_in_other_network();
-                let listening = server.listening.first().copied().filter(is_here);
-                let caller = Caller::new(listening.map(reachable));
-                active.probe = Probe::Dropped {
-                    table,
-                    process,
-                    caller,
-                    is_cut: percent >= 100.0,
-                };
+                active.probe = Probe::dropped(table, server, percent >= 100.0);
             }
             Kind::DiskFull => {
                 let path = self.fill(number, &own_file_system(server)?);
@@ -341,14 +326,14 @@ impl Context {
                 let answered = clock.answered()?;
                 put_in(Undo::Clock(path), &mut || clock.set(offset_ms))?;
                 let endpoint = self.endpoint(server).cloned();
-                active.probe = Probe::Shifted {
+                active.probe = Probe::Shifted(Shifted {
                     clock,
                     offset_ms,
                     answered,
                     endpoint: endpoint.map(|it| (it, self.target.clone())),
                     told_ms: Arc::default(),
                     caller: Caller::new(None),
-                };
+                });
             }
         }
         Ok(active)
@@ -407,6 +392,16 @@ fn end(process: &Process, signal: Signal, hold: Option<&Path>) -> Result<(), Str
 }
 
 type PutIn<'a> = dyn FnMut(Undo, &mut dyn FnMut() -> Result<(), String>) -> Result<(), String> + 'a;
+
+/// Ends a server that can be started again.
+fn end_server(kind: Kind, server: &Server, put_in: &mut PutIn<'_>) -> Result<(), String> {
+    let start = server.start();
+    let start = start.ok_or("a command that starts the server again")?;
+    put_in(Undo::Start(start.clone()), &mut || {
+        let signal = end_signal(kind, server);
+        end(&server.process, signal, start.hold.as_deref())
+    })
+}
 
 /// Stops a process and its descendants, parents first, until none is left that runs.
 fn stop(process: &Process, put_in: &mut PutIn<'_>) -> Result<(), String> {
@@ -497,12 +492,7 @@ impl Active {
             Probe::Limited(group) if !group.path.exists() => {
                 Look::Missing("the control group has gone".into())
             }
-            Probe::Short {
-                group,
-                bytes,
-                asker,
-                held,
-            } => short(group, *bytes, asker, held),
+            Probe::Short(short) => short.look(),
             Probe::Limited(group) => group.bites().map_or(Look::NotYet, Look::Proven),
             Probe::Dropped {
                 table,
@@ -524,19 +514,7 @@ impl Active {
                 Ok(()) => Look::Proven("no space left on device".into()),
                 Err(error) => Look::Missing(error),
             },
-            Probe::Shifted {
-                clock,
-                offset_ms,
-                answered,
-                endpoint,
-                told_ms,
-                caller,
-            } => {
-                if let Some(at) = endpoint.as_ref().filter(|_| caller.is_due()) {
-                    ask_clock(at.clone(), told_ms.clone());
-                }
-                shifted(clock, *offset_ms, *answered, *lock(told_ms))
-            }
+            Probe::Shifted(shifted) => shifted.look(),
             Probe::Slow {
                 asked,
                 delay,
@@ -560,24 +538,6 @@ impl Active {
             delay.proxy.set_delay(Duration::ZERO);
         }
     }
-}
-
-/// Whether a group has no more memory than its limit.
-fn short(group: &Group, bytes: u64, asker: &mut Asker, held: &mut Option<u64>) -> Look {
-    if !group.path.exists() {
-        return Look::Missing("the control group has gone".into());
-    }
-    if held.is_none() && group.reached() > 0 {
-        asker.end();
-        *held = Some(group.reached());
-    }
-    let own = held.map(|before| group.reached() - before);
-    own.map_or(Look::NotYet, |own| {
-        Look::Proven(format!(
-            "no more than {bytes} bytes: a process beside the server was held up, the server \
-             itself {own} times"
-        ))
-    })
 }
 
 /// Whether a process has ended, and nobody listens where it did.
@@ -618,22 +578,42 @@ fn ask(delay: Arc<Delay>, asked: Arc<AtomicU64>) {
     });
 }
 
-/// Whether a server has read a clock that is wrong by as much as it should be. What it says by SQL
-/// is told, and proves nothing: a server may guard itself against clocks that jump.
-fn shifted(clock: &Clock, offset_ms: i64, before: u64, told_ms: Option<i64>) -> Look {
-    match clock.offset_ms() {
-        Ok(is_ms) if is_ms == offset_ms => {}
-        Ok(is_ms) => return Look::Missing(format!("the clock is wrong by {is_ms} ms now")),
-        Err(error) => return Look::Missing(error),
-    }
-    let answered = clock.answered().unwrap_or(before).saturating_sub(before);
-    let mut proof = format!("it was read {answered} times with {offset_ms:+} ms");
-    if let Some(told_ms) = told_ms {
-        proof += &format!("; by SQL it differs by {told_ms:+} ms");
-    }
-    match answered {
-        0 => Look::NotYet,
-        _ => Look::Proven(proof),
+/// A clock that is wrong.
+struct Shifted {
+    clock: Clock,
+    offset_ms: i64,
+    /// How often a wrong time was told before.
+    answered: u64,
+    /// Where the server's clock is asked for; `None`: the run is not connected to it.
+    endpoint: Option<(Endpoint, Target)>,
+    /// What it has told: by how many milliseconds it differs from ours.
+    told_ms: Arc<Mutex<Option<i64>>>,
+    caller: Caller,
+}
+
+impl Shifted {
+    /// Whether the server has read its clock while that was wrong by as much as it should be. What
+    /// it says by SQL is told, and proves nothing: it may guard itself against clocks that jump.
+    fn look(&mut self) -> Look {
+        if let Some(at) = self.endpoint.as_ref().filter(|_| self.caller.is_due()) {
+            ask_clock(at.clone(), self.told_ms.clone());
+        }
+        let offset_ms = self.offset_ms;
+        match self.clock.offset_ms() {
+            Ok(is_ms) if is_ms == offset_ms => {}
+            Ok(is_ms) => return Look::Missing(format!("the clock is wrong by {is_ms} ms now")),
+            Err(error) => return Look::Missing(error),
+        }
+        let answered = self.clock.answered().unwrap_or(self.answered);
+        let answered = answered.saturating_sub(self.answered);
+        let mut proof = format!("it was read {answered} times with {offset_ms:+} ms");
+        if let Some(told_ms) = *lock(&self.told_ms) {
+            proof += &format!("; by SQL it differs by {told_ms:+} ms");
+        }
+        match answered {
+            0 => Look::NotYet,
+            _ => Look::Proven(proof),
+        }
     }
 }
 

@@ -135,7 +135,7 @@ struct One {
 enum State {
     Pending,
     In {
-        active: Active,
+        active: Box<Active>,
         looked: Instant,
     },
     /// Parts of it with the process that undoing them has started.
@@ -438,7 +438,7 @@ impl Injection {
                     .put_in(one.number, one.kind, &one.server, &self.journal);
                 let active = put_in.map_err(|error| one.error(&error))?;
                 one.state = State::In {
-                    active,
+                    active: Box::new(active),
                     looked: Instant::now(),
                 };
             }

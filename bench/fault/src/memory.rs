@@ -2,6 +2,7 @@
 //! much, and is held up. A server that needs no more would prove nothing.
 
 use super::group::Group;
+use super::kind::Look;
 use super::process::during;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
@@ -29,12 +30,64 @@ pub(super) fn check(limit_bytes: u64) -> Result<(), String> {
     }
 }
 
+/// A group that has no more memory than its limit.
+pub(super) struct Short {
+    group: Group,
+    bytes: u64,
+    asker: Asker,
+    /// How often the limit was reached before the server was alone; `None`: never yet.
+    held: Option<u64>,
+    /// Whether the server has reached it since.
+    is_server_held: bool,
+}
+
+impl Short {
+    /// Has a process ask for memory beside the server.
+    pub(super) fn begin(group: Group, bytes: u64) -> Result<Short, String> {
+        Ok(Short {
+            asker: Asker::start(&group, bytes)?,
+            group,
+            bytes,
+            held: None,
+            is_server_held: false,
+        })
+    }
+
+    pub(super) fn look(&mut self) -> Look {
+        let group = &self.group;
+        if !group.path.exists() {
+            return Look::Missing("the control group has gone".into());
+        }
+        match self.held {
+            None if group.reached() == 0 => return Look::NotYet,
+            None => {
+                // Who waits gets what that process had.
+                self.asker.end();
+                self.held = Some(group.reached());
+            }
+            Some(before) => {
+                self.is_server_held |= group.reached() > before || group.is_waited_for();
+            }
+        }
+        let too = if self.is_server_held {
+            "and"
+        } else {
+            "but not"
+        };
+        Look::Proven(format!(
+            "no more than {} bytes: a process beside the server was held up, {too} the server \
+             itself",
+            self.bytes
+        ))
+    }
+}
+
 /// A process that asks for memory.
-pub(super) struct Asker(Child);
+struct Asker(Child);
 
 impl Asker {
     /// Starts it in a group, to ask for so many bytes.
-    pub(super) fn start(group: &Group, bytes: u64) -> Result<Asker, String> {
+    fn start(group: &Group, bytes: u64) -> Result<Asker, String> {
         let wrong = |error| during("asking for memory", &error);
         let mut command = Command::new("sh");
         // It waits until it is in the group. A read that finds no memory fails.
@@ -52,7 +105,7 @@ impl Asker {
     }
 
     /// Ends it, and gives back what it has.
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();

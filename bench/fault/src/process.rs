@@ -164,7 +164,7 @@ impl Process {
     /// Numbers of its sockets; none if it has ended.
     fn sockets(&self) -> Result<BTreeSet<u64>> {
         let files = match std::fs::read_dir(format!("/proc/{}/fd", self.pid)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            Err(error) if has_ended(&error) => return Ok(BTreeSet::new()),
             files => files?,
         };
         let names = files
@@ -182,6 +182,12 @@ impl Process {
         let network = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
         network(&self.pid.to_string()) != network("self")
     }
+}
+
+/// Whether what was asked of a process failed because it has ended.
+fn has_ended(error: &Error) -> bool {
+    let number = nix::errno::Errno::ESRCH as i32;
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(number)
 }
 
 fn is_over(state: char) -> bool {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A server is its process with all descendants. Counts of descendants that have ended are in their
-//! parent's, so that sums only grow. Where a server does not run, or was just started anew, there is
-//! a gap. The network is that of the server's namespace: Linux does not count it by process.
+//! parent's, so that sums only grow. Where a server does not run, or was just started anew, there
+//! is a gap. The network is that of the server's namespace: Linux does not count it by process.
 
 use super::far;
 use super::plan::refused;
@@ -96,8 +96,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// By the texts of `/proc`, one after the other: `uptime`, then `stat`, `statm` and `io` of each
-    /// process, then `net/dev`.
+    /// By the texts of `/proc`, one after the other: `uptime`, then `stat`, `statm` and `io` of
+    /// each process, then `net/dev`.
     fn parse(text: &str) -> Option<Reading> {
         let mut lines = text.lines();
         let uptime_s = lines.next()?.split(' ').next()?.parse().ok()?;
@@ -195,7 +195,9 @@ pub(super) fn script(find: &str) -> String {
          files=; for q in $level; do files=\"$files /proc/$q/task/*/children\"; done\n\
          level=$(cat $files 2>/dev/null); all=\"$all $level\"\n\
          done\n\
-         files=; for q in $all; do files=\"$files /proc/$q/stat /proc/$q/statm /proc/$q/io\"; done\n\
+         files=; for q in $all; do\n\
+         files=\"$files /proc/$q/stat /proc/$q/statm /proc/$q/io\"\n\
+         done\n\
          cat /proc/uptime $files \"/proc/$p/net/dev\" 2>/dev/null\n\
          fi\n\
          echo @end\n\

@@ -247,7 +247,8 @@ impl FromStr for FaultTarget {
                 "{text:?} is no target: NAME=pid:PID, NAME=pidfile:FILE or NAME=container:ID, with \
                  ssh:[USER@]HOST[:PORT], before it for another machine, then ,data:FOLDER, \
                  ,clock:FILE, ,stop:INT (PostgreSQL; TERM without it), ,trellis:PROGRAM (where it \
-                 lies there), ,hold:FILE (keeps a supervisor from starting it) and, last, ,start:COMMAND if need be"
+                 lies there), ,hold:FILE (keeps a supervisor from starting it) and, last, \
+                 ,start:COMMAND if need be"
             );
             refused(text)
         };

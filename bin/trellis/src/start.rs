@@ -54,8 +54,8 @@ pub(crate) struct StartArgs {
     /// [default: an equal part of what the control group or the machine has]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<u64>,
-    /// Nodes whose clocks a benchmark can set, for faults of clocks: a library that shifts the clock
-    /// is preloaded into them
+    /// Nodes whose clocks a benchmark can set, for faults of clocks: a library that shifts the
+    /// clock is preloaded into them
     #[arg(long, conflicts_with = "node")]
     clock_faults: bool,
     /// The cluster file

@@ -3,7 +3,7 @@
 use super::chart::{Axes, Series, lines, number};
 use super::html::COLOURS;
 use crate::run::RunReport;
-use fault::{ServerSeries, Used};
+use fault::{Samples, ServerSeries, Used};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -20,43 +20,20 @@ struct Measure {
 
 const MIB: f64 = 1_048_576.0;
 
-const MEASURES: [Measure; 6] = [
-    Measure {
-        name: "cpu",
-        title: "cores used",
-        unit: 1.0,
-        of: |used| Some(used.cpu),
-    },
-    Measure {
-        name: "memory_bytes",
-        title: "resident memory, MiB",
-        unit: MIB,
-        of: |used| Some(used.memory),
-    },
-    Measure {
-        name: "disk_read_bytes_per_s",
-        title: "read from the disk, MiB/s",
-        unit: MIB,
-        of: |used| used.disk_read,
-    },
-    Measure {
-        name: "disk_written_bytes_per_s",
-        title: "written to the disk, MiB/s",
-        unit: MIB,
-        of: |used| used.disk_written,
-    },
-    Measure {
-        name: "net_in_bytes_per_s",
-        title: "received in the server's network namespace, MiB/s",
-        unit: MIB,
-        of: |used| Some(used.net_in),
-    },
-    Measure {
-        name: "net_out_bytes_per_s",
-        title: "sent in the server's network namespace, MiB/s",
-        unit: MIB,
-        of: |used| Some(used.net_out),
-    },
+/// A measure by its fields.
+macro_rules! measures {
+    ($($name:literal, $title:literal, $unit:expr, $of:expr;)*) => {
+        [$(Measure { name: $name, title: $title, unit: $unit, of: $of }),*]
+    };
+}
+
+const MEASURES: [Measure; 6] = measures![
+    "cpu", "cores used", 1.0, |used| Some(used.cpu);
+    "memory_bytes", "resident memory, MiB", MIB, |used| Some(used.memory);
+    "disk_read_bytes_per_s", "read from the disk, MiB/s", MIB, |used| used.disk_read;
+    "disk_written_bytes_per_s", "written to the disk, MiB/s", MIB, |used| used.disk_written;
+    "net_in_bytes_per_s", "received in its network, MiB/s", MIB, |used| Some(used.net_in);
+    "net_out_bytes_per_s", "sent in its network, MiB/s", MIB, |used| Some(used.net_out);
 ];
 
 impl Measure {
@@ -77,10 +54,10 @@ fn gaps(series: &ServerSeries) -> usize {
     samples.filter(|sample| sample.used.is_none()).count()
 }
 
-/// An object for each server that was sampled.
+/// An object for each server that was sampled, and what that cost.
 pub(super) fn list(report: &RunReport) -> Value {
-    let servers = report.samples.servers.iter();
-    servers.map(one).collect()
+    let Samples { servers, cost } = &report.samples;
+    json!({ "sampling_cores": cost, "series": servers.iter().map(one).collect::<Vec<_>>() })
 }
 
 fn one(series: &ServerSeries) -> Value {
@@ -140,7 +117,7 @@ fn remarks(report: &RunReport) -> Vec<String> {
         match gaps(series) {
             0 => {}
             gaps => remarks.push(format!(
-                "{name} did not run all the time in {gaps} of the seconds: gaps, and not in the means"
+                "{name} did not run all the time in {gaps} seconds: gaps, and not in the means"
             )),
         }
     }

@@ -76,6 +76,19 @@ fn break_servers<W: Workload>(
     broken
 }
 
+/// Servers that were named: to be sampled, and to be broken.
+type Named = (Sampler, Option<Injection>);
+
+/// Finds them, and how the run reaches its target then.
+fn named(target: &Target, options: &RunnerOptions) -> Result<(Named, Target), DriveError> {
+    let sampler = Sampler::prepare(&options.faults.targets)?;
+    let (injection, reached) = fault::prepare(&options.faults, target, options.length)?.unzip();
+    Ok((
+        (sampler, injection),
+        reached.unwrap_or_else(|| target.clone()),
+    ))
+}
+
 /// Runs a prepared workload, then reconciles and verifies.
 pub fn run<W: Workload>(
     workload: &W,
@@ -85,14 +98,11 @@ pub fn run<W: Workload>(
 ) -> Result<RunReport, DriveError> {
     options.validate()?;
     fits(workload, target, options)?;
-    let sampler = Sampler::prepare(&options.faults.targets)?;
-    let (injection, reached) = fault::prepare(&options.faults, target, options.length)?.unzip();
-    let reached = reached.unwrap_or_else(|| target.clone());
+    let (named, reached) = named(target, options)?;
     let server = workload.server().clone();
     let before = workload.ledger()?;
-    let started_unix_s = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let started = SystemTime::now().duration_since(UNIX_EPOCH);
+    let started_unix_s = started.unwrap_or_default().as_secs();
     progress.stage(&describe_mode(options, workload.is_paced()));
     let Measured {
         mut share,
@@ -100,7 +110,7 @@ pub fn run<W: Workload>(
         seen,
         mut broken,
         samples,
-    } = measure(workload, &reached, (sampler, injection), options, progress)?;
+    } = measure(workload, &reached, named, options, progress)?;
     let steps = (options.length.as_secs_f64() / fault::STEP_S + 1e-6) as usize;
     share.steps.resize(steps, 0);
     fault::reckon(&mut broken, &share.steps);
@@ -198,18 +208,18 @@ struct Seen {
 fn measure<W: Workload>(
     workload: &W,
     target: &Target,
-    (sampler, mut injection): (Sampler, Option<Injection>),
+    (sampler, mut injection): Named,
     options: &RunnerOptions,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
     let kinds = workload.kinds().len();
     let stage = Stage::new(workload, target, options);
-    let mut watch = Watch::new(&stage, kinds);
+    let stage = &stage;
+    let mut watch = Watch::new(stage, kinds);
     let ends_processes = injection.as_ref().is_some_and(Injection::ends_processes);
     let (audits, broken, samples) = std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for number in 0..stage.deal.threads {
-            let stage = &stage;
             let builder = std::thread::Builder::new().name(format!("client-{number}"));
             let thread = builder.spawn_scoped(scope, move || Engine::run(stage, scope, number));
             match thread {
@@ -221,19 +231,16 @@ fn measure<W: Workload>(
             }
         }
         let refused = stage.begin();
-        let sampling = refused.is_none().then(|| {
-            let stage = &stage;
-            scope.spawn(move || sampler.run(&|| stage.second()))
-        });
+        let sampling = refused
+            .is_none()
+            .then(|| scope.spawn(move || sampler.run(&|| stage.second())));
         let broken = if refused.is_none() {
             if workload.attends() {
-                let stage = &stage;
                 scope.spawn(move || workload.attend(&|| stage.second()));
             }
-            let broken = injection.as_mut().map(|injection| {
-                let stage = &stage;
-                scope.spawn(move || break_servers(stage, injection))
-            });
+            let broken = injection
+                .as_mut()
+                .map(|injection| scope.spawn(move || break_servers(stage, injection)));
             watch.until_end(progress);
             broken
         } else {
@@ -245,13 +252,10 @@ fn measure<W: Workload>(
             .collect();
         let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
         let samples = sampling.map(|thread| thread.join().expect("a sampler does not panic"));
+        let samples = samples.unwrap_or_default();
         match refused {
             Some(error) => Err(DriveError::Link("connecting the clients", error)),
-            None => Ok((
-                audits,
-                broken.unwrap_or(Ok(Vec::new()))?,
-                samples.unwrap_or_default(),
-            )),
+            None => Ok((audits, broken.unwrap_or(Ok(Vec::new()))?, samples)),
         }
     })?;
     let mut seen = watch.seen;
@@ -260,13 +264,7 @@ fn measure<W: Workload>(
         seen.counters = Counters::new();
         seen.nodes = Vec::new();
     }
-    let length_us = options.length.as_micros() as f64;
-    stage.each_share(|share| {
-        let used = share.cpu_us.map(|us| us as f64 / length_us);
-        seen.client_threads.extend(used);
-    });
-    let mut share = Share::new(kinds);
-    stage.each_share(|other| share.merge(other));
+    let share = whole_share(stage, kinds, &mut seen);
     Ok(Measured {
         share,
         audits,
@@ -274,6 +272,18 @@ fn measure<W: Workload>(
         broken,
         samples,
     })
+}
+
+/// The shares of all threads together; takes note of what each used of a core.
+fn whole_share<W: Workload>(stage: &Stage<'_, W>, kinds: usize, seen: &mut Seen) -> Share {
+    let length_us = stage.options.length.as_micros() as f64;
+    stage.each_share(|share| {
+        let used = share.cpu_us.map(|us| us as f64 / length_us);
+        seen.client_threads.extend(used);
+    });
+    let mut share = Share::new(kinds);
+    stage.each_share(|other| share.merge(other));
+    share
 }
 
 /// Why a run is overloaded, if it is: by the trend of what waits for a connection. It must grow by

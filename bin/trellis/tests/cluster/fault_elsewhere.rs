@@ -148,7 +148,7 @@ fn faults_elsewhere_are_proven_and_undone_there_and_servers_are_sampled() {
         assert!(number("undo_s") < 2.0, "{fault}");
     }
     assert!(told[0]["depth"].as_f64().unwrap() > 0.5, "{}", told[0]);
-    let servers = json["servers"].as_array().unwrap();
+    let servers = json["servers"]["series"].as_array().unwrap();
     assert_eq!(servers.len(), 3);
     for server in servers {
         let host = format!("{}@127.0.0.1:{}", sshd.user, sshd.port);
@@ -276,7 +276,7 @@ fn a_container_is_found_by_its_name_and_started_again_by_its_runtime() {
     let json = local.json();
     let proof = json["faults"][0]["proof"].as_str().unwrap();
     assert!(proof.contains("processes in state T"), "{json}");
-    assert_eq!(json["servers"][0]["name"], "far");
+    assert_eq!(json["servers"]["series"][0]["name"], "far");
     let before = local.pid(2);
     std::fs::write(format!("{data}/node-2.held"), "").unwrap();
     let output = bench("far=container:db-2", "kill@far:1+1", 6);
