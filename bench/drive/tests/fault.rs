@@ -10,8 +10,11 @@ use drive::tpcc::{self, LoadOptions, RunOptions};
 use fault::{Faults, Process};
 use links::view::Silent;
 use servers::{Kind, Server};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use workload::tpcc::{Scale, Skew};
@@ -33,10 +36,17 @@ struct Broken {
 
 impl Broken {
     fn start() -> Option<Broken> {
+        Broken::start_with(&[])
+    }
+
+    /// The same with further settings.
+    fn start_with(settings: &[&str]) -> Option<Broken> {
         // One after the other: a noisy baseline shows no fault.
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let server = peer::start(Kind::Postgres, &["-c", "fsync=off"])?;
+        let mut arguments = vec!["-c", "fsync=off"];
+        arguments.extend(settings.iter().flat_map(|setting| ["-c", setting]));
+        let server = peer::start(Kind::Postgres, &arguments)?;
         let options = LoadOptions {
             scale: SCALE,
             ..LoadOptions::new(&server.url("postgres"), 1)
@@ -209,6 +219,56 @@ fn the_clock_of_postgres_jumps_and_its_memory_runs_short() {
         );
         assert!(memory.undo_s < 2.0, "{memory:?}");
     }
+}
+
+/// Has the system forget what it has of the files below a folder.
+fn forget(folder: &Path) {
+    use nix::fcntl::{PosixFadviseAdvice::POSIX_FADV_DONTNEED, posix_fadvise};
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            forget(&path);
+        } else if let Ok(file) = File::open(&path) {
+            // One that is being written is not forgotten.
+            let _ = posix_fadvise(&file, 0, 0, POSIX_FADV_DONTNEED);
+        }
+    }
+}
+
+#[test]
+fn reads_of_postgres_are_slowed_down_where_they_come_from_the_disk() {
+    // Sixteen pages of its own: nearly each row is read anew.
+    let Some(broken) = Broken::start_with(&["shared_buffers=128kB"]) else {
+        return;
+    };
+    let is_over = AtomicBool::new(false);
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                forget(&broken.server.data().join("base"));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let run = broken.run(&["disk_read=512kB@pg:3+3"], 8);
+        is_over.store(true, Ordering::Relaxed);
+        run
+    });
+    if !is_root() {
+        assert!(
+            run.unwrap_err()
+                .contains("disk_read=512kB is not possible at pg")
+        );
+        return;
+    }
+    let run = run.unwrap();
+    let fault = &run.broken[0];
+    assert!(fault.proof.contains("of 524288 allowed"), "{fault:?}");
+    assert!(fault.undo_s < 2.0, "{fault:?}");
+    assert!(fault.cost.unwrap().depth > 0.3, "{fault:?}");
+    // What it read before and after was more than that.
+    let server = &report::json(&run)["servers"]["series"][0];
+    let most = server["max"]["disk_read_bytes_per_s"].as_f64().unwrap();
+    assert!(most > 1e6, "{server}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Local {
         command.args(["--clients", "24", "--rate", "80", "--json"]);
         command.arg(self.folder.path().join("out.json"));
         let is_here = |fault: &&str| !fault.contains("@far");
-        if faults.iter().any(|fault| is_here(&fault)) {
+        if faults.iter().any(is_here) {
             command.arg("--target-data").arg(self.data());
         }
         // Other tests undo what they find among the temporary files.
