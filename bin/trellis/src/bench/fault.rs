@@ -24,7 +24,7 @@ pub(super) struct FaultArgs {
     #[arg(long, value_name = "KIND[=VALUE]@TARGET[,..]:BEGIN+LENGTH")]
     fault: Vec<FaultPlan>,
     /// A server that is sampled and may be broken: NAME=pid:PID, NAME=pidfile:FILE or
-    /// NAME=container:ID, with ssh:[USER@]HOST[:PORT], before pid, pidfile or container for another
+    /// NAME=container:ID, with `ssh:USER@HOST:PORT,` before pid, pidfile or container for another
     /// machine; then ,data:FOLDER, ,clock:FILE and ,start:COMMAND if a fault needs them
     #[arg(long = "target", value_name = "NAME=pid:PID[,..]")]
     fault_target: Vec<FaultTarget>,

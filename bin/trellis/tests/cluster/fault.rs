@@ -171,6 +171,12 @@ pub(crate) fn is_cut(bench: u32) -> Option<bool> {
     listed.status.success().then_some(is_there)
 }
 
+/// Whether a process is in a control group of a benchmark.
+fn is_limited(pid: u32) -> bool {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    groups.contains("trellis-bench-")
+}
+
 #[test]
 fn undo_restores_what_a_killed_benchmark_has_left() {
     let local = shop("fault-undo");
@@ -183,6 +189,10 @@ fn undo_restores_what_a_killed_benchmark_has_left() {
     ];
     if is_cut(0).is_some() {
         faults.push(("cut@node2:1+30", |_, bench| is_cut(bench) == Some(true)));
+        faults.push(("cpu=50%@node1:1+30", |local, _| is_limited(local.pid(1))));
+        faults.push(("memory=64MB@node1:1+30", |local, _| {
+            is_limited(local.pid(1))
+        }));
     }
     for (fault, is_in) in faults {
         let mut bench = local.bench(&[fault], 40);
