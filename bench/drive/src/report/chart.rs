@@ -211,12 +211,13 @@ pub fn lines(axes: &Axes, series: &[Series]) -> String {
 /// What the script knows of a chart.
 fn data(axes: &Axes, frame: &Frame, series: &[Series]) -> Value {
     let line = |line: &Series| {
-        let points = || line.points.iter();
+        let points = || line.points.iter().filter(|point| !point.1.is_nan());
         // Pixels of y, since the script changes x alone.
         let ys = points().map(|point| (frame.y(point.1) * 10.0).round() / 10.0);
         json!({
             "name": plain(&line.name),
             "colour": line.colour,
+            "pieces": pieces(line),
             "x": points().map(|point| point.0).collect::<Vec<f64>>(),
             "y": ys.collect::<Vec<f64>>(),
             "text": points().map(|point| (axes.y_label)(point.1)).collect::<Vec<String>>(),
@@ -233,6 +234,17 @@ fn data(axes: &Axes, frame: &Frame, series: &[Series]) -> Value {
         "measured": axes.measured_from,
         "lines": series.iter().map(line).collect::<Vec<Value>>(),
     })
+}
+
+/// First and past the last of the points between gaps, counted without those of the gaps.
+fn pieces(line: &Series) -> Vec<(usize, usize)> {
+    let mut end = 0;
+    let lengths = line.points.split(|point| point.1.is_nan()).map(<[_]>::len);
+    let piece = lengths.filter(|length| *length > 0).map(|length| {
+        end += length;
+        (end - length, end)
+    });
+    piece.collect()
 }
 
 /// HTML as the text that it stands for.
@@ -405,6 +417,42 @@ mod tests {
             y_label: |y| format!("{y:.0}"),
             measured_from: Some(1.0),
         }
+    }
+
+    #[test]
+    fn a_line_has_a_gap_where_nothing_is_known() {
+        let points = [
+            (0.0, 1.0),
+            (1.0, 2.0),
+            (2.0, f64::NAN),
+            (3.0, f64::NAN),
+            (4.0, 3.0),
+        ];
+        let line = Series {
+            name: String::from("a"),
+            colour: "red",
+            points: points.to_vec(),
+        };
+        assert_eq!(pieces(&line), [(0, 2), (2, 3)]);
+        let axes = Axes {
+            x_title: "x",
+            y_title: "y",
+            log_y: false,
+            x_labels: Vec::new(),
+            y_label: number,
+            measured_from: None,
+        };
+        let html = lines(&axes, &[line]);
+        assert!(!html.contains("NaN") && !html.contains(",null"), "{html}");
+        assert_eq!(html.matches("<polyline").count(), 2, "{html}");
+        assert_eq!(html.matches("<circle").count(), 3, "{html}");
+        assert!(html.contains("\"pieces\":[[0,2],[2,3]]"), "{html}");
+        let nothing = Series {
+            name: String::from("b"),
+            colour: "red",
+            points: vec![(0.0, f64::NAN)],
+        };
+        assert_eq!(lines(&axes, &[nothing]), "<p>no samples</p>");
     }
 
     #[test]
