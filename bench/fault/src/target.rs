@@ -379,8 +379,11 @@ impl Server {
             hold,
             before: self.process,
             pid_file,
+            listening: match container {
+                Some(_) => listening_inside(&self.process),
+                None => self.listening.clone(),
+            },
             container,
-            listening: self.listening.clone(),
         })
     }
 }
@@ -390,6 +393,11 @@ fn listening(process: &Process) -> Vec<SocketAddr> {
     if process.is_in_other_network() {
         return Vec::new();
     }
+    listening_inside(process)
+}
+
+/// The same in its own network, whether or not that is ours.
+fn listening_inside(process: &Process) -> Vec<SocketAddr> {
     let sockets = Sockets::of(&process.tree()).unwrap_or_default();
     sockets.listening.into_iter().collect()
 }

@@ -189,10 +189,6 @@ fn undo_restores_what_a_killed_benchmark_has_left() {
     ];
     if is_cut(0).is_some() {
         faults.push(("cut@node2:1+30", |_, bench| is_cut(bench) == Some(true)));
-        faults.push(("cpu=50%@node1:1+30", |local, _| is_limited(local.pid(1))));
-        faults.push(("memory=64MB@node1:1+30", |local, _| {
-            is_limited(local.pid(1))
-        }));
     }
     for (fault, is_in) in faults {
         let mut bench = local.bench(&[fault], 40);
@@ -214,6 +210,29 @@ fn undo_restores_what_a_killed_benchmark_has_left() {
             (1..=3).all(|node| local.answers(node))
         });
     }
+}
+
+#[test]
+fn undo_lifts_limits_that_a_killed_benchmark_has_left() {
+    let local = shop("fault-undo-limits");
+    if is_cut(0).is_none() {
+        return;
+    }
+    let journal = local.folder.path().join("journal");
+    let mut bench = local.bench(&["cpu=50%@node1:1+30", "memory=64MB@node2:1+30"], 40);
+    bench.arg("--fault-journal").arg(&journal);
+    let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
+    let limited = || [1, 2, 3].map(|node| is_limited(local.pid(node)));
+    wait_until("limits are in", READY_LIMIT, || {
+        limited() == [true, true, false]
+    });
+    bench.kill().unwrap();
+    bench.wait().unwrap();
+    assert_eq!(limited(), [true, true, false]);
+    let undone = undo(&journal);
+    assert!(undone.status.success(), "{}", text(&undone));
+    assert_eq!(limited(), [false; 3]);
+    assert!(!journal.exists());
 }
 
 #[test]
