@@ -48,7 +48,7 @@ pub fn json(report: &RunReport) -> Value {
         "contention": report.contention.as_ref().map(|it| contention(it, report)),
         "faults": super::faults::list(report),
         "steps": super::faults::steps(report),
-        "servers": super::servers::list(report),
+        "servers": report.samples.json(),
         "per_txn": {
             "messages": share("messages"),
             "bytes": share("message_bytes"),
