@@ -9,7 +9,7 @@
 //! parent's, so that sums only grow. Where a server does not run, or was just started anew, there
 //! is a gap. The network is that of the server's namespace: Linux does not count it by process.
 
-use super::far;
+use super::far::{self, Host};
 use super::plan::refused;
 use super::process::Process;
 use super::target::{FaultTarget, Server};
@@ -241,7 +241,8 @@ impl Course {
 /// Servers that will be sampled.
 pub struct Sampler {
     here: Vec<(Server, Course)>,
-    far: Vec<(far::Shell, Course)>,
+    /// With the script that a shell there carries out.
+    far: Vec<(Host, String, Course)>,
 }
 
 impl Sampler {
@@ -269,9 +270,8 @@ impl Sampler {
                          echo 'it does not run' >&2; exit 1\n"
                     );
                     far::Shell::run(host, &runs).map_err(wrong)?;
-                    let shell = far::Shell::start(host, &script(&find)).map_err(wrong)?;
                     let course = Course::new(name, Some(host.to_string()));
-                    sampler.far.push((shell, course));
+                    sampler.far.push((host.clone(), script(&find), course));
                 }
             }
         }
@@ -293,9 +293,12 @@ impl Sampler {
             let counted = &counted;
             let threads: Vec<_> = far
                 .into_iter()
-                .map(|(mut shell, mut course)| {
+                .map(|(host, script, mut course)| {
                     scope.spawn(move || {
-                        counted(&mut || follow(&mut shell, &mut course, clock));
+                        counted(&mut || match far::Shell::start(&host, &script) {
+                            Ok(mut shell) => follow(&mut shell, &mut course, clock),
+                            Err(error) => course.series.ended = Some(error),
+                        });
                         course.series
                     })
                 })
