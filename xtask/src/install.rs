@@ -1,6 +1,6 @@
 //! Installs what the tests with real clients and peers need, where it is missing: Debian's packages
-//! of PostgreSQL 15 (server, psql, pgbench), MariaDB and Redis, valgrind, a Java runtime and the
-//! JDBC driver, and psycopg in a Python environment of its own.
+//! of PostgreSQL 15 (server, psql, pgbench), MariaDB and Redis, valgrind, OpenSSH, a Java runtime
+//! and the JDBC driver, and psycopg in a Python environment of its own.
 
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
@@ -29,6 +29,8 @@ pub(crate) fn all() -> Result<()> {
     for (program, package) in [
         ("/usr/sbin/mariadbd", "mariadb-server"),
         ("/usr/bin/redis-server", "redis-server"),
+        ("/usr/sbin/sshd", "openssh-server"),
+        ("/usr/bin/ssh", "openssh-client"),
     ] {
         if !Path::new(program).is_file() {
             packages.push(package);

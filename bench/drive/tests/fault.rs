@@ -10,8 +10,11 @@ use drive::tpcc::{self, LoadOptions, RunOptions};
 use fault::{Faults, Process};
 use links::view::Silent;
 use servers::{Kind, Server};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use workload::tpcc::{Scale, Skew};
@@ -33,10 +36,17 @@ struct Broken {
 
 impl Broken {
     fn start() -> Option<Broken> {
+        Broken::start_with(&[])
+    }
+
+    /// The same with further settings.
+    fn start_with(settings: &[&str]) -> Option<Broken> {
         // One after the other: a noisy baseline shows no fault.
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let server = peer::start(Kind::Postgres, &["-c", "fsync=off"])?;
+        let mut arguments = vec!["-c", "fsync=off"];
+        arguments.extend(settings.iter().flat_map(|setting| ["-c", setting]));
+        let server = peer::start(Kind::Postgres, &arguments)?;
         let options = LoadOptions {
             scale: SCALE,
             ..LoadOptions::new(&server.url("postgres"), 1)
@@ -63,6 +73,39 @@ impl Broken {
             target,
             _turn: turn,
         })
+    }
+
+    /// Starts it anew with a clock that can be set.
+    fn with_clock(mut self) -> Broken {
+        let folder = self.server.data().parent().unwrap().to_path_buf();
+        let library = fault::write_clock_library(&folder).unwrap();
+        let file = folder.join("pg.clock");
+        let (before, command) = self.target.split_once(",start:").unwrap();
+        let variable = fault::CLOCK_VARIABLE;
+        let (library, shown) = (library.display(), file.display());
+        // Behind what changes the user: whoever runs first with it makes the file.
+        let words = command.find('\'').unwrap();
+        let (user, words) = command.split_at(words);
+        let command = format!("{user}env LD_PRELOAD={library} {variable}={shown} {words}");
+        self.target = format!("{before},clock:{shown},start:{command}");
+        let process = postmaster(&self.server).unwrap();
+        let script = format!(
+            "kill -INT {0}; while kill -0 {0} && ! grep -q zombie /proc/{0}/status; \
+            do sleep 0.01; done",
+            process.pid
+        );
+        let shell = |script: &str| Command::new("sh").args(["-c", script]).spawn().unwrap();
+        shell(&script).wait().unwrap();
+        // It goes on in the background, and is no child of ours then.
+        let started = shell(&format!("({command}) >/dev/null 2>&1 &")).wait();
+        assert!(started.unwrap().success());
+        let target = links::url::Target::parse(&self.server.url("postgres")).unwrap();
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        while links::link::Link::connect_any(&target, Some(Duration::from_secs(1))).is_err() {
+            assert!(std::time::Instant::now() < until, "PostgreSQL is not back");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
     }
 
     /// A run of this length with these faults.
@@ -150,6 +193,85 @@ fn a_schedule_of_faults_is_measured_one_by_one() {
 }
 
 #[test]
+fn the_clock_of_postgres_jumps_and_its_memory_runs_short() {
+    let Some(broken) = Broken::start().map(Broken::with_clock) else {
+        return;
+    };
+    let mut faults = vec!["clock=+500ms@pg:2+1", "clock=-2s@pg:4+1"];
+    if is_root() {
+        faults.push("memory=2MB@pg:6+2");
+    }
+    let run = broken.run(&faults, 10).unwrap();
+    assert!(run.passed(), "{}", report::table(&run));
+    for (fault, offset_ms) in run.broken.iter().zip([500, -2_000]) {
+        // What the server has said by SQL.
+        let (_, told) = fault.proof.split_once("by SQL it differs by ").unwrap();
+        let told_ms: i64 = told.trim_end_matches(" ms").parse().unwrap();
+        assert!((told_ms - offset_ms).abs() < 150, "{fault:?}");
+        assert!(fault.undo_s < 2.0, "{fault:?}");
+    }
+    if let Some(memory) = run.broken.get(2) {
+        assert!(memory.proof.contains("no more than 2097152"), "{memory:?}");
+        // What it writes takes memory of the system.
+        assert!(
+            memory.proof.ends_with("held up, and the server itself"),
+            "{memory:?}"
+        );
+        assert!(memory.undo_s < 2.0, "{memory:?}");
+    }
+}
+
+/// Has the system forget what it has of the files below a folder.
+fn forget(folder: &Path) {
+    use nix::fcntl::{PosixFadviseAdvice::POSIX_FADV_DONTNEED, posix_fadvise};
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            forget(&path);
+        } else if let Ok(file) = File::open(&path) {
+            // One that is being written is not forgotten.
+            let _ = posix_fadvise(&file, 0, 0, POSIX_FADV_DONTNEED);
+        }
+    }
+}
+
+#[test]
+fn reads_of_postgres_are_slowed_down_where_they_come_from_the_disk() {
+    // Sixteen pages of its own: nearly each row is read anew.
+    let Some(broken) = Broken::start_with(&["shared_buffers=128kB"]) else {
+        return;
+    };
+    let is_over = AtomicBool::new(false);
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                forget(&broken.server.data().join("base"));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let run = broken.run(&["disk_read=512kB@pg:3+3"], 8);
+        is_over.store(true, Ordering::Relaxed);
+        run
+    });
+    if !is_root() {
+        assert!(
+            run.unwrap_err()
+                .contains("disk_read=512kB is not possible at pg")
+        );
+        return;
+    }
+    let run = run.unwrap();
+    let fault = &run.broken[0];
+    assert!(fault.proof.contains("of 524288 allowed"), "{fault:?}");
+    assert!(fault.undo_s < 2.0, "{fault:?}");
+    assert!(fault.cost.unwrap().depth > 0.3, "{fault:?}");
+    // What it read before and after was more than that.
+    let server = &report::json(&run)["servers"]["series"][0];
+    let most = server["max"]["disk_read_bytes_per_s"].as_f64().unwrap();
+    assert!(most > 1e6, "{server}");
+}
+
+#[test]
 fn a_killed_postgres_is_back_after_its_start() {
     let Some(broken) = Broken::start() else {
         return;
@@ -166,6 +288,31 @@ fn a_killed_postgres_is_back_after_its_start() {
         assert!(cost.t50_s.unwrap() >= 1.0 - fault.step_s, "{fault:?}");
     }
     assert!(run.counters.is_empty());
+    // What it used was sampled meanwhile, with gaps where it did not run.
+    let json = report::json(&run);
+    let server = &json["servers"]["series"][0];
+    let list = |name: &str| server[name].as_array().unwrap();
+    let is_gap: Vec<bool> = list("cpu").iter().map(serde_json::Value::is_null).collect();
+    assert_eq!(list("seconds").len(), is_gap.len());
+    assert!((12..=14).contains(&is_gap.len()), "{server}");
+    let gaps = is_gap.iter().filter(|is_gap| **is_gap).count();
+    assert!((2..=6).contains(&gaps), "{server}");
+    for name in ["cpu", "memory_bytes", "disk_written_bytes_per_s"] {
+        let (mean, most) = (&server["mean"][name], &server["max"][name]);
+        let (mean, most) = (mean.as_f64().unwrap(), most.as_f64().unwrap());
+        assert!(mean > 0.0 && most >= mean, "{name}: {server}");
+    }
+    assert!(server["max"]["cpu"].as_f64().unwrap() < 4.0, "{server}");
+    let memory = server["mean"]["memory_bytes"].as_f64().unwrap();
+    assert!((2e6..1e9).contains(&memory), "{server}");
+    assert!(table.contains("server (mean/max)"), "{table}");
+    assert!(table.contains("pg did not run all the time in"), "{table}");
+    let page = report::html(&run);
+    assert_eq!(
+        page.matches("MiB<").count() + page.matches("MiB/s<").count(),
+        10
+    );
+    assert!(run.samples.cost < 0.01, "{}", run.samples.cost);
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! Each kind of fault: what it needs, how it is put in, and how it is proven.
 
+use super::clock::{self, Clock};
 use super::group::{Group, Limit, disk_of};
 use super::journal::{Entry, Journal};
+use super::memory::{self, Short};
 use super::network::Table;
 use super::plan::{Kind, Ways};
 use super::process::{Process, during, reachable};
 use super::target::Server;
 use super::undo::Undo;
+use links::answers::Answers;
 use links::delay::DelayProxy;
 use links::link::Link;
 use links::lock;
-use links::url::{Endpoint, Target};
+use links::url::{Endpoint, Target, Wire};
 use nix::sys::signal::Signal;
 use nix::sys::statvfs::statvfs;
 use std::fs::{File, OpenOptions};
@@ -20,7 +23,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Free bytes of a file system above which it is not filled.
 const FILL_BYTES_MAX: u64 = 4 << 30;
@@ -29,6 +32,8 @@ const BLOCK: usize = 4 << 10;
 const CONNECT_MAX: Duration = Duration::from_millis(300);
 /// How often a probe asks something of its own.
 const ASK_EVERY: Duration = Duration::from_millis(200);
+/// How long a server may take to answer once it accepts connections.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
 
 /// What all faults of a run share.
 pub(super) struct Context {
@@ -36,6 +41,8 @@ pub(super) struct Context {
     pub(super) token: String,
     /// Stand in for endpoints that are delayed.
     pub(super) delays: Vec<Arc<Delay>>,
+    /// What the run connects to, without proxies.
+    pub(super) target: Target,
 }
 
 /// A proxy before an endpoint of the run.
@@ -72,6 +79,7 @@ enum Probe {
     },
     Stopped(Process),
     Limited(Group),
+    Short(Short),
     Dropped {
         table: Table,
         process: Process,
@@ -79,6 +87,7 @@ enum Probe {
         is_cut: bool,
     },
     Full(PathBuf),
+    Shifted(Shifted),
     Slow {
         asked: Arc<AtomicU64>,
         delay: Duration,
@@ -87,6 +96,26 @@ enum Probe {
 }
 
 impl Probe {
+    fn ended(server: &Server) -> Probe {
+        Probe::Ended {
+            process: server.process,
+            listening: server.listening.clone(),
+        }
+    }
+
+    fn dropped(table: Table, server: &Server, is_cut: bool) -> Probe {
+        let process = server.process;
+        // In its own network we cannot call it: the run's packets are those that count.
+        let is_here = |_: &SocketAddr| !process.is_in_other_network();
+        let listening = server.listening.first().copied().filter(is_here);
+        Probe::Dropped {
+            table,
+            process,
+            caller: Caller::new(listening.map(reachable)),
+            is_cut,
+        }
+    }
+
     fn slow(delay: Duration) -> Probe {
         Probe::Slow {
             asked: Arc::default(),
@@ -155,6 +184,31 @@ impl Context {
         self.delays.iter().find(|delay| is_at(server, delay.server))
     }
 
+    /// Where the run connects to a server, if it does, and SQL is spoken there.
+    fn endpoint(&self, server: &Server) -> Option<&Endpoint> {
+        let mut endpoints = self.target.endpoints.iter();
+        let has_sql = self.target.wire != Wire::Redis;
+        let is_its = |endpoint: &&Endpoint| {
+            let mut ports = server.listening.iter().map(SocketAddr::port);
+            ports.any(|port| port == endpoint.port)
+        };
+        endpoints.find(is_its).filter(|_| has_sql)
+    }
+
+    /// Whether a server that the run is connected to answers; one that it is not connected to is
+    /// not asked.
+    pub(super) fn answers(&self, server: &Server) -> bool {
+        let Some(endpoint) = self.endpoint(server) else {
+            return true;
+        };
+        let asked = Link::connect(endpoint, &self.target, Some(ANSWER_MAX));
+        asked.is_ok_and(|mut link| {
+            let answered = link.command("SELECT 1").is_ok();
+            link.close();
+            answered
+        })
+    }
+
     /// Whether a fault can be put in, by its number.
     ///
     /// # Errors
@@ -166,6 +220,10 @@ impl Context {
                 None => Err("a command that starts the server again (start:COMMAND)".into()),
             },
             Kind::Pause => Ok(()),
+            Kind::Memory(bytes) => {
+                memory::check(bytes)?;
+                self.group(number, kind, server)?.try_it()
+            }
             Kind::Cpu(_) | Kind::Throttle(..) => self.group(number, kind, server)?.try_it(),
             Kind::Drop(ways, percent) => self.table(number, server, ways, percent)?.try_it(),
             Kind::DiskFull => {
@@ -182,17 +240,12 @@ impl Context {
                         .into(),
                 ),
             },
-            Kind::Memory => Err(
-                "a control group that the server was started in: memory that a \
-                 process has already stays counted where it was, so a limit now would not concern \
-                 it"
-                .into(),
-            ),
-            Kind::Clock => Err(
-                "libfaketime preloaded into the server, and a probe that reads the \
-                 server's clock, which is not built"
-                    .into(),
-            ),
+            Kind::Clock(_) => match clock_of(server)?.1.offset_ms()? {
+                0 => Ok(()),
+                left_ms => Err(format!(
+                    "a clock that is right, and this one is wrong by {left_ms} ms"
+                )),
+            },
         }
     }
 
@@ -204,6 +257,7 @@ impl Context {
                 Limit::Disk(disk, bytes, disk_of(data)?)
             }
             Kind::Cpu(percent) => Limit::Cpu(percent),
+            Kind::Memory(bytes) => Limit::Memory(bytes),
             _ => return Err("another kind".into()),
         };
         Group::plan(&server.process, &self.name(number), limit)
@@ -234,36 +288,27 @@ impl Context {
         };
         match kind {
             Kind::Kill | Kind::Restart => {
-                let start = server
-                    .start()
-                    .ok_or("a command that starts the server again")?;
-                put_in(Undo::Start(start.clone()), &mut || {
-                    end(&process, end_signal(kind, server), start.hold.as_deref())
-                })?;
-                let listening = server.listening.clone();
-                active.probe = Probe::Ended { process, listening };
+                end_server(kind, server, &mut put_in)?;
+                active.probe = Probe::ended(server);
             }
             Kind::Pause => stop(&process, &mut put_in)?,
-            Kind::Cpu(_) | Kind::Throttle(..) => {
+            Kind::Cpu(_) | Kind::Memory(_) | Kind::Throttle(..) => {
                 let group = self.group(number, kind, server)?;
                 let (path, home) = (group.path.clone(), group.home.clone());
                 put_in(Undo::Group { group: path, home }, &mut || {
                     group.enter(&process)
                 })?;
-                active.probe = Probe::Limited(group);
+                active.probe = match kind {
+                    Kind::Memory(bytes) => Probe::Short(Short::begin(group, bytes)?),
+                    _ => Probe::Limited(group),
+                };
             }
             Kind::Drop(ways, percent) => {
                 let table = self.table(number, server, ways, percent)?;
                 put_in(Undo::Table(table.name.clone(), table.of), &mut || {
                     table.add()
                 })?;
-                let caller = Caller::new(server.listening.first().copied().map(reachable));
-                active.probe = Probe::Dropped {
-                    table,
-                    process,
-                    caller,
-                    is_cut: percent >= 100.0,
-                };
+                active.probe = Probe::dropped(table, server, percent >= 100.0);
             }
             Kind::DiskFull => {
                 let path = self.fill(number, &own_file_system(server)?);
@@ -276,10 +321,43 @@ impl Context {
                 active.probe = Probe::slow(length);
                 active.delay = Some(delay);
             }
-            Kind::Memory | Kind::Clock => return Err(format!("{kind} cannot be put in")),
+            Kind::Clock(offset_ms) => {
+                let (path, clock) = clock_of(server)?;
+                let answered = clock.answered()?;
+                put_in(Undo::Clock(path), &mut || clock.set(offset_ms))?;
+                let endpoint = self.endpoint(server).cloned();
+                active.probe = Probe::Shifted(Shifted {
+                    clock,
+                    offset_ms,
+                    answered,
+                    endpoint: endpoint.map(|it| (it, self.target.clone())),
+                    told_ms: Arc::default(),
+                    caller: Caller::new(None),
+                });
+            }
         }
         Ok(active)
     }
+}
+
+/// The file of a server's clock, which the server has loaded.
+fn clock_of(server: &Server) -> Result<(PathBuf, Clock), String> {
+    let needs = "a server that was started with a clock that can be set: `trellis bench \
+                 clock-shim FOLDER` writes the library and tells how, `trellis start \
+                 --clock-faults` starts nodes that way; then its file (clock:FILE)";
+    let path = server.target.clock.as_ref().ok_or(needs)?;
+    if !clock::is_loaded(&server.process, path) {
+        return Err(format!(
+            "{needs}; process {} does not use {}",
+            server.process.pid,
+            path.display()
+        ));
+    }
+    let path = path
+        .canonicalize()
+        .map_err(|error| during("the clock", &error))?;
+    let clock = Clock::open(&path)?;
+    Ok((path, clock))
 }
 
 /// Whether a server listens at this address.
@@ -314,6 +392,16 @@ fn end(process: &Process, signal: Signal, hold: Option<&Path>) -> Result<(), Str
 }
 
 type PutIn<'a> = dyn FnMut(Undo, &mut dyn FnMut() -> Result<(), String>) -> Result<(), String> + 'a;
+
+/// Ends a server that can be started again.
+fn end_server(kind: Kind, server: &Server, put_in: &mut PutIn<'_>) -> Result<(), String> {
+    let start = server.start();
+    let start = start.ok_or("a command that starts the server again")?;
+    put_in(Undo::Start(start.clone()), &mut || {
+        let signal = end_signal(kind, server);
+        end(&server.process, signal, start.hold.as_deref())
+    })
+}
 
 /// Stops a process and its descendants, parents first, until none is left that runs.
 fn stop(process: &Process, put_in: &mut PutIn<'_>) -> Result<(), String> {
@@ -404,6 +492,7 @@ impl Active {
             Probe::Limited(group) if !group.path.exists() => {
                 Look::Missing("the control group has gone".into())
             }
+            Probe::Short(short) => short.look(),
             Probe::Limited(group) => group.bites().map_or(Look::NotYet, Look::Proven),
             Probe::Dropped {
                 table,
@@ -425,6 +514,7 @@ impl Active {
                 Ok(()) => Look::Proven("no space left on device".into()),
                 Err(error) => Look::Missing(error),
             },
+            Probe::Shifted(shifted) => shifted.look(),
             Probe::Slow {
                 asked,
                 delay,
@@ -483,6 +573,67 @@ fn ask(delay: Arc<Delay>, asked: Arc<AtomicU64>) {
         let began = Instant::now();
         if link.command("SELECT 1").is_ok() {
             asked.fetch_max(began.elapsed().as_micros() as u64, Ordering::Relaxed);
+        }
+        link.close();
+    });
+}
+
+/// A clock that is wrong.
+struct Shifted {
+    clock: Clock,
+    offset_ms: i64,
+    /// How often a wrong time was told before.
+    answered: u64,
+    /// Where the server's clock is asked for; `None`: the run is not connected to it.
+    endpoint: Option<(Endpoint, Target)>,
+    /// What it has told: by how many milliseconds it differs from ours.
+    told_ms: Arc<Mutex<Option<i64>>>,
+    caller: Caller,
+}
+
+impl Shifted {
+    /// Whether the server has read its clock while that was wrong by as much as it should be. What
+    /// it says by SQL is told, and proves nothing: it may guard itself against clocks that jump.
+    fn look(&mut self) -> Look {
+        if let Some(at) = self.endpoint.as_ref().filter(|_| self.caller.is_due()) {
+            ask_clock(at.clone(), self.told_ms.clone());
+        }
+        let offset_ms = self.offset_ms;
+        match self.clock.offset_ms() {
+            Ok(is_ms) if is_ms == offset_ms => {}
+            Ok(is_ms) => return Look::Missing(format!("the clock is wrong by {is_ms} ms now")),
+            Err(error) => return Look::Missing(error),
+        }
+        let answered = self.clock.answered().unwrap_or(self.answered);
+        let answered = answered.saturating_sub(self.answered);
+        let mut proof = format!("it was read {answered} times with {offset_ms:+} ms");
+        if let Some(told_ms) = *lock(&self.told_ms) {
+            proof += &format!("; by SQL it differs by {told_ms:+} ms");
+        }
+        match answered {
+            0 => Look::NotYet,
+            _ => Look::Proven(proof),
+        }
+    }
+}
+
+/// Asks a server for its time, and keeps by how much that differs from ours.
+fn ask_clock((endpoint, target): (Endpoint, Target), told_ms: Arc<Mutex<Option<i64>>>) {
+    std::thread::spawn(move || {
+        let question = match target.wire {
+            Wire::MySql => "SELECT UNIX_TIMESTAMP(NOW(3))",
+            _ => "SELECT extract(epoch FROM clock_timestamp())",
+        };
+        let Ok(mut link) = Link::connect(&endpoint, &target, Some(Duration::from_secs(60))) else {
+            return;
+        };
+        let mut answers = Answers::new();
+        let asked = link.query(question, &mut answers);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ms = now.unwrap_or_default().as_millis() as i64;
+        let seconds = asked.is_ok().then(|| answers.text(0, 0, 0).parse::<f64>());
+        if let Some(Ok(seconds)) = seconds {
+            *lock(&told_ms) = Some((seconds * 1e3) as i64 - now_ms);
         }
         link.close();
     });

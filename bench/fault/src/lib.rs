@@ -17,34 +17,45 @@
 //! * Only processes that were named, and their descendants, get signals; each is compared by the
 //!   time of its start before.
 //!
-//! Not here: other machines (ssh) and containers as such; faults of memory and of clocks.
+//! Servers of other machines: an agent there has their faults (`agent`).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod agent;
+mod clock;
 mod cost;
+mod far;
 mod group;
 mod journal;
 mod kind;
+mod measure;
+mod memory;
 mod network;
 mod plan;
 mod process;
+mod sample;
 mod target;
 #[cfg(test)]
 mod tests;
 mod undo;
 
+pub use agent::agent;
+pub use clock::{CLOCK_VARIABLE, write_clock_library};
 pub use cost::reckon;
+pub use far::Host;
 pub use journal::{undo, undo_left_behind, undo_own};
+pub use measure::{MEASURES, Measure};
 pub use plan::{Disk, FaultPlan, Kind, Ways};
 pub use process::Process;
-pub use target::{FaultTarget, Place, Starter};
+pub use sample::{Sample, Sampler, Samples, ServerSeries, Used};
+pub use target::{FarPlace, FaultTarget, Place, Starter};
 
+use agent::{Agent, Task};
 use journal::{Entry, Journal};
 use kind::{Active, Context, Delay, Look};
 use links::DriveError;
 use links::delay::DelayProxy;
-use links::link::Link;
 use links::lock;
 use links::url::{Endpoint, Target, Wire};
 use measures::recovery::{Recovery, RecoveryError};
@@ -59,8 +70,6 @@ use target::Server;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// A probe that has seen a fault looks this often whether it is still there.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// How long a server may take to answer once it accepts connections.
-const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// Length of a step of the series of commits, in seconds.
 pub const STEP_S: f64 = 0.1;
 /// Which faults a run has.
@@ -105,9 +114,9 @@ pub struct Injection {
     context: Context,
     /// In the order of the plans; each target of a plan is one.
     faults: Vec<One>,
+    /// Have those of servers elsewhere.
+    agents: Vec<Agent>,
     journal: Arc<Mutex<Journal>>,
-    /// Asks servers that were started again.
-    target: Target,
 }
 
 /// A fault at one target.
@@ -128,7 +137,7 @@ struct One {
 enum State {
     Pending,
     In {
-        active: Active,
+        active: Box<Active>,
         looked: Instant,
     },
     /// Parts of it with the process that undoing them has started.
@@ -150,6 +159,8 @@ pub fn prepare(
     }
     plan::check(&faults.plans, length.as_secs_f64())?;
     let mut ones: Vec<One> = Vec::new();
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut number = 0;
     for plan in &faults.plans {
         for name in &plan.targets {
             let found = faults.targets.iter().find(|target| target.name == *name);
@@ -162,19 +173,24 @@ pub fn prepare(
                      --target-data)"
                 ))
             })?;
-            ones.push(One {
-                number: ones.len(),
-                kind: plan.kind,
-                planned_s: (plan.begin_s, plan.length_s),
-                server: Server::find(found)?,
-                state: State::Pending,
-                begin_s: 0.0,
-                begin_unix_s: 0.0,
-                end_s: 0.0,
-                proof: None,
-                undo_s: 0.0,
-            });
+            match found.far() {
+                None => ones.push(One::of(number, plan, found)?),
+                Some(far) => task(&mut tasks, far, found)?.faults.push((
+                    number,
+                    FaultPlan {
+                        targets: vec![name.clone()],
+                        ..plan.clone()
+                    },
+                )),
+            }
+            number += 1;
         }
+    }
+    if let Some(plan) = tasks.iter().flat_map(|task| &task.faults).find(is_delay) {
+        return Err(refused(format!(
+            "{} is not possible; it needs a server on this machine: the proxy is before the client",
+            plan.1
+        )));
     }
     let (context, reached) = context(&ones, target)?;
     for one in &ones {
@@ -187,14 +203,48 @@ pub fn prepare(
             ))
         })?;
     }
+    let length_s = length.as_secs_f64();
+    let agents = tasks.into_iter().map(|task| Agent::start(task, length_s));
+    let agents = agents.collect::<Result<Vec<Agent>, DriveError>>()?;
     let journal = Journal::create(faults.journal.as_deref())?;
     let injection = Injection {
         context,
         faults: ones,
+        agents,
         journal,
-        target: target.clone(),
     };
     Ok(Some((injection, reached)))
+}
+
+fn is_delay((_, plan): &&(usize, FaultPlan)) -> bool {
+    matches!(plan.kind, Kind::Delay(_))
+}
+
+/// What the agent of a machine has to do, with this target.
+fn task<'a>(
+    tasks: &'a mut Vec<Task>,
+    far: &FarPlace,
+    target: &FaultTarget,
+) -> Result<&'a mut Task, DriveError> {
+    let is_its = |task: &Task| task.host == far.host;
+    let at = tasks.iter().position(is_its).unwrap_or(tasks.len());
+    if at == tasks.len() {
+        tasks.push(Task {
+            host: far.host.clone(),
+            program: far.program.clone(),
+            targets: Vec::new(),
+            faults: Vec::new(),
+        });
+    }
+    let task = &mut tasks[at];
+    if task.program != far.program {
+        let text = format!("{} has two programs: trellis:PROGRAM must be one", far.host);
+        return Err(refused(text));
+    }
+    if !task.targets.contains(target) {
+        task.targets.push(target.clone());
+    }
+    Ok(task)
 }
 
 /// Proxies for what is to be delayed, and the target with them in the place of its endpoints.
@@ -203,6 +253,7 @@ fn context(ones: &[One], target: &Target) -> Result<(Context, Target), DriveErro
     let mut context = Context {
         token: format!("{}-{:x}", own.pid, own.start_ticks),
         delays: Vec::new(),
+        target: target.clone(),
     };
     let mut reached = target.clone();
     let delayed: Vec<&One> = ones
@@ -253,6 +304,21 @@ fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
 }
 
 impl One {
+    fn of(number: usize, plan: &FaultPlan, target: &FaultTarget) -> Result<One, DriveError> {
+        Ok(One {
+            number,
+            kind: plan.kind,
+            planned_s: (plan.begin_s, plan.length_s),
+            server: Server::find(target)?,
+            state: State::Pending,
+            begin_s: 0.0,
+            begin_unix_s: 0.0,
+            end_s: 0.0,
+            proof: None,
+            undo_s: 0.0,
+        })
+    }
+
     fn name(&self) -> &str {
         &self.server.target.name
     }
@@ -275,7 +341,10 @@ impl One {
 impl Injection {
     /// Whether a server ends, with its counters.
     pub fn ends_processes(&self) -> bool {
-        self.faults.iter().any(|one| one.kind.ends_process())
+        let far = self.agents.iter().flat_map(|agent| &agent.faults);
+        let far = far.map(|(_, plan)| plan.kind);
+        let kinds = self.faults.iter().map(|one| one.kind).chain(far);
+        kinds.into_iter().any(Kind::ends_process)
     }
 
     /// Puts the faults in and undoes them, by a clock that tells the second of the measured phase
@@ -284,13 +353,40 @@ impl Injection {
     ///
     /// # Errors
     /// One could not be put in, proven or undone; the others are undone.
-    pub fn run(&mut self, clock: &dyn Fn() -> Option<f64>) -> Result<Vec<Fault>, DriveError> {
-        let result = self.all(clock);
+    pub fn run(
+        &mut self,
+        clock: &(dyn Fn() -> Option<f64> + Sync),
+    ) -> Result<Vec<Fault>, DriveError> {
+        let mut agents = std::mem::take(&mut self.agents);
+        // The first that fails ends the others' faults, and is the cause of what they say then.
+        let failure: Mutex<Option<DriveError>> = Mutex::new(None);
+        let clock = || clock().filter(|_| lock(&failure).is_none());
+        let clock = &clock;
+        let failed = |error| {
+            lock(&failure).get_or_insert(error);
+        };
+        let failed = &failed;
+        let mut numbered: Vec<(usize, Fault)> = Vec::new();
+        std::thread::scope(|scope| {
+            let far = agents.iter_mut().map(|agent| {
+                scope.spawn(move || agent.run(clock).map_err(failed).unwrap_or_default())
+            });
+            let far: Vec<_> = far.collect();
+            self.all(clock).unwrap_or_else(failed);
+            for told in far {
+                numbered.extend(told.join().expect("an agent's thread does not panic"));
+            }
+        });
         // What is left after an error. After none it is nothing.
         let closed = lock(&self.journal).close();
-        result?;
+        if let Some(error) = lock(&failure).take() {
+            return Err(error);
+        }
         closed.map_err(DriveError::Fault)?;
-        Ok(self.faults.drain(..).map(One::told).collect())
+        let own = self.faults.drain(..).map(|one| (one.number, one.told()));
+        numbered.extend(own);
+        numbered.sort_by_key(|(number, _)| *number);
+        Ok(numbered.into_iter().map(|(_, fault)| fault).collect())
     }
 
     fn all(&mut self, clock: &dyn Fn() -> Option<f64>) -> Result<(), DriveError> {
@@ -344,7 +440,7 @@ impl Injection {
                     .put_in(one.number, one.kind, &one.server, &self.journal);
                 let active = put_in.map_err(|error| one.error(&error))?;
                 one.state = State::In {
-                    active,
+                    active: Box::new(active),
                     looked: Instant::now(),
                 };
             }
@@ -412,7 +508,7 @@ impl Injection {
             };
             let is_start = undo.takes_a_start();
             limit = limit.max(undo.limit(started));
-            if !undo.is_done(started) || (is_start && !answers(&self.target, &one.server)) {
+            if !undo.is_done(started) || (is_start && !self.context.answers(&one.server)) {
                 left.push((entry, started));
                 continue;
             }
@@ -475,25 +571,4 @@ impl Drop for Injection {
         let _ = lock(&self.journal).close();
         journal::forget(&self.journal);
     }
-}
-
-/// Whether a server that the run is connected to answers again; one that it is not connected to is
-/// not asked.
-fn answers(target: &Target, server: &Server) -> bool {
-    let is_its = |endpoint: &&Endpoint| {
-        let mut ports = server.listening.iter().map(SocketAddr::port);
-        ports.any(|port| port == endpoint.port)
-    };
-    let Some(endpoint) = target.endpoints.iter().find(is_its) else {
-        return true;
-    };
-    if target.wire == Wire::Redis {
-        return true;
-    }
-    let asked = Link::connect(endpoint, target, Some(ANSWER_MAX));
-    asked.is_ok_and(|mut link| {
-        let answered = link.command("SELECT 1").is_ok();
-        link.close();
-        answered
-    })
 }

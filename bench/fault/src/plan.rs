@@ -47,14 +47,14 @@ pub enum Kind {
     Delay(Duration),
     /// This many percent of the packets are lost, above 0, at most 100.
     Drop(Ways, f64),
-    /// At most this many bytes of memory. Refused everywhere.
-    Memory,
-    /// A clock that is wrong. Refused everywhere.
-    Clock,
+    /// At most this many bytes of memory more than it has, 1 MiB or more.
+    Memory(u64),
+    /// A clock that is wrong by this many milliseconds; not 0, at most a day.
+    Clock(i64),
 }
 
 /// Names that need no value, with what they mean.
-const PLAIN: [(&str, Kind); 8] = [
+const PLAIN: [(&str, Kind); 7] = [
     ("kill", Kind::Kill),
     ("restart", Kind::Restart),
     ("pause", Kind::Pause),
@@ -62,7 +62,6 @@ const PLAIN: [(&str, Kind); 8] = [
     ("cut", Kind::Drop(Ways::Both, 100.0)),
     ("cut_in", Kind::Drop(Ways::In, 100.0)),
     ("cut_out", Kind::Drop(Ways::Out, 100.0)),
-    ("clock", Kind::Clock),
 ];
 
 /// Names that need a value, with an example.
@@ -72,8 +71,8 @@ const VALUED: [(&str, &str); 7] = [
     ("delay", "delay=50ms"),
     ("disk_write", "disk_write=1MB"),
     ("disk_read", "disk_read=1MB"),
-    ("memory", "memory=512MB"),
-    ("clock", "clock=+5s"),
+    ("memory", "memory=16MB"),
+    ("clock", "clock=+500ms"),
 ];
 
 impl Kind {
@@ -92,8 +91,8 @@ impl Kind {
             Kind::Drop(Ways::Out, _) => "cut_out",
             Kind::Drop(Ways::Both, percent) if percent >= 100.0 => "cut",
             Kind::Drop(Ways::Both, _) => "loss",
-            Kind::Memory => "memory",
-            Kind::Clock => "clock",
+            Kind::Memory(_) => "memory",
+            Kind::Clock(_) => "clock",
         }
     }
 
@@ -117,7 +116,7 @@ impl Kind {
             (Some(_), None, Some(_)) => Err(refused(format!("{name} takes no value"))),
             (None, None, _) => {
                 let plain = PLAIN.iter().map(|(known, _)| *known);
-                let valued = VALUED[..VALUED.len() - 1].iter().map(|(known, _)| *known);
+                let valued = VALUED.iter().map(|(known, _)| *known);
                 let known: Vec<&str> = plain.chain(valued).collect();
                 let known = known.join(", ");
                 Err(refused(format!(
@@ -141,8 +140,8 @@ impl Kind {
             "delay" => Kind::Delay(delay(value)?),
             "disk_write" => Kind::Throttle(Disk::Write, size(value)?),
             "disk_read" => Kind::Throttle(Disk::Read, size(value)?),
-            "memory" => size(value).map(|_| Kind::Memory)?,
-            "clock" => Kind::Clock,
+            "memory" => Kind::Memory(size(value).filter(|bytes| *bytes >= 1 << 20)?),
+            "clock" => Kind::Clock(offset(value)?),
             _ => return None,
         })
     }
@@ -153,7 +152,8 @@ impl fmt::Display for Kind {
         f.write_str(self.name())?;
         match self {
             Kind::Cpu(percent) => write!(f, "={percent}%"),
-            Kind::Throttle(_, bytes) => write!(f, "={}kB", bytes >> 10),
+            Kind::Throttle(_, bytes) | Kind::Memory(bytes) => write!(f, "={}kB", bytes >> 10),
+            Kind::Clock(ms) => write!(f, "={ms:+}ms"),
             Kind::Delay(delay) => write!(f, "={}ms", delay.as_secs_f64() * 1e3),
             Kind::Drop(Ways::Both, percent) if *percent < 100.0 => write!(f, "={percent}%"),
             _ => Ok(()),
@@ -169,6 +169,21 @@ fn delay(text: &str) -> Option<Duration> {
         .find_map(|(unit, unit_s)| Some((text.strip_suffix(unit)?, unit_s)))?;
     let seconds = number.parse::<f64>().ok()? * unit_s;
     (seconds > 0.0 && seconds <= 10.0).then(|| Duration::from_secs_f64(seconds))
+}
+
+/// Milliseconds with a sign, up to a day.
+fn offset(text: &str) -> Option<i64> {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+')?),
+    };
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    let number = |unit: &str| rest.strip_suffix(unit)?.parse::<u32>().ok();
+    let (number, ms) = units
+        .iter()
+        .find_map(|(unit, ms)| Some((number(unit)?, *ms)))?;
+    let offset = i64::from(number).checked_mul(ms)?;
+    (1..=86_400_000).contains(&offset).then_some(sign * offset)
 }
 
 /// Bytes, 4 KiB or more.
@@ -309,11 +324,14 @@ mod tests {
             "cut_out@pg:1+2",
             "disk_full@pg:1+2",
             "disk_write=64kB@pg:1+2",
-            "clock@pg:1+2",
+            "memory=4096kB@pg:1+2",
+            "clock=+500ms@pg:1+2",
+            "clock=-2000ms@pg:1+2",
         ] {
             assert_eq!(plan(text).to_string(), text);
         }
         assert_eq!(plan("delay=1s@pg:1s+2s"), plan("delay=1000ms@pg:1+2"));
+        assert_eq!(plan("clock=-2s@pg:1+2"), plan("clock=-2000ms@pg:1+2"));
         assert_eq!(plan("loss=100%@pg:1+2"), plan("cut@pg:1+2"));
     }
 
@@ -337,6 +355,12 @@ mod tests {
             ("delay=11s@node2:1+1", "delay=11s is no"),
             ("disk_write=1@node2:1+1", "disk_write=1 is no"),
             ("memory@node2:1+1", "memory needs a value"),
+            ("memory=64kB@node2:1+1", "memory=64kB is no"),
+            ("clock@node2:1+1", "clock needs a value: clock=+500ms"),
+            ("clock=5s@node2:1+1", "clock=5s is no"),
+            ("clock=+0s@node2:1+1", "clock=+0s is no"),
+            ("clock=+25h@node2:1+1", "clock=+25h is no"),
+            ("clock=+-5s@node2:1+1", "clock=+-5s is no"),
             ("fire@node2:1+1", "there is no fault \"fire\""),
         ] {
             let error = text.parse::<FaultPlan>().unwrap_err().to_string();

@@ -91,6 +91,16 @@ impl Process {
             .collect()
     }
 
+    /// A variable of the environment that it was started with.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let text = std::fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let mut words = text.split(|byte| *byte == 0);
+        words.find_map(|word| {
+            let value = std::str::from_utf8(word).ok()?.strip_prefix(name)?;
+            value.strip_prefix('=').map(String::from)
+        })
+    }
+
     /// Its working folder.
     pub fn folder(&self) -> Option<PathBuf> {
         std::fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
@@ -129,10 +139,32 @@ impl Process {
         tree
     }
 
+    /// The same, by what each process tells of its children: cheaper than looking at all processes
+    /// of the system, and not kept by every system.
+    pub(super) fn tree_by_children(&self) -> Vec<Process> {
+        let own = format!("/proc/self/task/{}/children", std::process::id());
+        if std::fs::metadata(own).is_err() {
+            return self.tree();
+        }
+        let mut tree: Vec<Process> = self.is_alive().then_some(*self).into_iter().collect();
+        let mut at = 0;
+        while at < tree.len() {
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", tree[at].pid));
+            for task in tasks.into_iter().flatten().flatten() {
+                let text = std::fs::read_to_string(task.path().join("children"));
+                let text = text.unwrap_or_default();
+                let children = text.split_whitespace().filter_map(|pid| pid.parse().ok());
+                tree.extend(children.filter_map(Process::of));
+            }
+            at += 1;
+        }
+        tree
+    }
+
     /// Numbers of its sockets; none if it has ended.
     fn sockets(&self) -> Result<BTreeSet<u64>> {
         let files = match std::fs::read_dir(format!("/proc/{}/fd", self.pid)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            Err(error) if has_ended(&error) => return Ok(BTreeSet::new()),
             files => files?,
         };
         let names = files
@@ -150,6 +182,12 @@ impl Process {
         let network = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
         network(&self.pid.to_string()) != network("self")
     }
+}
+
+/// Whether what was asked of a process failed because it has ended.
+fn has_ended(error: &Error) -> bool {
+    let number = nix::errno::Errno::ESRCH as i32;
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(number)
 }
 
 fn is_over(state: char) -> bool {

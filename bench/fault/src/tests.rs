@@ -4,8 +4,10 @@
 use super::process::Sockets;
 use super::*;
 use links::lock;
-use std::io::{Read, Write};
+use serde_json::json;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -261,20 +263,198 @@ fn a_share_of_a_core_is_proven_by_what_was_held_up() {
 }
 
 #[test]
-fn writes_are_slowed_down_to_what_is_allowed() {
+fn who_needs_more_memory_than_is_left_waits_and_is_not_killed() {
     let folder = Folder::new();
-    let file = folder.0.join("written");
+    let done = folder.0.join("done");
+    // 32 MiB of its own each time, and a line when it has had them.
     let script = format!(
-        "while :; do dd if=/dev/zero of='{}' bs=64k count=1 conv=fdatasync; done",
-        file.display()
+        "while :; do dd if=/dev/zero of=/dev/null bs=32M count=1 && echo >> '{}'; done",
+        done.display()
     );
-    let dummy = Dummy::shell(&script);
+    let greedy = Dummy::shell(&script);
+    let rounds = || std::fs::read_to_string(&done).map_or(0, |text| text.lines().count());
+    let plan = "memory=4MB@dummy:0.2+1.5";
+    if !possible(plan, &greedy.target(""), is_root()) {
+        return;
+    }
+    let home = |process: Process| {
+        std::fs::read_to_string(format!("/proc/{}/cgroup", process.pid)).unwrap()
+    };
+    let before = home(greedy.process());
+    let mut began = None;
+    let mut seen = Vec::new();
+    let fault = one(plan, &greedy.target(""), &mut || {
+        let now_s = began
+            .get_or_insert_with(Instant::now)
+            .elapsed()
+            .as_secs_f64();
+        if (0.7..1.4).contains(&now_s) {
+            seen.push(rounds());
+        }
+    });
+    assert!(
+        fault.proof.contains("no more than 4194304 bytes"),
+        "{fault:?}"
+    );
+    assert!(
+        fault.proof.ends_with("held up, and the server itself"),
+        "{fault:?}"
+    );
+    assert!(seen.len() > 10 && seen.first() == seen.last(), "{seen:?}");
+    // It goes on with what it waited for.
+    let until = Instant::now() + Duration::from_secs(10);
+    while rounds() <= seen[0] + 1 {
+        assert!(Instant::now() < until, "it does not go on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(home(greedy.process()), before);
+    // A server that needs no more is not held up, and the limit is there all the same.
+    let idle = Dummy::shell("exec sleep 60");
+    let fault = one("memory=64MB@dummy:0.2+1", &idle.target(""), &mut || {});
+    assert!(
+        fault.proof.ends_with("held up, but not the server itself"),
+        "{fault:?}"
+    );
+    // So much is never asked for.
+    let error = broken(
+        &["memory=900000GB@dummy:0.2+1"],
+        &idle.target(""),
+        &mut || {},
+    );
+    let error = error.unwrap_err();
+    assert!(error.contains("it needs a limit of at most"), "{error}");
+}
+
+/// Has a process move bytes between the disk and its memory all the time, with this limit.
+fn throttled(plan: &str, script: &dyn Fn(&Path) -> String) {
+    let folder = Folder::new();
+    let file = folder.0.join("file");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    std::fs::File::open(&file).unwrap().sync_all().unwrap();
+    let dummy = Dummy::shell(&script(&file));
     let target = dummy.target(&format!(",data:{}", folder.0.display()));
     let has_disk = group::disk_of(&folder.0).is_ok();
-    if possible("disk_write=1MB@dummy:0.2+3", &target, is_root() && has_disk) {
-        let fault = one("disk_write=1MB@dummy:0.2+3", &target, &mut || {});
+    if possible(plan, &target, is_root() && has_disk) {
+        let fault = one(plan, &target, &mut || {});
         assert!(fault.proof.contains("of 1048576 allowed"), "{fault:?}");
     }
+}
+
+#[test]
+fn reads_are_slowed_down_to_what_is_allowed() {
+    // Around the system's memory, from which reading takes no disk.
+    throttled("disk_read=1MB@dummy:0.2+3", &|file| {
+        let file = file.display();
+        format!("while :; do dd if='{file}' of=/dev/null bs=64k iflag=direct; done")
+    });
+}
+
+#[test]
+fn writes_are_slowed_down_to_what_is_allowed() {
+    throttled("disk_write=1MB@dummy:0.2+3", &|file| {
+        let file = file.display();
+        format!("while :; do dd if=/dev/zero of='{file}' bs=64k count=1 conv=fdatasync; done")
+    });
+}
+
+/// A process that reads its clock all the time, with the library loaded. It writes down what it
+/// reads.
+fn clocked(folder: &Path) -> Dummy {
+    let library = write_clock_library(folder).unwrap();
+    let (file, told) = (folder.join("clock"), folder.join("told"));
+    let script = format!(
+        "export LD_PRELOAD='{}' {}='{}'; exec bash -c \
+         'while sleep 0.01; do printf \"%(%s)T\\n\" -1 >> {}; done'",
+        library.display(),
+        CLOCK_VARIABLE,
+        file.display(),
+        told.display()
+    );
+    let dummy = Dummy::shell(&script);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !clock::is_loaded(&dummy.process(), &file) {
+        assert!(Instant::now() < until, "the library is not loaded");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    dummy
+}
+
+#[test]
+fn a_clock_jumps_and_is_right_again() {
+    let folder = Folder::new();
+    let dummy = clocked(&folder.0);
+    let target = dummy.target(&format!(",clock:{}", folder.0.join("clock").display()));
+    let now_s = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        now.as_secs() as i64
+    };
+    let last = || -> i64 {
+        let text = std::fs::read_to_string(folder.0.join("told")).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().last().map_or(0, |line| line.parse().unwrap())
+    };
+    for (plan, offset_s) in [
+        ("clock=+30s@dummy:0.2+0.5", 30),
+        ("clock=-40s@dummy:0.2+0.5", -40),
+    ] {
+        let mut seen = std::collections::BTreeSet::new();
+        let fault = one(plan, &target, &mut || {
+            seen.insert((last() - now_s() + 1).div_euclid(3));
+        });
+        assert!(fault.proof.contains("times with"), "{fault:?}");
+        let jump = (offset_s + 1_i64).div_euclid(3);
+        assert!(
+            seen.contains(&jump) || seen.contains(&(jump - 1)),
+            "{seen:?}"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+        assert!((last() - now_s()).abs() <= 1);
+    }
+    // One that is wrong already is not taken.
+    let clock = clock::Clock::open(&folder.0.join("clock")).unwrap();
+    clock.set(5_000).unwrap();
+    let error = broken(&["clock=+1s@dummy:0.2+0.5"], &target, &mut || {}).unwrap_err();
+    assert!(error.contains("wrong by 5000 ms"), "{error}");
+}
+
+#[test]
+fn a_clock_is_refused_where_the_server_does_not_use_it() {
+    let folder = Folder::new();
+    let _clocked = clocked(&folder.0);
+    let plain = Dummy::shell("exec sleep 60");
+    let refused = |more: &str| {
+        broken(
+            &["clock=+1s@dummy:0.2+0.5"],
+            &plain.target(more),
+            &mut || {},
+        )
+        .unwrap_err()
+    };
+    assert!(refused("").contains("trellis bench clock-shim"));
+    let file = folder.0.join("clock").display().to_string();
+    let error = refused(&format!(",clock:{file}"));
+    assert!(
+        error.contains("does not use") && error.contains(&file),
+        "{error}"
+    );
+    // Nobody reads the clock: then there is no number.
+    let library = folder.0.join("libtrellis_clock.so");
+    let (library, idle) = (library.display(), folder.0.join("idle"));
+    let script = format!(
+        "LD_PRELOAD='{library}' {}='{}' exec sleep 60",
+        CLOCK_VARIABLE,
+        idle.display()
+    );
+    let sleeper = Dummy::shell(&script);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !clock::is_loaded(&sleeper.process(), &idle) {
+        assert!(Instant::now() < until, "the library is not loaded");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let target = sleeper.target(&format!(",clock:{}", idle.display()));
+    let error = broken(&["clock=+1s@dummy:0.2+0.5"], &target, &mut || {});
+    assert!(error.unwrap_err().contains("no probe has seen it"));
+    assert_eq!(clock::Clock::open(&idle).unwrap().offset_ms(), Ok(0));
 }
 
 #[test]
@@ -457,6 +637,7 @@ fn nothing_is_put_in_once_the_benchmark_was_told_to_end() {
     let context = Context {
         token: "test".into(),
         delays: Vec::new(),
+        target: Target::parse("postgres://a@127.0.0.1:1/b").unwrap(),
     };
     let refused = context.put_in(0, Kind::Pause, &server, &journal);
     assert!(refused.is_err_and(|error| error.contains("told to end")));
@@ -482,4 +663,102 @@ fn a_journal_with_half_a_line_is_undone_up_to_there() {
     assert!(!file.exists() && !path.exists());
     std::fs::write(&path, "else\n").unwrap();
     assert!(undo(&path).unwrap_err().to_string().contains("no journal"));
+}
+
+/// An agent without ssh: what it is told, and what it says.
+fn agent_of(task: &serde_json::Value) -> (UnixStream, std::io::Lines<BufReader<UnixStream>>) {
+    let (near, far) = UnixStream::pair().unwrap();
+    std::thread::spawn(move || {
+        let mut output = far.try_clone().unwrap();
+        // Nobody may listen any more.
+        let _ = agent(far, &mut output);
+    });
+    let mut near = near;
+    near.write_all(format!("{task}\n").as_bytes()).unwrap();
+    let lines = BufReader::new(near.try_clone().unwrap()).lines();
+    (near, lines)
+}
+
+fn told(lines: &mut std::io::Lines<BufReader<UnixStream>>) -> serde_json::Value {
+    serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn an_agent_has_its_faults_by_the_clock_that_it_is_told() {
+    let dummy = Dummy::shell("sleep 60 & sleep 60");
+    let task = json!({
+        "targets": [format!("far=pid:{}", dummy.0.id())],
+        "plans": ["pause@far:1+0.5"],
+        "length_s": 3.0,
+    });
+    let (mut near, mut lines) = agent_of(&task);
+    assert_eq!(told(&mut lines), json!({ "ready": true }));
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!dummy.process().is_stopped());
+    // It is told once, and goes on by itself.
+    near.write_all(b"{\"second\":0.9}\n").unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(dummy.process().is_stopped());
+    let answer = told(&mut lines);
+    let fault = &answer["faults"][0];
+    assert_eq!(fault["proof"], "3 processes in state T", "{answer}");
+    let begin_s = fault["begin_s"].as_f64().unwrap();
+    assert!((1.0..1.2).contains(&begin_s), "{answer}");
+    assert!(fault["undo_s"].as_f64().unwrap() < 2.0, "{answer}");
+    assert!(!dummy.process().is_stopped());
+}
+
+#[test]
+fn an_agent_whose_benchmark_is_gone_undoes_what_is_in() {
+    let dummy = Dummy::shell("exec sleep 60");
+    let task = json!({
+        "targets": [format!("far=pid:{}", dummy.0.id())],
+        "plans": ["pause@far:0.1+50"],
+        "length_s": 60.0,
+    });
+    let (mut near, mut lines) = agent_of(&task);
+    assert_eq!(told(&mut lines), json!({ "ready": true }));
+    near.write_all(b"{\"second\":0.0}\n").unwrap();
+    let begun = Instant::now();
+    while !dummy.process().is_stopped() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "it is not put in"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    near.shutdown(std::net::Shutdown::Write).unwrap();
+    let ended = Instant::now();
+    while dummy.process().is_stopped() {
+        assert!(ended.elapsed() < Duration::from_secs(2), "it is not undone");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn an_agent_refuses_what_is_not_possible_there() {
+    let dummy = Dummy::shell("exec sleep 60");
+    let refused = |target: &str, plan: &str| {
+        let task = json!({ "targets": [target], "plans": [plan], "length_s": 9.0 });
+        told(&mut agent_of(&task).1)["error"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
+    let target = format!("far=pid:{}", dummy.0.id());
+    assert!(refused(&target, "kill@far:1+1").contains("it needs a command"));
+    assert!(refused("far=pid:4194305", "pause@far:1+1").contains("no process 4194305"));
+    assert!(refused(&target, "fire@far:1+1").contains("there is no fault"));
+    let answer = told(&mut agent_of(&json!({ "targets": [] })).1);
+    assert_eq!(answer["error"], "another release of trellis asks");
+}
+
+#[test]
+fn a_delay_is_refused_where_the_server_is_elsewhere() {
+    let target: FaultTarget = "far=ssh:nowhere.invalid,pid:1".parse().unwrap();
+    let error = broken(&["delay=5ms@far:1+1"], &target, &mut || {}).unwrap_err();
+    assert!(
+        error.contains("it needs a server on this machine"),
+        "{error}"
+    );
 }

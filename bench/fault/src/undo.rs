@@ -2,7 +2,9 @@
 //!
 //! Each action may be done again, and after a fault that was never put in: then it changes nothing.
 
-use super::process::{Process, during, reachable};
+use super::clock::Clock;
+use super::far::container;
+use super::process::{Process, Sockets, during, reachable};
 use super::{group, network};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -34,6 +36,8 @@ pub(super) enum Undo {
     Group { group: PathBuf, home: PathBuf },
     /// Removes a file.
     Remove(PathBuf),
+    /// Sets a server's clock right, by its file.
+    Clock(PathBuf),
     /// Starts a server that has ended.
     Start(Start),
 }
@@ -49,6 +53,8 @@ pub(super) struct Start {
     pub(super) before: Process,
     /// Where the process's number is written.
     pub(super) pid_file: Option<PathBuf>,
+    /// The container whose main process it is.
+    pub(super) container: Option<String>,
     /// Where it listened.
     pub(super) listening: Vec<SocketAddr>,
 }
@@ -78,17 +84,36 @@ impl Start {
         let by_port = || super::process::listener(self.listening.first()?.port());
         let started = || Process::of(started?);
         let before = self.before.is_alive().then_some(self.before);
+        if let Some(id) = &self.container {
+            return before.or_else(|| Process::of(container::pid(id).ok()?));
+        }
         before.or_else(by_file).or_else(by_port).or_else(started)
     }
 
     /// Whether it listens where it did; one that listened nowhere: whether it runs.
     fn runs(&self, started: Option<u32>) -> bool {
+        if self.container.is_some() {
+            return self.listens_inside();
+        }
         match self.listening.is_empty() {
             true => self.process(started).is_some(),
             false => self.listening.iter().all(|address| {
                 TcpStream::connect_timeout(&reachable(*address), ACCEPT_MAX).is_ok()
             }),
         }
+    }
+
+    /// Whether it listens on its ports in its own network, which may not be ours.
+    fn listens_inside(&self) -> bool {
+        let ports = |process: &Process| {
+            let sockets = Sockets::of(&process.tree()).ok()?;
+            Some(sockets.listening.iter().map(SocketAddr::port).collect())
+        };
+        let found: Option<Vec<u16>> = self.process(None).as_ref().and_then(ports);
+        found.is_some_and(|found| {
+            let mut wanted = self.listening.iter();
+            wanted.all(|address| found.contains(&address.port()))
+        })
     }
 }
 
@@ -120,6 +145,9 @@ impl Undo {
             Undo::Table(name, of) => network::remove(name, of.as_ref())?,
             Undo::Group { group, home } => group::leave(group, home)?,
             Undo::Remove(path) => remove(Some(path))?,
+            // A server that was started anew has another file.
+            Undo::Clock(path) if !path.exists() => {}
+            Undo::Clock(path) => Clock::open(path)?.set(0)?,
             Undo::Start(start) => return start.begin(),
         }
         Ok(None)
@@ -132,6 +160,8 @@ impl Undo {
             Undo::Table(name, of) => !network::exists(name, of.as_ref()),
             Undo::Group { group, .. } => !group.exists(),
             Undo::Remove(path) => !path.exists(),
+            Undo::Clock(path) if !path.exists() => true,
+            Undo::Clock(path) => Clock::open(path).and_then(|it| it.offset_ms()) == Ok(0),
             Undo::Start(start) => start.runs(started),
         }
     }
@@ -159,11 +189,13 @@ impl Undo {
             Undo::Table(name, of) => json!({ "table": name, "of": of.as_ref().map(process_json) }),
             Undo::Group { group, home } => json!({ "group": group, "home": home }),
             Undo::Remove(path) => json!({ "remove": path }),
+            Undo::Clock(path) => json!({ "clock": path }),
             Undo::Start(start) => json!({
                 "start": start.command,
                 "hold": start.hold,
                 "before": process_json(&start.before),
                 "pid_file": start.pid_file,
+                "container": start.container,
                 "listening": start.listening.iter().map(ToString::to_string).collect::<Vec<_>>(),
             }),
         }
@@ -184,6 +216,9 @@ impl Undo {
         if let Some(path) = path("remove") {
             return Some(Undo::Remove(path));
         }
+        if let Some(path) = path("clock") {
+            return Some(Undo::Clock(path));
+        }
         let listening = value["listening"].as_array()?.iter();
         let listening = listening.map(|address| address.as_str()?.parse().ok());
         Some(Undo::Start(Start {
@@ -191,6 +226,7 @@ impl Undo {
             hold: path("hold"),
             before: process_of(&value["before"])?,
             pid_file: path("pid_file"),
+            container: value["container"].as_str().map(String::from),
             listening: listening.collect::<Option<_>>()?,
         }))
     }
@@ -223,11 +259,13 @@ mod tests {
             hold: None,
             before: process,
             pid_file: Some("/a/pid".into()),
+            container: None,
             listening: vec!["127.0.0.1:5".parse().unwrap(), "[::1]:6".parse().unwrap()],
         };
         let held = Start {
             command: None,
             hold: Some("/a/held".into()),
+            container: Some("db".into()),
             ..start.clone()
         };
         for undo in [
@@ -239,6 +277,7 @@ mod tests {
                 home: "/b".into(),
             },
             Undo::Remove("/a".into()),
+            Undo::Clock("/a".into()),
             Undo::Start(start),
             Undo::Start(held),
         ] {

@@ -9,7 +9,7 @@ use links::answers::Answers;
 use links::delay::{DelayCounts, DelayProxy};
 use links::view::Silent;
 use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
-use local_cluster::{Interrupt, LocalCluster, Started, connect, url};
+use local_cluster::{Interrupt, LocalCluster, Settings, Started, connect, url};
 use runtime::{ClusterFile, NodeEntry};
 use sim::scale::{Mix, Spread, System, Unit, homes};
 use std::collections::BTreeMap;
@@ -89,7 +89,9 @@ impl Cluster {
         let paths = node_files(&file, &dir, proxy.as_ref())?;
         let path = |node: &NodeEntry| paths[usize::from(node.id) - 1].clone();
         let file = ClusterFile::read(&dir.join(CLUSTER_FILE))?;
-        let started = LocalCluster::start_each(path, &file, None, &mut || interrupt.has_arrived())?;
+        let settings = Settings::default();
+        let mut is_called_off = || interrupt.has_arrived();
+        let started = LocalCluster::start_each(path, &file, &settings, &mut is_called_off)?;
         let Started::Ready(nodes) = started else {
             bail!("called off");
         };

@@ -1,6 +1,6 @@
 //! A figure of a report: curves, a table, and what is said about them.
 
-use drive::report::chart::{Axes, Series, lines};
+use charts::{Axes, Series, lines};
 use drive::report::{COLOURS, escape};
 use serde_json::{Value, json};
 use std::fmt::Write;

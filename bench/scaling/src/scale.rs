@@ -4,8 +4,8 @@
 use crate::CostFile;
 use anyhow::{Context, Result, anyhow, ensure};
 use base::Planted;
+use charts::{Axes, Series, lines};
 use clap::{Args, ValueEnum};
-use drive::report::chart::{Axes, Series, lines};
 use drive::report::{COLOURS, escape, page};
 use serde_json::{Value, json};
 use sim::plan::ProtocolKind;

@@ -10,4 +10,4 @@ pub mod nodes;
 mod processes;
 
 pub use interrupt::{Interrupt, at_interrupt};
-pub use processes::{Ended, LocalCluster, Started, connect, terminate, url};
+pub use processes::{Ended, LocalCluster, Settings, Started, connect, terminate, url};

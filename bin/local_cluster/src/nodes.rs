@@ -28,6 +28,7 @@ pub fn forget(dir: &Path) -> Result<()> {
     for node in dir::existing(dir)?.nodes {
         // Mostly there is none.
         let _ = std::fs::remove_file(hold_file(dir, node.id));
+        let _ = std::fs::remove_file(clock_file(dir, node.id));
     }
     let marker = dir.join(ASKED_FILE);
     match std::fs::remove_file(&marker) {
@@ -42,6 +43,12 @@ pub fn forget(dir: &Path) -> Result<()> {
 /// again: a benchmark wants it down for a while.
 pub fn hold_file(dir: &Path, node: u16) -> PathBuf {
     dir.join(format!("node-{node}.held"))
+}
+
+/// A file of the cluster's directory by which a benchmark sets the clock of a node that was started
+/// with one that can be set.
+pub fn clock_file(dir: &Path, node: u16) -> PathBuf {
+    dir.join(format!("node-{node}.clock"))
 }
 
 /// The process that uses a data directory. A PID file alone proves nothing: the lock does.

@@ -1,6 +1,7 @@
 //! A cluster of node processes on this machine, children of this process.
 
 use crate::node_log::NodeLog;
+use crate::nodes::clock_file;
 use anyhow::{Context, Result, bail};
 use links::link::Link;
 use links::url::Target;
@@ -20,13 +21,25 @@ const START_TIMEOUT: Duration = Duration::from_secs(300);
 /// A node must end within this time after SIGTERM.
 const STOP_TIMEOUT: Duration = Duration::from_secs(150);
 
+/// The variable by which the library of a node's clock is told its file.
+const CLOCK_VARIABLE: &str = "TRELLIS_CLOCK";
+
 /// The running nodes. Dropping it kills what still runs.
 pub struct LocalCluster {
     nodes: Vec<Running>,
     /// Nodes that were started again and have not answered yet.
     returning: Vec<u16>,
-    /// Bytes of memory that each node may have.
-    memory: Option<u64>,
+    settings: Settings,
+}
+
+/// What the processes of nodes are started with.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Bytes of memory that each node may have; `None`: an equal part of the machine's.
+    pub memory: Option<u64>,
+    /// A library that is preloaded, and by which a benchmark sets the clock of each node (its file:
+    /// [`crate::nodes::clock_file`]).
+    pub clock_library: Option<PathBuf>,
 }
 
 /// What each of so many nodes may have of this machine's memory.
@@ -91,18 +104,17 @@ pub enum Started {
 }
 
 impl LocalCluster {
-    /// Starts every node of the file, with so many bytes of memory each (default: an equal part of
-    /// the machine's), and waits until all answer SQL, or `is_called_off` says yes.
+    /// Starts every node of the file, and waits until all answer SQL, or `is_called_off` says yes.
     ///
     /// # Errors
     /// A node ended by itself (it has said why) or does not answer; none runs then.
     pub fn start(
         path: &Path,
         file: &ClusterFile,
-        memory: Option<u64>,
+        settings: &Settings,
         is_called_off: &mut dyn FnMut() -> bool,
     ) -> Result<Started> {
-        LocalCluster::start_each(|_| path.to_path_buf(), file, memory, is_called_off)
+        LocalCluster::start_each(|_| path.to_path_buf(), file, settings, is_called_off)
     }
 
     /// As [`LocalCluster::start`], with a cluster file for each node: the addresses by which they
@@ -110,16 +122,19 @@ impl LocalCluster {
     pub fn start_each(
         path: impl Fn(&NodeEntry) -> PathBuf,
         file: &ClusterFile,
-        memory: Option<u64>,
+        settings: &Settings,
         is_called_off: &mut dyn FnMut() -> bool,
     ) -> Result<Started> {
         let mut cluster = LocalCluster {
             nodes: Vec::new(),
             returning: Vec::new(),
-            memory: memory.or_else(|| share(file.nodes.len())),
+            settings: Settings {
+                memory: settings.memory.or_else(|| share(file.nodes.len())),
+                ..settings.clone()
+            },
         };
         for node in &file.nodes {
-            let running = spawn(node.clone(), path(node), cluster.memory)?;
+            let running = spawn(node.clone(), path(node), &cluster.settings)?;
             cluster.nodes.push(running);
         }
         if cluster.wait_ready(is_called_off)? {
@@ -186,7 +201,7 @@ impl LocalCluster {
     /// # Errors
     /// No process can be started.
     pub fn start_again(&mut self, node: NodeEntry, path: PathBuf) -> Result<()> {
-        let running = spawn(node, path, self.memory)?;
+        let running = spawn(node, path, &self.settings)?;
         let (node, ready) = (running.node.clone(), running.ready.clone());
         self.returning.push(node.id);
         // A node that recovers takes connections, and answers them when it is done.
@@ -281,13 +296,18 @@ fn note_begun(cluster: &Path, node: &NodeEntry) -> Result<()> {
 }
 
 /// Starts the process of a node.
-fn spawn(node: NodeEntry, path: PathBuf, memory: Option<u64>) -> Result<Running> {
+fn spawn(node: NodeEntry, path: PathBuf, settings: &Settings) -> Result<Running> {
     let program = std::env::current_exe().context("cannot find the trellis program")?;
     let mut command = Command::new(program);
     command.args(["start", "--node", &node.id.to_string(), "--cluster"]);
     command.arg(&path);
-    if let Some(bytes) = memory {
+    if let Some(bytes) = settings.memory {
         command.args(["--memory", &format!("{}kB", bytes >> 10)]);
+    }
+    if let Some(library) = &settings.clock_library {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        command.env("LD_PRELOAD", library);
+        command.env(CLOCK_VARIABLE, clock_file(dir, node.id));
     }
     if !begun_file(&path, &node).exists() {
         command.arg("--new");

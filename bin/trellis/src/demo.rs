@@ -8,7 +8,7 @@ use drive::outputs;
 use drive::tpcc::{self, LoadOptions, RunOptions};
 use links::view::{Progress, Screen};
 use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
-use local_cluster::{Interrupt, LocalCluster, Started, connect, url};
+use local_cluster::{Interrupt, LocalCluster, Settings, Started, connect, url};
 use runtime::ClusterFile;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -100,7 +100,8 @@ fn run_in(args: &DemoArgs, dir: &Path, path: &Path, interrupt: &Interrupt) -> Re
         count(file.shards, "shard"),
         dir.display()
     ));
-    let started = LocalCluster::start(path, &file, None, &mut || interrupt.has_arrived())?;
+    let settings = Settings::default();
+    let started = LocalCluster::start(path, &file, &settings, &mut || interrupt.has_arrived())?;
     let Started::Ready(mut cluster) = started else {
         return Ok(());
     };

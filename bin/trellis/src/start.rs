@@ -6,7 +6,7 @@ use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use clap::Args;
 use clap::value_parser;
 use local_cluster::dir::{self, Shape};
-use local_cluster::{LocalCluster, Started, nodes};
+use local_cluster::{LocalCluster, Settings, Started, nodes};
 use runtime::{ClusterFile, MemoryLimit, NodeOptions, NodeProcess};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -54,6 +54,10 @@ pub(crate) struct StartArgs {
     /// [default: an equal part of what the control group or the machine has]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<u64>,
+    /// Nodes whose clocks a benchmark can set, for faults of clocks: a library that shifts the
+    /// clock is preloaded into them
+    #[arg(long, conflicts_with = "node")]
+    clock_faults: bool,
     /// The cluster file
     #[arg(long, value_name = "FILE", requires = "node")]
     cluster: Option<PathBuf>,
@@ -137,7 +141,14 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
     nodes::forget(dir)?;
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     let mut is_told = move || signals.pending().next().is_some();
-    let Started::Ready(cluster) = LocalCluster::start(&path, &file, args.memory, &mut is_told)?
+    let library = args
+        .clock_faults
+        .then(|| fault::write_clock_library(dir).context("cannot write the library of the clock"));
+    let settings = Settings {
+        memory: args.memory,
+        clock_library: library.transpose()?,
+    };
+    let Started::Ready(cluster) = LocalCluster::start(&path, &file, &settings, &mut is_told)?
     else {
         return Ok(());
     };

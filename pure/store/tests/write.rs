@@ -307,7 +307,7 @@ fn a_set_value_does_not_hide_an_error_before_it() {
         let error = all.fold(&large, &mut out).expect_err("it leaves the range");
         assert_eq!(error.state(), SqlState::NUMERIC_OUT_OF_RANGE, "{first:?}");
         let kept = fold(&all, &row::to_vec(&[Datum::Int(1)]));
-        assert_eq!(kept, row::to_vec(&[small.clone()]));
+        assert_eq!(kept, row::to_vec(core::slice::from_ref(&small)));
         assert!(all.0.len() <= 4, "{all:?}");
     }
     // What cannot fail is forgotten.

@@ -3,8 +3,8 @@
 use crate::clients::Sample;
 use crate::cluster::VICTIM;
 use crate::judge::Episode;
+use charts::{Axes, Panel, Series as Line, file, number};
 use drive::report::COLOURS;
-use drive::report::chart::{Axes, Panel, Series as Line, file, number};
 use std::fmt::Write;
 use std::time::Duration;
 

@@ -28,6 +28,18 @@ pub fn start(kind: Kind, arguments: &[&str]) -> Option<Server> {
     started
 }
 
+/// A program that a test needs. `None` where it is not installed; with `TRELLIS_REQUIRE_PEERS` set
+/// that is a failure, so that CI cannot skip by mistake; without it the caller checks nothing.
+pub fn program(name: &str) -> Option<std::path::PathBuf> {
+    let found = servers::find(name);
+    let required = std::env::var_os("TRELLIS_REQUIRE_PEERS").is_some();
+    assert!(
+        found.is_some() || !required,
+        "TRELLIS_REQUIRE_PEERS is set and {name} is not installed"
+    );
+    found
+}
+
 /// A running PostgreSQL; stopped and deleted when dropped.
 pub struct Peer {
     server: Server,

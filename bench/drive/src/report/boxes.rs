@@ -1,7 +1,7 @@
 //! Box plots: commits in each second by kind, and work and data of each node.
 
-use super::chart::{number, round_step};
 use crate::run::RunReport;
+use charts::{number, round_step};
 use measures::boxes::BoxPlot;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;

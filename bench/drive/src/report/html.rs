@@ -1,10 +1,10 @@
 //! One self-contained HTML file: the verdict first, then numbers, charts and settings. It opens
 //! without a network and holds the JSON of the run.
 
-use super::chart::{Axes, SCRIPT, Series, lines, number, time};
 use super::json::verdict;
 use super::{distributed_share, efficiency, has_percentiles, json, new_order_per_min, tpmc};
 use crate::run::{CLIENT_CPU_MAX, KindReport, RunReport, Second, describe_mode};
+use charts::{Axes, SCRIPT, Series, lines, number, time};
 use links::view::duration;
 use std::fmt::Write;
 use workload::finding::Verdict;
@@ -81,6 +81,7 @@ pub fn html(report: &RunReport) -> String {
     transactions(report, &mut out);
     charts(report, &mut out);
     super::faults::html(report, &mut out);
+    super::servers::html(report, &mut out);
     conditions(report, &mut out);
     audits(report, &mut out);
     settings(report, &mut out);

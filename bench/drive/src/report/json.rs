@@ -48,6 +48,7 @@ pub fn json(report: &RunReport) -> Value {
         "contention": report.contention.as_ref().map(|it| contention(it, report)),
         "faults": super::faults::list(report),
         "steps": super::faults::steps(report),
+        "servers": report.samples.json(),
         "per_txn": {
             "messages": share("messages"),
             "bytes": share("message_bytes"),
@@ -62,26 +63,35 @@ pub fn json(report: &RunReport) -> Value {
         "timeline": timeline(report),
         "boxes": super::boxes::json(report),
         "counters": report.counters,
-        "client": {
-            "cpu_share": report.client_cpu,
-            "cores": report.client_cores,
-            "thread_shares": report.client_threads,
-            "us_per_txn": report.client_us_per_txn(),
-            "late_us": latency(&report.lateness, 0, true),
-            "release": env!("CARGO_PKG_VERSION"),
-        },
+        "client": client(report),
         "workers": report.workers.iter().map(worker).collect::<Vec<_>>(),
-        "server": {
-            "name": report.server.name(),
-            "version": report.server.version,
-            "is_trellis": report.server.is_trellis,
-            "endpoints": report.target.endpoints.iter().map(ToString::to_string)
-                .collect::<Vec<_>>(),
-            "database": report.target.database,
-        },
+        "server": server(report),
         "config": config(report),
         "warnings": report.warnings(),
         "messages": report.messages,
+    })
+}
+
+/// This process, or all workers.
+fn client(report: &RunReport) -> Value {
+    json!({
+        "cpu_share": report.client_cpu,
+        "cores": report.client_cores,
+        "thread_shares": report.client_threads,
+        "us_per_txn": report.client_us_per_txn(),
+        "late_us": latency(&report.lateness, 0, true),
+        "release": env!("CARGO_PKG_VERSION"),
+    })
+}
+
+fn server(report: &RunReport) -> Value {
+    json!({
+        "name": report.server.name(),
+        "version": report.server.version,
+        "is_trellis": report.server.is_trellis,
+        "endpoints": report.target.endpoints.iter().map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        "database": report.target.database,
     })
 }
 

@@ -3,10 +3,10 @@
 //! A run whose consistency check failed has no number in any of them.
 
 mod boxes;
-pub mod chart;
 mod faults;
 mod html;
 mod json;
+mod servers;
 mod table;
 
 pub use html::{COLOURS, escape, html, page};

@@ -21,6 +21,7 @@ pub fn table(report: &RunReport) -> String {
     transactions(report, &mut out);
     summary(report, &mut out);
     super::faults::table(report, &mut out);
+    super::servers::table(report, &mut out);
     audits(report, &mut out);
     if let Some(check) = &report.consistency {
         out.push_str(&check_table(check));

@@ -27,7 +27,7 @@ mod work;
 use crate::shape::Workload;
 use engine::Engine;
 pub(crate) use engine::is_retryable;
-use fault::{self, Fault, Injection};
+use fault::{self, Fault, Injection, Sampler, Samples};
 use links::cpu;
 use links::error::DriveError;
 use links::server::Counters;
@@ -89,6 +89,19 @@ fn break_servers<W: Workload>(
     broken
 }
 
+/// Servers that were named: to be sampled, and to be broken.
+pub(crate) type Named = (Sampler, Option<Injection>);
+
+/// Finds them, and how the run reaches its target then.
+fn named(target: &Target, options: &RunnerOptions) -> Result<(Named, Target), DriveError> {
+    let sampler = Sampler::prepare(&options.faults.targets)?;
+    let (injection, reached) = fault::prepare(&options.faults, target, options.length)?.unzip();
+    Ok((
+        (sampler, injection),
+        reached.unwrap_or_else(|| target.clone()),
+    ))
+}
+
 /// Runs a prepared workload, then reconciles and verifies.
 pub fn run<W: Workload>(
     workload: &W,
@@ -110,8 +123,7 @@ pub(crate) fn run_by<W: Workload>(
     options.validate()?;
     let count = others.map_or(1, Others::count);
     fits(workload, target, options, Part { number: 0, count })?;
-    let (injection, reached) = fault::prepare(&options.faults, target, options.length)?.unzip();
-    let reached = reached.unwrap_or_else(|| target.clone());
+    let (named, reached) = named(target, options)?;
     if others.is_some() && reached != *target {
         return Err(DriveError::Option(String::from(
             "--fault: delays, losses and cuts are made by a proxy in this process, through which \
@@ -129,10 +141,10 @@ pub(crate) fn run_by<W: Workload>(
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
     progress.stage(&describe_mode(options, workload.is_paced()));
-    let ends_processes = injection.as_ref().is_some_and(Injection::ends_processes);
+    let ends_processes = named.1.as_ref().is_some_and(Injection::ends_processes);
     let mut measured = match others {
-        Some(others) => measure_by(others, workload, &reached, options, injection, progress)?,
-        None => measure(workload, &reached, options, injection, progress)?,
+        Some(others) => measure_by(others, workload, &reached, options, named, progress)?,
+        None => measure(workload, &reached, options, named, progress)?,
     };
     if ends_processes {
         // Those of a server that was started anew begin at zero.
@@ -168,6 +180,7 @@ fn report_of<W: Workload>(
         audits: _,
         seen,
         mut broken,
+        samples,
         workers,
     } = measured;
     let steps = (options.length.as_secs_f64() / fault::STEP_S + 1e-6) as usize;
@@ -190,6 +203,7 @@ fn report_of<W: Workload>(
         contention: workload.contention(),
         imbalance: workload.imbalance(),
         broken,
+        samples,
         steps: share.steps,
         paced: workload.is_paced(),
         kinds: kinds
@@ -244,6 +258,7 @@ pub(crate) struct Measured<A> {
     pub(crate) audits: Vec<A>,
     pub(crate) seen: Seen,
     pub(crate) broken: Vec<Fault>,
+    pub(crate) samples: Samples,
     /// Empty where this process had all of the load.
     pub(crate) workers: Vec<WorkerReport>,
 }
@@ -252,14 +267,18 @@ fn measure<W: Workload>(
     workload: &W,
     target: &Target,
     options: &RunnerOptions,
-    mut injection: Option<Injection>,
+    (sampler, mut injection): Named,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
     let stage = Stage::new(workload, target, options, Part::WHOLE);
     let mut watch = Watch::new(&stage, watched(workload, target, options));
-    let (audits, broken) = std::thread::scope(|scope| {
+    let (audits, broken, samples) = std::thread::scope(|scope| {
         let threads = begin_threads(&stage, scope);
         let refused = stage.begin(|| Some(Instant::now()));
+        let sampling = refused.is_none().then(|| {
+            let stage = &stage;
+            scope.spawn(move || sampler.run(&|| stage.second()))
+        });
         let broken = if refused.is_none() {
             if workload.attends() {
                 let stage = &stage;
@@ -276,9 +295,11 @@ fn measure<W: Workload>(
         };
         let audits = join_threads::<W>(threads);
         let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
+        let samples = sampling.map(|thread| thread.join().expect("a sampler does not panic"));
+        let samples = samples.unwrap_or_default();
         match refused {
             Some(error) => Err(DriveError::Link("connecting the clients", error)),
-            None => Ok((audits, broken.unwrap_or(Ok(Vec::new()))?)),
+            None => Ok((audits, broken.unwrap_or(Ok(Vec::new()))?, samples)),
         }
     })?;
     let mut seen = watch.seen;
@@ -289,6 +310,7 @@ fn measure<W: Workload>(
         audits,
         seen,
         broken,
+        samples,
         workers: Vec::new(),
     })
 }

@@ -4,9 +4,9 @@
 use super::parts::PartResult;
 use super::tally::Share;
 use super::watch::{Course, Nobody, SecondCounts, Seen, Watch};
-use super::{DRAIN, Measured, RunnerOptions, WorkerReport, watched};
+use super::{DRAIN, Measured, Named, RunnerOptions, WorkerReport, watched};
 use crate::shape::Workload;
-use fault::{Fault, Injection};
+use fault::{Fault, Injection, Samples};
 use links::error::DriveError;
 use links::url::Target;
 use links::view::Progress;
@@ -86,7 +86,7 @@ pub(super) fn measure_by<W: Workload>(
     workload: &W,
     target: &Target,
     options: &RunnerOptions,
-    mut injection: Option<Injection>,
+    (sampler, mut injection): Named,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
     let course = OthersCourse {
@@ -97,13 +97,16 @@ pub(super) fn measure_by<W: Workload>(
         is_called_off: AtomicBool::new(false),
     };
     let mut watch = Watch::new(&course, watched(workload, target, options));
-    let broken = std::thread::scope(|scope| {
-        let broken = injection.as_mut().map(|injection| {
-            let course = &course;
-            scope.spawn(move || course.break_servers(injection))
-        });
+    let (broken, samples) = std::thread::scope(|scope| {
+        let course = &course;
+        let sampling = scope.spawn(move || sampler.run(&|| course.second()));
+        let broken = injection
+            .as_mut()
+            .map(|injection| scope.spawn(move || course.break_servers(injection)));
         watch.until_end(progress, &Nobody);
-        broken.map(|thread| thread.join().expect("a fault does not panic"))
+        let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
+        let samples = sampling.join().expect("a sampler does not panic");
+        (broken, samples)
     });
     let parts = match others.lost() {
         Some(lost) => Err(lost),
@@ -114,7 +117,7 @@ pub(super) fn measure_by<W: Workload>(
     };
     others.stop();
     let (parts, broken) = parts?;
-    sum_of(workload, watch.seen, parts, broken)
+    sum_of(workload, watch.seen, parts, (broken, samples))
 }
 
 /// What all of the others have counted.
@@ -122,7 +125,7 @@ fn sum_of<W: Workload>(
     workload: &W,
     mut seen: Seen,
     parts: Vec<OthersPart>,
-    broken: Vec<Fault>,
+    (broken, samples): (Vec<Fault>, Samples),
 ) -> Result<Measured<W::Audit>, DriveError> {
     let mut share = Share::new(workload.kinds().len());
     let (mut audits, mut workers) = (Vec::new(), Vec::new());
@@ -158,6 +161,7 @@ fn sum_of<W: Workload>(
         audits,
         seen,
         broken,
+        samples,
         workers,
     })
 }

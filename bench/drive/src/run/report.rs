@@ -7,7 +7,7 @@ use crate::shape::{CheckReport, Description};
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
 use crate::tpcc::imbalance::ImbalanceReport;
-use fault::{Fault, STEP_S};
+use fault::{Fault, STEP_S, Samples};
 use hdrhistogram::Histogram;
 use links::server::{Counters, Server};
 use links::url::Target;
@@ -105,6 +105,8 @@ pub struct RunReport {
     pub imbalance: Option<ImbalanceReport>,
     /// What was broken, and what that cost.
     pub broken: Vec<Fault>,
+    /// What the servers used, once a second; of those that were named.
+    pub samples: Samples,
     /// Commits in each [`fault::STEP_S`] of the measured phase.
     pub steps: Vec<u64>,
     /// The client's share of its cores, 0 to 1.

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use fault::{FaultPlan, FaultTarget, Faults, Place, Process, Starter};
+use fault::{CLOCK_VARIABLE, FaultPlan, FaultTarget, Faults, Place, Process, Starter};
 use local_cluster::{dir, nodes};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,20 @@ const BY_SIGNAL: i32 = 128;
 #[derive(Args)]
 #[command(next_help_heading = "Faults")]
 pub(super) struct FaultArgs {
-    /// Break a server: kill, restart, pause, cpu=20%, cut, cut_in, cut_out, loss=10%, delay=50ms,
-    /// disk_full, disk_write=1MB or disk_read=1MB at one or several targets; BEGIN counts from the
-    /// beginning of the measured phase. Once for each fault of a schedule
+    /// Break a server: kill, restart, pause, cpu=20%, memory=16MB, cut, cut_in, cut_out, loss=10%,
+    /// delay=50ms, disk_full, disk_write=1MB, disk_read=1MB or clock=+500ms at one or several
+    /// targets; BEGIN counts from the beginning of the measured phase. Once for each fault of a
+    /// schedule
     #[arg(long, value_name = "KIND[=VALUE]@TARGET[,..]:BEGIN+LENGTH")]
     fault: Vec<FaultPlan>,
-    /// A server that may be broken: NAME=pid:PID or NAME=pidfile:FILE, then ,data:FOLDER and
-    /// ,start:COMMAND if a fault needs them
-    #[arg(long = "target", value_name = "NAME=pid:PID[,..]", requires = "fault")]
+    /// A server that is sampled and may be broken: NAME=pid:PID, NAME=pidfile:FILE or
+    /// NAME=container:ID, with `ssh:USER@HOST:PORT,` before pid, pidfile or container for another
+    /// machine; then ,data:FOLDER, ,clock:FILE and ,start:COMMAND if a fault needs them
+    #[arg(long = "target", value_name = "NAME=pid:PID[,..]")]
     fault_target: Vec<FaultTarget>,
-    /// Directory of a local Trellis cluster; its nodes are the targets node1, node2 and so on
-    #[arg(long, value_name = "DIR", requires = "fault")]
+    /// Directory of a local Trellis cluster; its nodes are the targets node1, node2 and so on, and
+    /// are sampled
+    #[arg(long, value_name = "DIR")]
     target_data: Option<PathBuf>,
     /// Where it is written how to undo the faults [default: among the temporary files]
     #[arg(long, value_name = "FILE", requires = "fault")]
@@ -39,6 +42,37 @@ pub(super) struct FaultArgs {
 pub(super) struct UndoArgs {
     /// The journal of a benchmark that has ended [default: all that lie among the temporary files]
     file: Option<PathBuf>,
+}
+
+/// Arguments of `trellis bench clock-shim`.
+#[derive(Args)]
+pub(super) struct ClockShimArgs {
+    /// The folder that the library goes to
+    folder: PathBuf,
+}
+
+/// Writes the library that a server needs whose clock is to be set, and says how it is used.
+pub(super) fn clock_shim(args: &ClockShimArgs) -> Result<()> {
+    let folder = &args.folder;
+    let library = fault::write_clock_library(folder);
+    let library = library.with_context(|| format!("cannot write into {}", folder.display()))?;
+    let file = library.with_file_name("NAME.clock");
+    let (library, file) = (library.display(), file.display());
+    writeln!(
+        std::io::stdout(),
+        "Start each server with a file of its own, which it makes and must be able to write:\n\
+         LD_PRELOAD={library} {CLOCK_VARIABLE}={file} COMMAND\n\
+         Then name the file behind its target: --target NAME=pid:PID,clock:{file}"
+    )?;
+    Ok(())
+}
+
+/// Has faults at servers of this machine for a benchmark on another one, which has started this
+/// over ssh.
+pub(super) fn agent() -> Result<()> {
+    undo_at_signal()?;
+    let told = fault::agent(std::io::stdin(), &mut std::io::stdout().lock());
+    told.context("the benchmark is gone")
 }
 
 /// Undoes what a benchmark that was killed has left behind.
@@ -105,7 +139,8 @@ fn undo_at_signal() -> Result<()> {
     if BEGUN.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for signals")?;
+    let mut signals =
+        Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot listen for signals")?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             if let Err(error) = fault::undo_own() {
@@ -135,6 +170,7 @@ fn of_cluster(dir: &Path) -> Result<Vec<FaultTarget>> {
             place: Place::PidFile(node.data.join("PID")),
             starter: starter(dir, node.id, &process)?,
             data: Some(node.data.clone()),
+            clock: Some(nodes::clock_file(dir, node.id)).filter(|file| file.exists()),
             stop: FaultTarget::STOP,
         });
     }
@@ -162,8 +198,14 @@ fn starter(dir: &Path, node: u16, process: &Process) -> Result<Starter> {
     let words: Vec<String> = words.collect();
     let folder = process.folder().context("cannot read a node's folder")?;
     let folder = quoted(&folder.to_string_lossy());
+    // A clock that can be set stays one.
+    let kept = [CLOCK_VARIABLE, "LD_PRELOAD"].map(|name| {
+        let value = process.variable(name)?;
+        Some(format!("{name}={} ", quoted(&value)))
+    });
+    let kept: String = kept.into_iter().flatten().collect();
     Ok(Starter::Command(format!(
-        "cd {folder} && exec {}",
+        "cd {folder} && {kept}exec {}",
         words.join(" ")
     )))
 }

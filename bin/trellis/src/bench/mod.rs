@@ -13,7 +13,7 @@ mod matrix;
 mod search;
 mod worker;
 
-use self::fault::{FaultArgs, UndoArgs, undo_left_behind};
+use self::fault::{ClockShimArgs, FaultArgs, UndoArgs, undo_left_behind};
 use self::fit::FitArgs;
 use self::function::FunctionArgs;
 use anyhow::{Context, Result, bail};
@@ -90,8 +90,13 @@ enum BenchCommand {
     Undo(UndoArgs),
     /// Have the load of a run elsewhere come from this machine, too: wait for `run --worker`
     Worker(WorkerArgs),
+    /// Write the library by which the clock of a server can be set, for faults of clocks
+    ClockShim(ClockShimArgs),
     /// Measure this client: TPC-C against a server that answers at once
     Calibrate(CalibrateArgs),
+    /// Has faults for a benchmark on another machine, which starts this over ssh
+    #[command(hide = true)]
+    FaultAgent,
     /// The server of `calibrate`: prints its address, and answers until it is ended
     #[command(hide = true)]
     Echo,
@@ -344,6 +349,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BenchCommand::Fit(args) => fit::run(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Undo(args) => fault::undo(args).map(|()| ExitCode::SUCCESS),
         BenchCommand::Worker(args) => worker::work(args),
+        BenchCommand::ClockShim(args) => fault::clock_shim(args).map(|()| ExitCode::SUCCESS),
+        BenchCommand::FaultAgent => fault::agent().map(|()| ExitCode::SUCCESS),
         BenchCommand::Calibrate(args) => calibrate(args),
         BenchCommand::Echo => echo(),
         BenchCommand::Run(run) => one_run(run),

@@ -8,8 +8,12 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// A local cluster with a database.
-fn shop(name: &str) -> Local {
-    let local = Local::start(name);
+pub(crate) fn shop(name: &str) -> Local {
+    shop_with(name, &[])
+}
+
+fn shop_with(name: &str, options: &[&str]) -> Local {
+    let local = Local::start_with(name, options);
     let mut link = local.link(1, "postgres").unwrap();
     link.command("CREATE DATABASE shop WITH (protocol = 'two_phase')")
         .unwrap();
@@ -18,7 +22,7 @@ fn shop(name: &str) -> Local {
 
 impl Local {
     /// `trellis bench run` of counters, with these faults.
-    fn bench(&self, faults: &[&str], seconds: u32) -> Command {
+    pub(crate) fn bench(&self, faults: &[&str], seconds: u32) -> Command {
         let mut command = Command::new(PROGRAM);
         let nodes = self.file().nodes;
         let url = url(nodes.iter().map(|node| node.sql), "shop");
@@ -30,7 +34,8 @@ impl Local {
         // A low rate is the same on a busy machine.
         command.args(["--clients", "24", "--rate", "80", "--json"]);
         command.arg(self.folder.path().join("out.json"));
-        if !faults.is_empty() {
+        let is_here = |fault: &&str| !fault.contains("@far");
+        if faults.iter().any(is_here) {
             command.arg("--target-data").arg(self.data());
         }
         // Other tests undo what they find among the temporary files.
@@ -39,7 +44,7 @@ impl Local {
         command
     }
 
-    fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         let text = std::fs::read_to_string(self.folder.path().join("out.json")).unwrap();
         serde_json::from_str(&text).unwrap()
     }
@@ -56,8 +61,24 @@ impl Local {
         said_s - silent_ms / 1e3
     }
 
+    /// By how many seconds a node's time is ahead of ours, as a client sees it.
+    fn clock_ahead_s(&self, node: usize) -> i64 {
+        let mut link = self.link(node, "postgres").unwrap();
+        let asked = "SELECT extract(epoch FROM clock_timestamp())";
+        let rows = try_rows(&mut link, asked).unwrap();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        rows[0][0].parse::<f64>().unwrap() as i64 - now.unwrap().as_secs() as i64
+    }
+
+    /// By how many seconds the clock of a node is wrong, by its file.
+    fn clock_offset_s(&self, node: usize) -> i64 {
+        let bytes = std::fs::read(self.data().join(format!("node-{node}.clock"))).unwrap();
+        let at = 16 + 8 * usize::from(bytes[8]);
+        i64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) / 1_000_000_000
+    }
+
     /// Whether a node answers and is connected to the others.
-    fn answers(&self, node: usize) -> bool {
+    pub(crate) fn answers(&self, node: usize) -> bool {
         let linked = connect(self.file().nodes[node - 1].sql, "postgres");
         linked.is_ok_and(|mut link| {
             let nodes = try_rows(&mut link, "SHOW NODES").unwrap_or_default();
@@ -66,13 +87,13 @@ impl Local {
     }
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     let parts = [&output.stdout, &output.stderr];
     parts.map(|part| String::from_utf8_lossy(part)).concat()
 }
 
 /// State of a process, by one letter.
-fn state(pid: u32) -> Option<char> {
+pub(crate) fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.trim().chars().next()
 }
@@ -138,16 +159,22 @@ fn a_killed_node_costs_what_the_series_shows_and_comes_back() {
 /// Whether a fault of the benchmark with this number is in.
 type IsIn = fn(&Local, u32) -> bool;
 
-fn is_stopped(pid: u32) -> bool {
+pub(crate) fn is_stopped(pid: u32) -> bool {
     state(pid) == Some('T')
 }
 
 /// Whether the packet filter has a table of this benchmark; `None`: we may not ask it.
-fn is_cut(bench: u32) -> Option<bool> {
+pub(crate) fn is_cut(bench: u32) -> Option<bool> {
     let listed = Command::new("nft").args(["list", "tables"]).output().ok()?;
     let tables = String::from_utf8_lossy(&listed.stdout).into_owned();
     let is_there = tables.contains(&format!("trellis_bench_{bench}_"));
     listed.status.success().then_some(is_there)
+}
+
+/// Whether a process is in a control group of a benchmark.
+fn is_limited(pid: u32) -> bool {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    groups.contains("trellis-bench-")
 }
 
 #[test]
@@ -183,6 +210,29 @@ fn undo_restores_what_a_killed_benchmark_has_left() {
             (1..=3).all(|node| local.answers(node))
         });
     }
+}
+
+#[test]
+fn undo_lifts_limits_that_a_killed_benchmark_has_left() {
+    let local = shop("fault-undo-limits");
+    if is_cut(0).is_none() {
+        return;
+    }
+    let journal = local.folder.path().join("journal");
+    let mut bench = local.bench(&["cpu=50%@node1:1+30", "memory=64MB@node2:1+30"], 40);
+    bench.arg("--fault-journal").arg(&journal);
+    let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
+    let limited = || [1, 2, 3].map(|node| is_limited(local.pid(node)));
+    wait_until("limits are in", READY_LIMIT, || {
+        limited() == [true, true, false]
+    });
+    bench.kill().unwrap();
+    bench.wait().unwrap();
+    assert_eq!(limited(), [true, true, false]);
+    let undone = undo(&journal);
+    assert!(undone.status.success(), "{}", text(&undone));
+    assert_eq!(limited(), [false; 3]);
+    assert!(!journal.exists());
 }
 
 #[test]
@@ -225,6 +275,61 @@ fn a_schedule_at_several_nodes_is_measured_fault_by_fault() {
     }
 }
 
+#[test]
+fn clocks_of_nodes_jump_each_by_its_own_and_memory_runs_short() {
+    let local = shop_with("fault-clock", &["--clock-faults"]);
+    let mut faults = vec!["clock=+90s@node2:2+2", "clock=-30s@node1:3+2"];
+    if is_cut(0).is_some() {
+        faults.push("memory=2MB@node3:7+3");
+    }
+    let mut bench = local.bench(&faults, 12);
+    let bench = bench.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let bench = bench.spawn().unwrap();
+    wait_until("the clock of node 1 is wrong", READY_LIMIT, || {
+        local.clock_offset_s(1) == -30
+    });
+    assert_eq!((local.clock_offset_s(2), local.clock_offset_s(3)), (90, 0));
+    let ahead_s = (1..=3).map(|node| local.clock_ahead_s(node));
+    let ahead_s: Vec<i64> = ahead_s.collect();
+    let output = bench.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    // A node goes on where its clock was when that is set back.
+    for (seen_s, wanted_s) in ahead_s.iter().zip([0, 90, 0]) {
+        assert!((seen_s - wanted_s).abs() <= 1, "{ahead_s:?}");
+    }
+    assert!((1..=3).all(|node| local.clock_offset_s(node) == 0));
+    let json = local.json();
+    let told = json["faults"].as_array().unwrap();
+    assert_eq!(told.len(), faults.len());
+    for fault in told {
+        let proof = fault["proof"].as_str().unwrap();
+        let expected = match fault["kind"].as_str().unwrap() {
+            "clock" => "times with",
+            _ => "no more than 2097152 bytes",
+        };
+        assert!(proof.contains(expected), "{fault}");
+        assert!(fault["undo_s"].as_f64().unwrap() < 2.0, "{fault}");
+    }
+}
+
+#[test]
+fn undo_sets_a_clock_right_that_a_killed_benchmark_has_left() {
+    let local = shop_with("fault-clock-undo", &["--clock-faults"]);
+    let journal = local.folder.path().join("journal");
+    let mut bench = local.bench(&["clock=-1h@node2:1+30"], 40);
+    bench.arg("--fault-journal").arg(&journal);
+    let mut bench = bench.stdout(Stdio::null()).spawn().unwrap();
+    wait_until("the clock is wrong", READY_LIMIT, || {
+        local.clock_offset_s(2) == -3_600
+    });
+    bench.kill().unwrap();
+    bench.wait().unwrap();
+    assert_eq!(local.clock_offset_s(2), -3_600);
+    let undone = undo(&journal);
+    assert!(undone.status.success(), "{}", text(&undone));
+    assert_eq!(local.clock_offset_s(2), 0);
+}
+
 fn undo(journal: &PathBuf) -> Output {
     let mut command = Command::new(PROGRAM);
     command.args(["bench", "undo"]).arg(journal);
@@ -251,11 +356,8 @@ fn what_cannot_be_broken_is_refused_before_the_run() {
     for (fault, told) in [
         (
             "clock=+5s@node2:1+1",
-            "clock is not possible at node2; it needs libfaketime",
-        ),
-        (
-            "memory=64MB@node2:1+1",
-            "memory is not possible at node2; it needs",
+            "clock=+5000ms is not possible at node2; it needs a server that was started with a \
+             clock that can be set",
         ),
         (
             "disk_full@node2:1+1",

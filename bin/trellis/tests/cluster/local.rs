@@ -15,12 +15,18 @@ pub(crate) struct Local {
 
 impl Local {
     pub(crate) fn start(name: &str) -> Local {
+        Local::start_with(name, &[])
+    }
+
+    /// The same with further options.
+    pub(crate) fn start_with(name: &str, options: &[&str]) -> Local {
         let folder = Folder::new(name);
         let log = File::create(folder.path().join("log")).unwrap();
         let port = free_ports(3).to_string();
         let mut command = Command::new(PROGRAM);
         command.args(["start", "--nodes", "3", "--shards", "1", "--port", &port]);
         command.arg("--data").arg(folder.path().join("cluster"));
+        command.args(options);
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap());

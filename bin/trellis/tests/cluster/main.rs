@@ -21,6 +21,7 @@ mod distribution;
 mod dump;
 mod errors;
 mod fault;
+mod fault_elsewhere;
 mod frames;
 mod function;
 mod give_way;

@@ -48,15 +48,21 @@ for (const chart of document.querySelectorAll('.chart')) {
   function draw() {
     const isWhole = from === whole[0] && to === whole[1];
     for (const line of lines) {
-      const points = [];
-      line.x.forEach((x, at) => {
-        for (const edge of [from, to]) {
-          if (at > 0 && line.x[at - 1] < edge && edge < x) points.push(between(line, edge, at));
+      // Each piece between two gaps is a drawing of its own.
+      line.group.querySelectorAll('polyline').forEach((drawing, piece) => {
+        const points = [];
+        const [first, end] = line.pieces[piece];
+        for (let at = first; at < end; at++) {
+          const x = line.x[at];
+          for (const edge of [from, to]) {
+            const isInside = at > first && line.x[at - 1] < edge && edge < x;
+            if (isInside) points.push(between(line, edge, at));
+          }
+          if (x >= from && x <= to) points.push([x, line.y[at]]);
         }
-        if (x >= from && x <= to) points.push([x, line.y[at]]);
+        const text = points.map(([x, y]) => `${left(x).toFixed(1)},${y.toFixed(1)}`).join(' ');
+        drawing.setAttribute('points', text);
       });
-      const text = points.map(([x, y]) => `${left(x).toFixed(1)},${y.toFixed(1)}`).join(' ');
-      line.group.querySelector('polyline').setAttribute('points', text);
       line.group.querySelectorAll('circle').forEach((circle, at) => {
         const inside = line.x[at] >= from && line.x[at] <= to;
         circle.setAttribute('visibility', inside ? 'inherit' : 'hidden');

@@ -17,7 +17,7 @@ pub struct Series {
     pub name: String,
     /// Any colour that CSS knows.
     pub colour: &'static str,
-    /// x and y; x increases.
+    /// x and y; x increases. The line has a gap where y is no number.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -53,6 +53,7 @@ impl Frame {
     fn around(series: &[Series], log_y: bool) -> Option<Frame> {
         let points = || series.iter().flat_map(|line| &line.points);
         points().next()?;
+        points().find(|point| !point.1.is_nan())?;
         let x_max = points().map(|p| p.0).fold(f64::MIN, f64::max);
         let x_min = points().map(|p| p.0).fold(f64::MAX, f64::min);
         let highest = points().map(|p| p.1).fold(0.0, f64::max);
@@ -155,7 +156,7 @@ fn trimmed(digits: &str) -> String {
 }
 
 /// The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `step`; 1 of nothing.
-pub(super) fn round_step(step: f64) -> f64 {
+pub fn round_step(step: f64) -> f64 {
     if step <= 0.0 {
         return 1.0;
     }
@@ -210,12 +211,13 @@ pub fn lines(axes: &Axes, series: &[Series]) -> String {
 /// What the script knows of a chart.
 fn data(axes: &Axes, frame: &Frame, series: &[Series]) -> Value {
     let line = |line: &Series| {
-        let points = || line.points.iter();
+        let points = || line.points.iter().filter(|point| !point.1.is_nan());
         // Pixels of y, since the script changes x alone.
         let ys = points().map(|point| (frame.y(point.1) * 10.0).round() / 10.0);
         json!({
             "name": plain(&line.name),
             "colour": line.colour,
+            "pieces": pieces(line),
             "x": points().map(|point| point.0).collect::<Vec<f64>>(),
             "y": ys.collect::<Vec<f64>>(),
             "text": points().map(|point| (axes.y_label)(point.1)).collect::<Vec<String>>(),
@@ -232,6 +234,17 @@ fn data(axes: &Axes, frame: &Frame, series: &[Series]) -> Value {
         "measured": axes.measured_from,
         "lines": series.iter().map(line).collect::<Vec<Value>>(),
     })
+}
+
+/// First and past the last of the points between gaps, counted without those of the gaps.
+fn pieces(line: &Series) -> Vec<(usize, usize)> {
+    let mut end = 0;
+    let lengths = line.points.split(|point| point.1.is_nan()).map(<[_]>::len);
+    let piece = lengths.filter(|length| *length > 0).map(|length| {
+        end += length;
+        (end - length, end)
+    });
+    piece.collect()
 }
 
 /// HTML as the text that it stands for.
@@ -354,12 +367,17 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
 /// The line alone.
 fn path(line: &Series, frame: &Frame, svg: &mut String) {
     let place = |p: &(f64, f64)| format!("{:.1},{:.1}", frame.x(p.0), frame.y(p.1));
-    let path = line.points.iter().map(place).collect::<Vec<_>>().join(" ");
-    let _ = write!(
-        svg,
-        "<polyline points=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>",
-        line.colour
-    );
+    for piece in line.points.split(|point| point.1.is_nan()) {
+        let path = piece.iter().map(place).collect::<Vec<_>>().join(" ");
+        if path.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            svg,
+            "<polyline points=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>",
+            line.colour
+        );
+    }
 }
 
 /// The line and its points.
@@ -375,7 +393,7 @@ fn draw(line: &Series, axes: &Axes, frame: &Frame, svg: &mut String) {
         count if count > DOTS_MAX => &[][..],
         _ => points,
     };
-    for point in dots {
+    for point in dots.iter().filter(|point| !point.1.is_nan()) {
         let (x, y, value) = (frame.x(point.0), frame.y(point.1), (axes.y_label)(point.1));
         let _ = write!(
             svg,
@@ -399,6 +417,42 @@ mod tests {
             y_label: |y| format!("{y:.0}"),
             measured_from: Some(1.0),
         }
+    }
+
+    #[test]
+    fn a_line_has_a_gap_where_nothing_is_known() {
+        let points = [
+            (0.0, 1.0),
+            (1.0, 2.0),
+            (2.0, f64::NAN),
+            (3.0, f64::NAN),
+            (4.0, 3.0),
+        ];
+        let line = Series {
+            name: String::from("a"),
+            colour: "red",
+            points: points.to_vec(),
+        };
+        assert_eq!(pieces(&line), [(0, 2), (2, 3)]);
+        let axes = Axes {
+            x_title: "x",
+            y_title: "y",
+            log_y: false,
+            x_labels: Vec::new(),
+            y_label: number,
+            measured_from: None,
+        };
+        let html = lines(&axes, &[line]);
+        assert!(!html.contains("NaN") && !html.contains(",null"), "{html}");
+        assert_eq!(html.matches("<polyline").count(), 2, "{html}");
+        assert_eq!(html.matches("<circle").count(), 3, "{html}");
+        assert!(html.contains("\"pieces\":[[0,2],[2,3]]"), "{html}");
+        let nothing = Series {
+            name: String::from("b"),
+            colour: "red",
+            points: vec![(0.0, f64::NAN)],
+        };
+        assert_eq!(lines(&axes, &[nothing]), "<p>no samples</p>");
     }
 
     #[test]
