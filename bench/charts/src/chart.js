@@ -6,7 +6,7 @@ for (const chart of document.querySelectorAll('.chart')) {
   const told = JSON.parse(chart.querySelector('script').textContent);
   const {box, x: whole, marks} = told;
   const make = (name, attributes) => {
-    const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+    const made = document.createElementNS(svg.namespaceURI, name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     svg.append(made);
     return made;

@@ -304,7 +304,6 @@ impl<C: Control> Machine<C> {
         let times = votes.iter().map(|(.., vote)| vote.prepare_ts);
         // Every lock is held: the timestamp lies above all that the transaction depends on.
         let largest = times.clone().max().unwrap_or_default();
-        let top = votes.iter().map(|(.., vote)| vote.top).min();
         let only_read = |vote: &Vote| {
             vote.top == Ts::MAX && !vote.durable && vote.redo.is_empty() && vote.chunks == 0
         };
@@ -315,10 +314,7 @@ impl<C: Control> Machine<C> {
             }
             // What was read is guarded as far as the tops of the votes go.
             true => largest,
-            false => {
-                let now = cx.clock.tick(cx.now);
-                now.min(top.unwrap_or(Ts::MAX)).max(largest)
-            }
+            false => cx.clock.tick(cx.now).max(largest),
         });
         if is_planted(Planted::CommitBelowVotes) {
             commit_ts = coord.options.priority_ts;

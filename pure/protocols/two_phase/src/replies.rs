@@ -308,7 +308,7 @@ impl<C: Control> Machine<C> {
                 .filter(|member| member.shard.node() == node)
             {
                 let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable)
-                    && !member.has_guards::<C>();
+                    && !member.has_guards();
                 if member.stateful && !safe && !is_planted(Planted::LostPartGoesOn) {
                     let mut mine = coord.outstanding.iter().filter(|r| r.shard == member.shard);
                     let purpose = mine.next().map_or(Purpose::Op, |request| request.purpose);

@@ -139,26 +139,26 @@ impl<C: Control> Machine<C> {
 
     /// Below what the promises of a commit that begins now may make it together.
     pub(crate) fn early_limit(&self, cx: &Cx<'_>) -> Ts {
-        // The bounds of all participants' clocks must reach up to it.
-        self.clock_limit(cx)
-            .min(Ts(cx.clock.last().0.saturating_add(EARLY)))
+        let limit = self.clock_limit(cx);
+        match C::JUDGES {
+            // The bounds of all participants' clocks must reach up to it.
+            true => limit.min(Ts(cx.clock.last().0 + EARLY)),
+            false => limit,
+        }
     }
 
     /// From here on others wait with changes of what `txn` has read here, until it has ended.
     /// Returns the largest timestamp at which it may commit, as it votes at `at`: the next life of
-    /// this node, which will know of no guard and no lock of a reader, draws its timestamps above
-    /// (rule C5).
+    /// this node, which will know of no guard and no lock of a reader, draws its timestamps above.
     pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts, settled: bool) -> Ts {
         let part = &self.parts[&txn];
         if self.control.has_read(txn) {
             let by = part.options.priority(txn);
             self.control.guard(Guard { by, settled });
         } else {
-            // Who decides in this node ends together with what is locked here.
-            let together = !self.is_remote(part.lead.unwrap_or(txn.shard));
             // The locks of what is written come back with the promise.
             let written = |key: &Key| part.written.get(key).is_some();
-            if together || !self.locks.holds_beside(txn, &written) {
+            if !C::JUDGES || !self.locks.holds_beside(txn, &written) {
                 return Ts::MAX;
             }
         }

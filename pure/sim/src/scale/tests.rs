@@ -121,7 +121,9 @@ fn stock_levels_of_two_nodes_take_longer_than_those_of_one() {
         });
         for point in [&local, &distributed] {
             assert!(point.commits() > 20, "{system:?}: {point:?}");
-            assert_eq!(point.usage.flushes, 0, "{system:?}: they only read");
+            // Bounds of clocks, and what leap notes of rows that many read; no transaction waits.
+            let flushes = point.usage.flushes;
+            assert!(flushes < point.commits() / 10, "{system:?}: {flushes}");
         }
         let median = |point: &Point| point.latency_of_kind_ns(0, 50);
         assert!(median(&distributed) > median(&local), "{system:?}");
