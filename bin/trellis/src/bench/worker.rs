@@ -57,12 +57,13 @@ const OWN: [&str; 10] = [
 ];
 
 /// Options that cannot be with `--worker`, because one process counts or records.
-const ALONE: [&str; 7] = [
+const ALONE: [&str; 8] = [
     "contention",
     "contention_control",
     "keys",
     "txn_len",
     "txns_per_key",
+    "histories",
     "level",
     "history",
 ];
@@ -147,7 +148,7 @@ pub(super) fn crew(args: &RunArgs) -> Result<Option<Crew>> {
     }
     if let Some(id) = args.given.others.iter().find(|id| ALONE.contains(id)) {
         let name = option(id);
-        bail!("{name} cannot be with --worker: one process counts the transactions that compete");
+        bail!("{name} cannot be with --worker: it takes one process that counts or records all");
     }
     if args.given.shared.iter().any(|argument| is_trace(argument)) {
         bail!("--curve ..:trace: cannot be with --worker: the file is on this machine only");
