@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use versions::promised;
+use workload::dialect::Dialect;
 use workload::finding::Finding;
 use workload::history::plan::Plan;
 use workload::history::run::{Client, create, final_reads, final_shape};
@@ -35,7 +36,7 @@ use workload::wire::Isolation;
 /// How to make a history.
 #[derive(Clone, Debug)]
 pub struct HistoryOptions {
-    /// `postgres://user@host:port,host:port/database`.
+    /// `postgres://user@host:port,host:port/database`, or `mysql://`.
     pub url: String,
     /// What the transactions do, and at which level. The seed is the runner's.
     pub shape: Shape,
@@ -80,7 +81,7 @@ pub fn run(
     options: &HistoryOptions,
     progress: &mut dyn Progress,
 ) -> Result<HistoryReport, DriveError> {
-    let target = Target::parse(&options.url)?.of_postgres()?;
+    let target = Target::parse(&options.url)?.of_sql()?;
     let mut options = options.clone();
     options.shape.seed = options.runner.seed;
     // The judgement is what the run is for.
@@ -180,7 +181,10 @@ impl Recorder {
     /// Reads everything.
     fn read_all(&self) -> Result<(), DriveError> {
         let shape = final_shape(&self.shape);
-        let client = Client::open(self.connect()?, &shape);
+        let mut link = self.connect()?;
+        let tuned = self.server.tune(&mut link, Some(shape.isolation));
+        tuned.during("preparing")?;
+        let client = Client::open(link, &shape);
         let mut session = Session {
             client: ready(client).during("preparing")?,
             process: self.next_process.fetch_add(1, Ordering::Relaxed),
@@ -244,7 +248,13 @@ impl RunWorkload for Recorder {
     fn terminal(&self, _: u32) {}
 
     fn generate(&self, (): &mut ()) -> Plan {
-        Plan::draw(&self.shape, self.next_txn.fetch_add(1, Ordering::Relaxed))
+        let mut shape = self.shape;
+        if self.level == Level::ReadCommitted {
+            // What is computed from a row must have it locked, also where REPEATABLE READ is no
+            // more than that.
+            shape.isolation = Isolation::ReadCommitted;
+        }
+        Plan::draw(&shape, self.next_txn.fetch_add(1, Ordering::Relaxed))
     }
 
     fn kind(&self, plan: &Plan) -> usize {
@@ -258,7 +268,7 @@ impl RunWorkload for Recorder {
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session, LinkError> {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
         self.server.tune(&mut link, Some(self.shape.isolation))?;
-        if !self.server.is_trellis {
+        if !self.server.is_trellis && self.server.dialect == Dialect::Postgres {
             // Strong conflicts deadlock, and a second for each leaves nothing to see. Only a
             // superuser may say so; others record less.
             match link.command("SET deadlock_timeout = '10ms'") {

@@ -158,8 +158,7 @@ struct Where {
     /// Which workload
     #[arg(long, value_enum, default_value = "tpcc")]
     workload: WorkloadName,
-    /// Database: `postgres://USER@HOST:PORT/DATABASE`, for tpcc also `mysql://`; several HOST:PORT
-    /// with commas
+    /// Database: `postgres://USER@HOST:PORT/DATABASE` or `mysql://`; several HOST:PORT with commas
     #[arg(long)]
     url: String,
 }
