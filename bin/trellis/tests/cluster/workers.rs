@@ -351,3 +351,65 @@ fn what_workers_cannot_do_is_refused_by_name() {
         "too few for 2 workers",
     );
 }
+
+/// Several runs in a row: the workers wait for the next one after each.
+#[test]
+fn workers_have_the_load_of_comparisons_searches_and_sweeps() {
+    let (_cluster, url) = loaded("workers-more", 1);
+    let (workers, addresses): (Vec<Process>, Vec<String>) = (0..2).map(|_| worker()).unzip();
+    let folder = Folder::new("workers-more-files");
+    let json = folder.path().join("out.json");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("bench").args(arguments);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), format!("{said}{warned}"))
+    };
+    let file = json.to_str().unwrap();
+    let there = ["--worker", &addresses[0], "--worker", &addresses[1]];
+    let short = [
+        "--seconds",
+        "1",
+        "--warmup",
+        "0",
+        "--clients",
+        "4",
+        "--json",
+        file,
+    ];
+    let value =
+        || -> Value { serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap() };
+
+    let compare = ["compare", "--a", &url, "--rounds", "2", "--no-check"];
+    let (is_good, said) = run(&[&compare[..], &there, &short].concat());
+    assert!(is_good, "{said}");
+    let rates = value()["rounds"].as_array().unwrap().clone();
+    let all = rates.iter().flat_map(|round| round.as_array().unwrap());
+    assert!(all.clone().count() == 8 && all.clone().all(|rate| rate.as_f64().unwrap() > 0.0));
+
+    // A goal that no rate meets, from the lowest rate but one.
+    let search = [
+        "search", "--url", &url, "--goal", "p50:1us", "--from", "0.15",
+    ];
+    let (is_good, said) = run(&[&search[..], &there, &short].concat());
+    assert!(!is_good && said.contains("no rate met the goal"), "{said}");
+    assert_eq!(value()["trials"].as_array().unwrap().len(), 1, "{said}");
+
+    let matrix = folder.path().join("sweep.toml");
+    let [one, other] = &addresses[..] else {
+        unreachable!("there are two")
+    };
+    let text = format!(
+        "url = \"{url}\"\nworker = [[\"{one}\", \"{other}\"]]\nclients = [2, 4]\nseconds = 1\n\
+         warmup = 0\n"
+    );
+    std::fs::write(&matrix, text).unwrap();
+    let (is_good, said) = run(&["matrix", matrix.to_str().unwrap()]);
+    assert!(is_good, "{said}");
+    for worker in &workers {
+        let runs = worker.said().matches("has come").count();
+        assert!(runs >= 11, "{}", worker.said());
+    }
+}
