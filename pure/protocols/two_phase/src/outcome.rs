@@ -262,6 +262,7 @@ impl<C: Control> Machine<C> {
         let mut position = part.wait;
         if part.written.is_empty() && !is_named {
             part.stage = Stage::Voted;
+            part.top = vote.top;
             if is_planted(Planted::ReaderFreedAtVote) {
                 self.locks.release(txn);
             }
