@@ -311,11 +311,8 @@ impl<P: Subject> World<P> {
         let result = call(&mut shard.protocol, &mut cx);
         self.units_max = self.units_max.max(units(&shard.counters) - before);
         shard.protocol.validate(&shard.store);
-        for outgoing in out
-            .messages
-            .iter()
-            .filter(|sent| sent.to.node() != id.node())
-        {
+        let sent = out.messages.iter();
+        for outgoing in sent.filter(|sent| sent.to.node() != id.node()) {
             let bytes = base::codec::to_vec(&outgoing.message).len();
             self.largest_bytes = self.largest_bytes.max(bytes);
             shard.counters.message_bytes += bytes as u64;

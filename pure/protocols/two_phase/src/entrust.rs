@@ -13,8 +13,8 @@
 //!
 //! If the coordinator's node dies, its read locks die with it. So the lead commits only at a
 //! timestamp not above the bound of the coordinator's clock that is durable when the commit leaves
-//! there. The next life of that node commits above the bound. A lead that has seen such a commit has a clock above the bound too, so
-//! it hands the commit back, which then takes two phases (rule C10).
+//! it. The next life of that node commits above the bound. A lead that has seen such a commit has a
+//! clock above the bound too, so it hands the commit back, which then takes two phases (rule C10).
 
 use crate::control::Guard;
 use crate::coord::{Coord, Phase, Purpose};
