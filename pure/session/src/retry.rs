@@ -68,7 +68,8 @@ impl Session {
             self.clocks.missed();
         }
         let txn = self.txn.take().expect("just seen");
-        if let (AbortReason::Die { .. }, Some(ts)) = (&reason, txn.priority_ts) {
+        let met = matches!(reason, AbortReason::Die { .. } | AbortReason::Overtaken(_));
+        if let Some(ts) = txn.priority_ts.filter(|_| met) {
             // The client's own repetition keeps the priority of this transaction.
             self.carried = Some((cx.now.after(REPEAT_US_MAX), ts, txn.attempt + 1));
         }
