@@ -168,19 +168,15 @@ pub fn run_by(
     others: Option<&dyn Others>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
-    let competes = |dike: &DikeOptions| !dike.contention.is_empty();
-    let alone = [
-        (
-            options.dike.as_ref().is_some_and(competes),
-            "--contention: one process counts the transactions that compete",
-        ),
-        (
-            options.histories.is_some(),
-            "--histories: one process records what all connections see",
-        ),
-    ];
-    if let (Some(_), Some((_, why))) = (others, alone.iter().find(|(is_asked, _)| *is_asked)) {
-        let text = format!("{why}, so it cannot be with --worker");
+    let alone = match &options.dike {
+        _ if options.histories.is_some() => "--histories: one process records what all see",
+        Some(dike) if !dike.contention.is_empty() => {
+            "--contention: one process counts the transactions that compete"
+        }
+        _ => "",
+    };
+    if others.is_some() && !alone.is_empty() {
+        let text = format!("{alone}, so it cannot be with --worker");
         return Err(DriveError::Option(text));
     }
     let tpcc = Tpcc::of_database(options)?;

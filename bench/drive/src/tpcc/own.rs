@@ -11,7 +11,7 @@ use links::link::{Link, ParamType};
 use links::lock;
 use links::server::Server;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 use versions::{
     Attempt, Book, DISTRICTS_MAX, Judged, Noted, WAREHOUSES_MAX, outcome_of, promised,
@@ -54,7 +54,6 @@ pub(super) struct Recorder {
     level: Level,
     start: Instant,
     book: Mutex<Book>,
-    is_full: AtomicBool,
     begun: AtomicU64,
     kept: AtomicU64,
     next_process: AtomicU32,
@@ -65,7 +64,7 @@ impl Recorder {
     /// For a run with these options, if it is to record anything.
     ///
     /// # Errors
-    /// They do not go together, or the database has more warehouses or districts than have names in a history.
+    /// They do not go together, or more warehouses or districts are there than have names.
     pub(super) fn of_run(
         options: &RunOptions,
         server: &Server,
@@ -74,7 +73,7 @@ impl Recorder {
         let Some(own) = options.histories else {
             return Ok(None);
         };
-        let refuse = |text| Err(DriveError::Option(format!("--histories: {text}")));
+        let refuse = |text: &str| Err(DriveError::Option(format!("--histories: {text}")));
         if options.read_urls.is_some() {
             return refuse("replicas show what is old, so --read-urls cannot be with it");
         }
@@ -87,11 +86,12 @@ impl Recorder {
             .max();
         let most = most.unwrap_or(0);
         if scale.warehouses > WAREHOUSES_MAX || most > DISTRICTS_MAX {
-            return Err(DriveError::Option(format!(
-                "--histories: {} warehouses with up to {most} districts each; at most \
-                 {WAREHOUSES_MAX} with {DISTRICTS_MAX} can be told apart",
+            let asked = format!(
+                "{} warehouses with up to {most} districts",
                 scale.warehouses
-            )));
+            );
+            let most = format!("{WAREHOUSES_MAX} with {DISTRICTS_MAX} each");
+            return refuse(&format!("{asked}; at most {most} can be told apart"));
         }
         Ok(Some(Recorder {
             level: own.level.unwrap_or(promised(
@@ -101,7 +101,6 @@ impl Recorder {
             )),
             start: Instant::now(),
             book: Mutex::new(Book::new(own.operations_max)),
-            is_full: AtomicBool::new(false),
             begun: AtomicU64::new(0),
             kept: AtomicU64::new(0),
             next_process: AtomicU32::new(1),
@@ -127,7 +126,7 @@ impl Recorder {
     /// An attempt begins. `None`: there is no room for it.
     pub(super) fn begin(&self) -> Option<u64> {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        (!self.is_full.load(Ordering::Relaxed)).then(|| self.now_ns())
+        lock(&self.book).has_room().then(|| self.now_ns())
     }
 
     /// An attempt that began at this time has ended.
@@ -151,11 +150,7 @@ impl Recorder {
             sessions.process = self.process();
         }
         self.kept.fetch_add(1, Ordering::Relaxed);
-        let mut book = lock(&self.book);
-        book.keep(attempt, &seen);
-        if !book.has_room() {
-            self.is_full.store(true, Ordering::Relaxed);
-        }
+        lock(&self.book).keep(attempt, &seen);
     }
 
     /// Judges what was recorded, as a condition of the run. The book is empty then.

@@ -16,7 +16,7 @@
 //! | an error within a transaction | the transaction stays open: who gets it rolls back |
 //! | UPDATE | counts the rows that it finds, not those that it changes |
 //! | INSERT .. ON DUPLICATE KEY UPDATE of one row | counts 1, also where it changes it |
-//! | a query of several statements that begins with BEGIN | they run in turn, up to one that fails |
+//! | several statements in a query that begins with BEGIN | in turn, up to one that fails |
 
 mod codec;
 
