@@ -312,6 +312,11 @@ fn what_is_not_possible_elsewhere_is_refused_before_the_run() {
             "kill@far:1+1",
             "kill is not possible at far; it needs a command",
         ),
+        (
+            format!("far={host},{pid_file},trellis:{PROGRAM}"),
+            "delay=50ms@far:1+1",
+            "delay=50ms@far:1+1 is not possible; it needs a server on this machine",
+        ),
     ] {
         let mut bench = local.bench(&[fault], 8);
         sshd.aim(&local, &mut bench);
