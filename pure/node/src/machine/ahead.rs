@@ -92,7 +92,7 @@ impl Shard {
     /// A newer catalog is in use: takes the messages that have waited for it.
     pub(super) fn take_kept(&mut self) {
         for (from, message) in core::mem::take(&mut self.ahead.kept) {
-            self.on_message(from, message);
+            self.deliver(from, false, message);
         }
     }
 }

@@ -481,7 +481,8 @@ impl Leap {
         state.read_at = reply.at;
         let delays = reading.depth + reply.delays + u32::from(remote);
         state.cost.delays = state.cost.delays.max(delays);
-        state.cost.messages_on_path += reply.delays + u32::from(remote);
+        let frames = cx.out.frames.came();
+        state.cost.messages_on_path += (reply.delays + u32::from(remote)) * frames;
         self.coord.note_visited(self.shard, txn, &reply.visited);
         let answer = self.end_op(cx, txn, reading.id, reading.last, reply.wait, result);
         cx.out.settle(txn, reading.id, answer);

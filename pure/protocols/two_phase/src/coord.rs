@@ -186,13 +186,13 @@ impl Coord {
         self.cost.measure(&self.options, message);
     }
 
-    /// Counts the answer to the outstanding request `at`.
-    pub(crate) fn count_reply(&mut self, remote: bool, at: usize, reply: &Reply) {
+    /// Counts the answer to the outstanding request `at`, which came with this many frames.
+    pub(crate) fn count_reply(&mut self, remote: bool, frames: u32, at: usize, reply: &Reply) {
         if !remote {
             self.cost.messages_in_node += 1;
             return;
         }
-        self.cost.messages_on_path += 1;
+        self.cost.messages_on_path += frames;
         self.measure(reply);
         self.cost.delays = self.cost.delays.max(self.outstanding[at].depth + 2);
     }

@@ -227,13 +227,13 @@ impl<C: Control> Machine<C> {
             resend,
         });
         if remote {
-            coord.cost.messages_on_path += 1;
             coord.measure(&message);
         } else {
             coord.cost.messages_in_node += 1;
         }
-        self.post(cx, to, message, wait);
+        let frames = self.post(cx, to, message, wait);
         if remote {
+            self.coords.of(txn).cost.messages_on_path += frames;
             self.arm_coord(txn);
         }
     }

@@ -34,6 +34,7 @@ fn table() -> CostTable {
     CostTable {
         amounts: [1_000.0; 7],
         frame_ns: 5_000.0,
+        coding_ns: 1_000.0,
         client_round_ns: 5_000.0,
         flush_ns: 100_000.0,
         link_ns: 50_000,
