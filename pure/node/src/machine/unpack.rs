@@ -12,6 +12,10 @@ use std::collections::VecDeque;
 /// Units of work of a step, about, behind which no further message of a parcel is handled in it.
 const UNITS_MAX: u64 = txn::bulk::SLICE_UNITS;
 
+/// Units of a message beside those of the rows that it reads: a step takes all of a full parcel of
+/// reads of single rows.
+const MESSAGE_UNITS: u64 = 2;
+
 /// Messages that wait for their turn, in their order.
 #[derive(Default, Debug)]
 pub(super) struct Unpacking {
@@ -76,9 +80,11 @@ impl Shard {
 
     /// Goes on with parcels, in a step that began with `before` units.
     pub(super) fn unpack(&mut self, before: u64) {
-        while self.units() - before < UNITS_MAX
+        let mut delivered = 0;
+        while self.units() - before + MESSAGE_UNITS * delivered < UNITS_MAX
             && let Some(next) = self.unpacking.rest.pop_front()
         {
+            delivered += 1;
             self.deliver(next.from, next.behind, next.message);
         }
     }

@@ -237,7 +237,7 @@ impl Rows for LookupRows<'_> {
                 },
             };
             let end = (batch.rows as usize).min(at + self.window_rows);
-            self.window_rows = (self.window_rows * 4).min(WINDOW);
+            self.window_rows = (self.window_rows * 8).min(WINDOW);
             let rows: Vec<&[Datum]> = (at..end).map(|i| batch.row(i)).collect();
             let outer: Vec<&dyn Columns> = rows.iter().map(|row| row as &dyn Columns).collect();
             let mut charge = Charge::new(self.cx.port);

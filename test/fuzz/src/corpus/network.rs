@@ -7,7 +7,7 @@ use base::{
 use catalog::Catalog;
 use journal::Ballot;
 use node::WireMessage;
-use node::message::{ProtocolWord, Question};
+use node::message::{Parcel, ProtocolWord, Question};
 use node::oldest::Oldest;
 use node::register::Word;
 use runtime::frame::{Hello, encode_hello, encode_message};
@@ -288,7 +288,10 @@ pub fn frames() -> Vec<Vec<u8>> {
         ]
     });
     let leap = super::leap::messages().into_iter().map(ProtocolWord::Leap);
-    let mut messages: Vec<WireMessage> = words.chain(leap).map(WireMessage::Protocol).collect();
+    let words: Vec<ProtocolWord> = words.chain(leap).collect();
+    let parcel = WireMessage::Parcel(Parcel::new(words[..8].to_vec()));
+    let mut messages: Vec<WireMessage> = words.into_iter().map(WireMessage::Protocol).collect();
+    messages.push(parcel);
     let mut rows = RowBatch::new(2);
     rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
     let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");
