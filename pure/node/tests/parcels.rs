@@ -58,7 +58,6 @@ fn a_join_by_keys_takes_few_frames() {
             let mut world = world(protocol);
             let begin = format!("BEGIN ISOLATION LEVEL {level}");
             let (frames, messages) = counted(&mut world, &[&begin, JOIN, "COMMIT"]);
-            println!("{protocol:?} {level}: {frames} frames, {messages} messages");
             assert!(messages > 250, "{protocol:?} {level}: {messages} messages");
             assert!(
                 frames * 4 < messages,
@@ -83,7 +82,6 @@ fn lists_of_keys_and_parents_share_frames() {
         for sql in [&select, &insert] {
             let (frames, messages) = counted(&mut world, &["BEGIN", sql, "COMMIT"]);
             let word = &sql[..6];
-            println!("{protocol:?} {word}: {frames} frames, {messages} messages");
             assert!(
                 frames * 2 < messages,
                 "{protocol:?} {word}: {frames} frames"

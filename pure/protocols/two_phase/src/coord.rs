@@ -2,7 +2,7 @@
 
 use crate::message::{Message, Reference, Reply, Vote};
 use crate::snapshot::Known;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Ts};
 use journal::Writes;
@@ -113,7 +113,8 @@ pub(crate) enum Phase {
 pub(crate) struct Coord {
     pub(crate) options: TxnOptions,
     pub(crate) members: Vec<Member>,
-    pub(crate) outstanding: Vec<Outstanding>,
+    /// In the order of sending, which is mostly that of the answers.
+    pub(crate) outstanding: VecDeque<Outstanding>,
     /// Local operations that are parked: (operation, job).
     pub(crate) local: Vec<(OpId, u64)>,
     /// The own shard's vote waits for other commits of rows that it increments.
@@ -158,7 +159,8 @@ pub(crate) struct Coord {
 impl State for Coord {
     fn reset(&mut self) {
         let members = cleared(&mut self.members);
-        let outstanding = cleared(&mut self.outstanding);
+        self.outstanding.clear();
+        let outstanding = core::mem::take(&mut self.outstanding);
         let local = cleared(&mut self.local);
         let contacts = cleared(&mut self.contacts);
         *self = Coord {

@@ -216,7 +216,7 @@ impl<C: Control> Machine<C> {
         let wait = coord.wait;
         let depth = coord.cost.delays;
         let resend = Resend::new(cx.now, self.settings.pauses());
-        coord.outstanding.push(Outstanding {
+        coord.outstanding.push_back(Outstanding {
             id,
             shard: to,
             reference,
@@ -234,7 +234,7 @@ impl<C: Control> Machine<C> {
         let frames = self.post(cx, to, message, wait);
         if remote {
             self.coords.of(txn).cost.messages_on_path += frames;
-            self.arm_coord(txn);
+            self.arm_sent(txn, resend.again_at());
         }
     }
 

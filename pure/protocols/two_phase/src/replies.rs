@@ -106,7 +106,7 @@ impl<C: Control> Machine<C> {
             return;
         }
         coord.outstanding.remove(at);
-        self.arm_coord(txn);
+        self.arm_answered(txn);
         let result = reply.result.and_then(|found| noted.map(|()| found));
         let answer = OpReply::open(result, reply.wait);
         match reply.finished {
