@@ -56,7 +56,6 @@ use std::sync::Arc;
 use switch::Switch;
 use takeover::Takeover;
 use txn::JournalPort;
-use unpack::Unpacking;
 use wire::{Reply, Severity};
 
 /// Distance from the clock to a new bound: 1 s, as a timestamp. A restarted node waits until its
@@ -130,7 +129,6 @@ pub struct Shard {
     switch: Switch,
     quiescing: Quiescing,
     ahead: Ahead,
-    unpacking: Unpacking,
     checkpoint: Option<CheckpointRun>,
     /// A checkpoint that waits until no large commit is half installed.
     checkpoint_wanted: Option<CheckpointWanted>,
@@ -209,7 +207,6 @@ impl Shard {
             switch: Switch::default(),
             quiescing: Quiescing::default(),
             ahead: Ahead::default(),
-            unpacking: Unpacking::default(),
             checkpoint: None,
             checkpoint_wanted: None,
             step_units_max: 0,
@@ -229,7 +226,7 @@ impl Shard {
         }
         let before = self.units();
         self.take(input);
-        if !self.unpacking.is_empty() {
+        if !self.ahead.unpacking.is_empty() {
             self.unpack(before);
         }
         self.settle();
@@ -636,7 +633,7 @@ impl Shard {
         let core = self.core.borrow();
         let events = self.events.borrow();
         let waste = !events.waste.is_empty() || core.store.has_dropped();
-        if !events.yielded.is_empty() || waste || !self.unpacking.is_empty() {
+        if !events.yielded.is_empty() || waste || !self.ahead.unpacking.is_empty() {
             return Some(Time(0));
         }
         drop(events);
@@ -711,7 +708,6 @@ impl Shard {
             && self.ddl_asked.is_empty()
             && !self.takeover.wants_look()
             && self.ahead.is_empty()
-            && self.unpacking.is_empty()
             && self.checkpoint.is_none()
             && self.checkpoint_wanted.is_none()
     }

@@ -1,5 +1,5 @@
-//! Parcels: the messages of protocols that one step sends to one shard, in one frame if the shard is
-//! of another node.
+//! Parcels: the messages of protocols that one step sends to one shard, in one frame if it is of
+//! another node.
 //!
 //! ```text
 //! a join that asks for 200 rows, of which the other shard has all:
@@ -25,8 +25,8 @@
 //! A program that several messages share, one behind the other, travels once: the others have empty
 //! bytes in its place, which are no program.
 //!
-//! Shards of a node exchange parcels, too: what one of them passes on to another node (leap: from the
-//! home of rows to their owner) would else come in as many steps, and leave in as many frames.
+//! Shards of a node exchange parcels, too: what one of them passes on to another node (leap: from
+//! the home of rows to their owner) would else come in as many steps, and leave in as many frames.
 
 use crate::message::{Message, WireMessage};
 use crate::program;

@@ -45,7 +45,6 @@ impl Shard {
     pub(super) fn peer_down(&mut self, node: NodeId) {
         self.peers.remove(&node);
         self.ahead.forget(node);
-        self.unpacking.forget(node);
         self.away.down(node, self.core.borrow().now);
         self.core.borrow_mut().on_peer_down(node);
         self.full_nodes.remove(&node);

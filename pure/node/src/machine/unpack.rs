@@ -5,7 +5,7 @@
 //! in one frame are a hundred turns. What comes from the same shard meanwhile keeps its order.
 
 use super::Shard;
-use crate::message::{Message, Parcel, WireMessage};
+use crate::message::{Message, WireMessage};
 use base::{NodeId, ShardId};
 use std::collections::VecDeque;
 
@@ -16,64 +16,41 @@ const UNITS_MAX: u64 = txn::bulk::SLICE_UNITS;
 /// reads of single rows.
 const MESSAGE_UNITS: u64 = 2;
 
-/// Messages that wait for their turn, in their order.
+/// Messages that wait for their turn, in their order: sender, whether it came behind another one in
+/// its frame, message.
 #[derive(Default, Debug)]
-pub(super) struct Unpacking {
-    rest: VecDeque<Waiting>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    from: ShardId,
-    /// Whether it came behind another one in its frame.
-    behind: bool,
-    message: Message,
-}
+pub(super) struct Unpacking(VecDeque<(ShardId, bool, Message)>);
 
 impl Unpacking {
     pub(super) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.0.is_empty()
     }
 
     /// A connection is lost, and with it the messages that came over it.
     pub(super) fn forget(&mut self, node: NodeId) {
-        self.rest.retain(|waiting| waiting.from.node() != node);
-    }
-
-    fn push(&mut self, from: ShardId, behind: bool, message: Message) {
-        self.rest.push_back(Waiting {
-            from,
-            behind,
-            message,
-        });
+        self.0.retain(|(from, ..)| from.node() != node);
     }
 
     /// Keeps a message whose turn has not come; gives back any other.
     fn keep(&mut self, from: ShardId, message: Message) -> Option<Message> {
         if let Message::Wire(WireMessage::Parcel(parcel)) = message {
-            self.take_apart(from, parcel);
+            let words = parcel.unpack().map(WireMessage::Protocol).enumerate();
+            let messages = words.map(|(at, word)| (from, at > 0, Message::Wire(word)));
+            self.0.extend(messages);
             return None;
         }
-        if self.rest.iter().any(|waiting| waiting.from == from) {
-            self.push(from, false, message);
+        if self.0.iter().any(|(other, ..)| *other == from) {
+            self.0.push_back((from, false, message));
             return None;
         }
         Some(message)
-    }
-
-    #[cold]
-    fn take_apart(&mut self, from: ShardId, parcel: Parcel) {
-        for (at, word) in parcel.unpack().enumerate() {
-            let message = Message::Wire(WireMessage::Protocol(word));
-            self.push(from, at > 0, message);
-        }
     }
 }
 
 impl Shard {
     /// Takes a message of another shard, or a parcel of them.
     pub(super) fn on_message(&mut self, from: ShardId, message: Message) {
-        if let Some(message) = self.unpacking.keep(from, message) {
+        if let Some(message) = self.ahead.unpacking.keep(from, message) {
             self.deliver(from, false, message);
         }
     }
@@ -82,10 +59,10 @@ impl Shard {
     pub(super) fn unpack(&mut self, before: u64) {
         let mut delivered = 0;
         while self.units() - before + MESSAGE_UNITS * delivered < UNITS_MAX
-            && let Some(next) = self.unpacking.rest.pop_front()
+            && let Some((from, behind, message)) = self.ahead.unpacking.0.pop_front()
         {
             delivered += 1;
-            self.deliver(next.from, next.behind, next.message);
+            self.deliver(from, behind, message);
         }
     }
 }

@@ -20,8 +20,7 @@ impl Leap {
         self.post(cx, to, body, Self::NOTHING)
     }
 
-    /// Sends and counts a message; the host counts bytes. One to this shard ends the step. Returns
-    /// the number of frames that it adds.
+    /// As [`Leap::say`], for a message that waits for `wait`. One to this shard ends the step.
     pub(crate) fn post(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body, wait: Position) -> u32 {
         self.post_after(cx, to, body, wait, Self::NOTHING)
     }

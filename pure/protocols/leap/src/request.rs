@@ -168,9 +168,7 @@ impl Leap {
         let remote = self.is_remote(home);
         if let Some(txn) = self.coord.open(txn) {
             txn.measure(remote, &body);
-            if !remote && home != self.shard {
-                txn.cost.messages_in_node += 1;
-            }
+            txn.cost.messages_in_node += u32::from(!remote && home != self.shard);
         }
         let frames = self.say(cx, home, body);
         if let (1, Some(txn)) = (frames, self.coord.open(txn)) {

@@ -273,8 +273,8 @@ pub(super) fn head() -> Head {
     }
 }
 
-/// Frames between nodes, and payloads without their frames.
-pub fn frames() -> Vec<Vec<u8>> {
+/// Messages of all protocols.
+fn words() -> Vec<ProtocolWord> {
     let bodies = bodies().into_iter().map(|body| Message {
         head: head(),
         txn: txn(),
@@ -288,7 +288,12 @@ pub fn frames() -> Vec<Vec<u8>> {
         ]
     });
     let leap = super::leap::messages().into_iter().map(ProtocolWord::Leap);
-    let words: Vec<ProtocolWord> = words.chain(leap).collect();
+    words.chain(leap).collect()
+}
+
+/// Frames between nodes, and payloads without their frames.
+pub fn frames() -> Vec<Vec<u8>> {
+    let words = words();
     let parcel = WireMessage::Parcel(Parcel::new(words[..8].to_vec()));
     let mut messages: Vec<WireMessage> = words.into_iter().map(WireMessage::Protocol).collect();
     messages.push(parcel);
