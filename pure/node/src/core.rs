@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::{Horizons, Store};
 use txn::contract::Outgoing;
-use txn::{Counters, Event, JournalPort};
+use txn::{ClockBound, Counters, Event, JournalPort};
 
 /// Bytes of memory that a shard asks the host for at once.
 const CLAIM_BYTES: u64 = 1 << 20;
@@ -107,8 +107,7 @@ pub(crate) struct Core {
     pub(crate) placement: Placement,
     /// Position to which the journal was durable when the step began.
     pub(crate) durable: Position,
-    /// Timestamps up to this may be drawn: its record is durable.
-    pub(crate) clock_bound: Ts,
+    pub(crate) clock_bound: ClockBound,
     pub(crate) store: Store,
     pub(crate) journal: NodeJournal,
     pub(crate) protocols: Protocols,
@@ -151,7 +150,7 @@ impl Core {
             clock: Clock::new(shard, clock_floor),
             placement,
             durable: journal.durable(),
-            clock_bound: clock_floor,
+            clock_bound: ClockBound::new(clock_floor),
             store,
             journal: NodeJournal {
                 port: journal,

@@ -55,14 +55,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use switch::Switch;
 use takeover::Takeover;
-use txn::JournalPort;
+use txn::{ClockBound, JournalPort};
 use wire::{Reply, Severity};
 
 /// Distance from the clock to a new bound: 1 s, as a timestamp. A restarted node waits until its
 /// wall clock has passed the bound, so the distance is short. A statement after a silence of that
 /// length waits for a flush, so it is not shorter.
 const BOUND_AHEAD: u64 = (1_000_000 * 8) << 10;
-/// Distance from the clock to the old bound at which a new one is journaled: 0.5 s.
+/// Distance from the clock to the old bound at which a new one is journaled: 0.5 s, more than may
+/// be told of a bound ([`txn::bound::TOLD_AHEAD`]).
 const BOUND_NEAR: u64 = (500_000 * 8) << 10;
 /// Microseconds between announcements of old reads, while there are versions to collect.
 const ANNOUNCE_US: u64 = 200_000;
@@ -121,7 +122,8 @@ pub struct Shard {
     drained: bool,
     announce_at: Option<Time>,
     rows_written_announced: u64,
-    bound_pending: Option<(Position, Ts)>,
+    /// Bounds of the clock whose records are not durable, each above the one before it.
+    bounds_pending: VecDeque<(Position, Ts)>,
     /// End of this shard's record of the catalog in use; 0: it has written none.
     catalog_position: Position,
     /// On the shard that orders schema changes: the version in use, until its record is durable.
@@ -155,7 +157,7 @@ impl Shard {
             vote: _,
         } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
-        core.clock_bound = clock_bound;
+        core.clock_bound = ClockBound::new(clock_bound);
         core.recover(tables);
         let core = Rc::new(RefCell::new(core));
         let events = Rc::<RefCell<Events>>::default();
@@ -201,7 +203,7 @@ impl Shard {
             drained: false,
             announce_at: None,
             rows_written_announced: 0,
-            bound_pending: None,
+            bounds_pending: VecDeque::new(),
             catalog_position: Position(0),
             catalog_pending: None,
             switch: Switch::default(),
@@ -263,11 +265,11 @@ impl Shard {
             Input::Durable(position) => {
                 let mut core = self.core.borrow_mut();
                 core.on_durable(position);
-                if let Some((at, bound)) = self.bound_pending
+                while let Some((at, bound)) = self.bounds_pending.front().copied()
                     && at <= position
                 {
-                    core.clock_bound = bound;
-                    self.bound_pending = None;
+                    core.clock_bound.raise(bound);
+                    self.bounds_pending.pop_front();
                 }
                 drop(core);
                 self.catalog_durable(position);
@@ -484,13 +486,13 @@ impl Shard {
     fn tend(&mut self, out: &mut Effects) {
         let mut core = self.core.borrow_mut();
         let last = core.clock.last();
-        let near = last.0.saturating_add(BOUND_NEAR) > core.clock_bound.0;
         // A message may take the clock beyond the bound that is on its way.
-        if near && self.bound_pending.is_none_or(|pending| last > pending.1) {
+        if last.0.saturating_add(BOUND_NEAR) > self.newest_bound(&core).0 {
             let ts = Ts(last.0.max(Ts::from_time(core.now).0) + BOUND_AHEAD);
             let mut record = Vec::new();
             journal::Record::ClockBound { ts }.encode(&mut record);
-            self.bound_pending = Some((core.journal.append(&record), ts));
+            let position = core.journal.append(&record);
+            self.bounds_pending.push_back((position, ts));
         }
         // Shards announce what they read; a single shard looks when it has something to remove.
         if core.store.expiring() > 0 && core.catalog.placement.shards().len() == 1 {
@@ -512,9 +514,7 @@ impl Shard {
         }
         let both = &mut *core;
         both.store.collect(&both.horizons, COLLECT_ROWS);
-        let bound = self
-            .bound_pending
-            .map_or(core.clock_bound, |(_, bound)| bound);
+        let bound = self.newest_bound(&core);
         drop(core);
         self.start_checkpoint();
         if let Some(run) = &mut self.checkpoint
@@ -530,6 +530,12 @@ impl Shard {
             self.drained = true;
             out.rare_mut().drained = true;
         }
+    }
+
+    /// The bound of the clock in its newest record, durable or not.
+    fn newest_bound(&self, core: &Core) -> Ts {
+        let pending = self.bounds_pending.back();
+        pending.map_or(core.clock_bound.durable(), |(_, bound)| *bound)
     }
 
     fn begin_checkpoint(&mut self, number: u64) {
@@ -591,10 +597,12 @@ impl Shard {
     fn release(&mut self, out: &mut Effects) {
         let mut core = self.core.borrow_mut();
         // Timestamps above the durable bound must not be seen before the next bound is durable.
-        let floor = match self.bound_pending {
-            Some((position, _)) if core.clock.last() > core.clock_bound => position,
-            Some(_) | None => Position(0),
-        };
+        let needed = core.clock_bound.needed(core.clock.last());
+        let bound = needed.and_then(|needed| {
+            let mut pending = self.bounds_pending.iter();
+            pending.find(|(_, bound)| *bound >= needed)
+        });
+        let floor = bound.map_or(Position(0), |(position, _)| *position);
         let catalog_floor = self.catalog_floor(core.journal.durable());
         let floor = floor.max(catalog_floor);
         self.stages.count(Stage::Reply, self.replies.len() as u64);

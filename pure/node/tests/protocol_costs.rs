@@ -12,8 +12,8 @@ use std::sync::Arc;
 use store::{Horizons, Store, Write};
 use two_phase::TwoPhase;
 use txn::{
-    Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, OpReply, Outbox, Outcome, Program,
-    Protocol, Read, RowProgram, RowTask, Submitted, TxnOptions,
+    ClockBound, Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, OpReply, Outbox, Outcome,
+    Program, Protocol, Read, RowProgram, RowTask, Submitted, TxnOptions,
 };
 
 #[global_allocator]
@@ -105,7 +105,7 @@ impl<P: Protocol> World<P> {
             journal: &mut self.journal,
             out: &mut self.out,
             horizons: &horizons,
-            clock_bound: Ts::MAX,
+            clock_bound: &mut ClockBound::new(Ts::MAX),
             decode: |_| panic!("programs stay here"),
             catalog: 1,
             schema_changed: &|_| Some(1),

@@ -33,6 +33,14 @@ enum Pause {
     Schema(Time),
 }
 
+/// Whether the same may happen to the client's repetition, as other transactions go on.
+fn meets_others(reason: &AbortReason) -> bool {
+    matches!(
+        reason,
+        AbortReason::Die { .. } | AbortReason::Overtaken(_) | AbortReason::SnapshotMisses(_)
+    )
+}
+
 /// A transaction that is being run again.
 pub(super) struct Retry {
     priority_ts: Ts,
@@ -68,7 +76,7 @@ impl Session {
             self.clocks.missed();
         }
         let txn = self.txn.take().expect("just seen");
-        if let (AbortReason::Die { .. }, Some(ts)) = (&reason, txn.priority_ts) {
+        if let Some(ts) = txn.priority_ts.filter(|_| meets_others(&reason)) {
             // The client's own repetition keeps the priority of this transaction.
             self.carried = Some((cx.now.after(REPEAT_US_MAX), ts, txn.attempt + 1));
         }

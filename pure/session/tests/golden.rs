@@ -455,6 +455,7 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
                     commit_ts: Ts(7000),
                 },
                 "unknown" => Outcome::Unknown,
+                "overtaken" | "misses" => Outcome::Aborted(reason(number)),
                 _ => Outcome::Aborted(die()),
             };
             FromTxn::Ended {

@@ -1,5 +1,6 @@
 //! Operations, outcomes, and the [`Protocol`] trait.
 
+use crate::bound::ClockBound;
 use crate::counters::Counters;
 use crate::frames::Frames;
 use crate::history::Event;
@@ -520,8 +521,8 @@ pub struct Cx<'a, M> {
     /// No reader reads versions at or below the horizon of their database any more, except the
     /// newest of them ([`Cx::admit_snapshot`]).
     pub horizons: &'a Horizons,
-    /// Durable bound on the clocks of this node: its next life draws only above it.
-    pub clock_bound: Ts,
+    /// Bound of the shard's clock.
+    pub clock_bound: &'a mut ClockBound,
     /// Decodes programs that came from other nodes.
     pub decode: DecodeProgram,
     /// Version of the catalog in use, which every message names: a host holds back messages of

@@ -14,6 +14,7 @@
 extern crate alloc;
 
 pub mod asks;
+pub mod bound;
 pub mod bulk;
 pub mod columns;
 pub mod contract;
@@ -42,6 +43,7 @@ pub mod step;
 pub mod write_list;
 
 pub use asks::{Asked, Asks, Rounds};
+pub use bound::ClockBound;
 pub use bulk::Bulks;
 pub use columns::Columns;
 pub use contract::*;

@@ -59,9 +59,11 @@ impl<P: Subject> World<P> {
         self.sync(node);
         let mut floor = recovery.clock_floor.max(Ts::from_time(self.now));
         if !self.keeps_bound {
-            // Clocks that pass their bound say so at once here, where a server holds that back.
+            // What is said of clocks and their bounds leaves at once here, where a server holds it
+            // back.
             let clocks = self.ids_of(node).into_iter();
             floor = clocks.fold(floor, |floor, id| floor.max(self.shards[&id].clock.last()));
+            floor = floor.max(self.nodes[&node].told);
         }
         for id in self.ids_of(node) {
             let store = self.store_of(id, &recovery);

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::rc::Rc;
 use store::{Horizons, Store, Write};
-use txn::{Counters, Cx, Event, Op, OpId, OpReply, Outbox, Submission, Submitted, TxnOptions};
+use txn::{
+    ClockBound, Counters, Cx, Event, Op, OpId, OpReply, Outbox, Submission, Submitted, TxnOptions,
+};
 
 /// How far the bound of a node's clocks is ahead of them, at most. Microseconds.
 const BOUND_AHEAD_US: u64 = 2_000_000;
@@ -45,6 +47,8 @@ pub struct Node {
     pub up: bool,
     /// A later life draws only above it.
     pub clock_bound: Ts,
+    /// The same, of what left the node without a bound as high ([`World::keeps_bound`]).
+    pub(crate) told: Ts,
 }
 
 /// A message under way.
@@ -170,6 +174,7 @@ impl<P: Subject> World<P> {
                 disk: Rc::default(),
                 up: true,
                 clock_bound: Ts::MAX,
+                told: Ts::ZERO,
             };
             world.nodes.insert(node, state);
             world.start_record(node);
@@ -231,9 +236,9 @@ impl<P: Subject> World<P> {
         disk.sync();
     }
 
-    /// The next bound of a node's clocks, of which one is at `last`, in its journal.
-    fn raise_bound(&mut self, node: NodeId, last: Ts) {
-        let ts = Ts::from_time(self.now).max(last);
+    /// The next bound of a node's clocks, above `needed`, in its journal.
+    fn raise_bound(&mut self, node: NodeId, needed: Ts) {
+        let ts = Ts::from_time(self.now).max(needed);
         let ts = Ts::from_time(ts.time().after(BOUND_AHEAD_US));
         let node = self.nodes.get_mut(&node).expect("a node");
         node.clock_bound = ts;
@@ -283,6 +288,7 @@ impl<P: Subject> World<P> {
         let units = |counters: &Counters| counters.units + counters.rows_read;
         let before = units(&shard.counters);
         let horizons = Horizons::at(self.horizon.max(shard.horizon));
+        let mut clock_bound = ClockBound::new(node.clock_bound);
         let mut cx = Cx {
             now: self.now.after(ahead),
             shard: id,
@@ -295,7 +301,7 @@ impl<P: Subject> World<P> {
             journal: &mut port,
             out: &mut out,
             horizons: &horizons,
-            clock_bound: node.clock_bound,
+            clock_bound: &mut clock_bound,
             decode: programs::decode,
             catalog: 1,
             schema_changed: &|_| Some(schema),
@@ -305,20 +311,21 @@ impl<P: Subject> World<P> {
         let result = call(&mut shard.protocol, &mut cx);
         self.units_max = self.units_max.max(units(&shard.counters) - before);
         shard.protocol.validate(&shard.store);
-        for outgoing in out
-            .messages
-            .iter()
-            .filter(|sent| sent.to.node() != id.node())
-        {
+        let sent = out.messages.iter();
+        for outgoing in sent.filter(|sent| sent.to.node() != id.node()) {
             let bytes = base::codec::to_vec(&outgoing.message).len();
             self.largest_bytes = self.largest_bytes.max(bytes);
             shard.counters.message_bytes += bytes as u64;
         }
-        let last = shard.clock.last();
-        if self.keeps_bound && last > node.clock_bound {
-            // A server holds back what it says above the bound until the next one is durable.
-            self.raise_bound(id.node(), last);
-            self.sync(id.node());
+        if let Some(needed) = clock_bound.needed(shard.clock.last()) {
+            // A server holds back what it says until the bound is durable.
+            if self.keeps_bound {
+                self.raise_bound(id.node(), needed);
+                self.sync(id.node());
+            } else {
+                let told = &mut self.nodes.get_mut(&id.node()).expect("a node").told;
+                *told = needed.max(*told);
+            }
         }
         for outgoing in out.messages {
             let (to, message, wait) = (outgoing.to, outgoing.message, outgoing.wait);

@@ -100,7 +100,7 @@ macro_rules! enter {
             journal: &mut core.journal,
             out: &mut lane.out,
             horizons: &core.horizons,
-            clock_bound: core.clock_bound,
+            clock_bound: &mut core.clock_bound,
             decode: crate::program::decode,
             catalog: core.catalog.version,
             schema_changed: &schema_changed,

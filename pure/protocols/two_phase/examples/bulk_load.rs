@@ -18,7 +18,8 @@ use std::time::Instant;
 use store::{Horizons, Store};
 use two_phase::{Message, TwoPhase};
 use txn::{
-    Counters, Cx, JournalPort, Op, OpId, Outbox, Protocol, RowProgram, Submitted, TxnOptions,
+    ClockBound, Counters, Cx, JournalPort, Op, OpId, Outbox, Protocol, RowProgram, Submitted,
+    TxnOptions,
 };
 
 struct Sink(u64);
@@ -75,7 +76,7 @@ fn main() {
         journal: &mut journal,
         out: &mut out,
         horizons: &horizons,
-        clock_bound: Ts::MAX,
+        clock_bound: &mut ClockBound::new(Ts::MAX),
         decode,
         catalog: 1,
         schema_changed: &|_| Some(1),

@@ -16,8 +16,8 @@ use std::time::Instant;
 use store::{Horizons, Store, Write};
 use two_phase::{Message, TwoPhase};
 use txn::{
-    Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, Outbox, Program, Protocol, Read,
-    RowProgram, RowTask, Submitted, TxnOptions,
+    ClockBound, Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, Outbox, Program, Protocol,
+    Read, RowProgram, RowTask, Submitted, TxnOptions,
 };
 
 const ROWS: u64 = 100_000;
@@ -111,7 +111,7 @@ fn main() {
                 journal: &mut journal,
                 out: &mut out,
                 horizons: &horizons,
-                clock_bound: Ts::MAX,
+                clock_bound: &mut ClockBound::new(Ts::MAX),
                 decode,
                 catalog: 1,
                 schema_changed: &|_| Some(1),

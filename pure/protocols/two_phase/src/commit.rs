@@ -61,7 +61,7 @@ impl<C: Control> Machine<C> {
                     .find(|member| member.wrote || !member.queue.is_empty())
                     .map_or(to, |member| member.shard);
                 let only_reads = C::JUDGES && !self.has_any_writes(txn);
-                if only_reads || !self.may_entrust(cx, txn, lead) {
+                if only_reads || !self.may_entrust(txn, lead) {
                     return self.commit_in_two_phases(cx, txn, id);
                 }
                 let handover = Handover {
@@ -304,6 +304,7 @@ impl<C: Control> Machine<C> {
         let times = votes.iter().map(|(.., vote)| vote.prepare_ts);
         // Every lock is held: the timestamp lies above all that the transaction depends on.
         let largest = times.clone().max().unwrap_or_default();
+        let top = votes.iter().map(|(.., vote)| vote.top).min();
         let only_read = |vote: &Vote| {
             vote.top == Ts::MAX && !vote.durable && vote.redo.is_empty() && vote.chunks == 0
         };
@@ -314,7 +315,10 @@ impl<C: Control> Machine<C> {
             }
             // What was read is guarded as far as the tops of the votes go.
             true => largest,
-            false => cx.clock.tick(cx.now).max(largest),
+            false => {
+                let now = cx.clock.tick(cx.now);
+                now.min(top.unwrap_or(Ts::MAX)).max(largest)
+            }
         });
         if is_planted(Planted::CommitBelowVotes) {
             commit_ts = coord.options.priority_ts;

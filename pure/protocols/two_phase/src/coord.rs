@@ -1,5 +1,6 @@
 //! The coordinator's state of one transaction.
 
+use crate::Control;
 use crate::message::{Message, Reference, Reply, Vote};
 use crate::snapshot::Known;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -53,8 +54,8 @@ impl Member {
     }
 
     /// Whether the shard has voted and guards what the transaction has read.
-    pub(crate) fn has_guards(&self) -> bool {
-        matches!(&self.ballot, Ballot::Cast(vote) if vote.top < Ts::MAX)
+    pub(crate) fn has_guards<C: Control>(&self) -> bool {
+        C::JUDGES && matches!(&self.ballot, Ballot::Cast(vote) if vote.top < Ts::MAX)
     }
 }
 

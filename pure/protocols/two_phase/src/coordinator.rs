@@ -82,7 +82,7 @@ impl<C: Control> Machine<C> {
         coord.member(to);
         if !rides {
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
-        } else if !own_wrote && self.may_entrust(cx, txn, to) {
+        } else if !own_wrote && self.may_entrust(txn, to) {
             let handover = Handover {
                 id,
                 lead: to,

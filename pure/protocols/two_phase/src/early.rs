@@ -84,7 +84,7 @@ impl<C: Control> Machine<C> {
     /// that all was read before the first promise.
     pub(crate) fn call_for(
         &mut self,
-        cx: &Cx<'_>,
+        cx: &mut Cx<'_>,
         txn: TxnId,
         writers: Vec<ShardId>,
         rides: bool,
@@ -123,8 +123,7 @@ impl<C: Control> Machine<C> {
                 .chain(&readers)
                 .filter(|shard| remote(shard))
                 .all(|shard| known(&shard))
-            && coord.members.iter().all(|m| m.ballot == Ballot::NotAsked)
-            && cx.clock.last() < before;
+            && coord.members.iter().all(|m| m.ballot == Ballot::NotAsked);
         coord.before = if early { before } else { Ts::ZERO };
         if !early {
             return prepare;

@@ -12,9 +12,9 @@
 //! ```
 //!
 //! If the coordinator's node dies, its read locks die with it. So the lead commits only at a
-//! timestamp not above the durable bound of the coordinator's clock. The next life of that node
-//! commits above the bound. A lead that has seen such a commit has a clock above the bound too, so
-//! it hands the commit back, which then takes two phases (rule C10).
+//! timestamp not above the bound of the coordinator's clock that is durable when the commit leaves
+//! it. The next life of that node commits above the bound. A lead that has seen such a commit has a
+//! clock above the bound too, so it hands the commit back, which then takes two phases (rule C10).
 
 use crate::control::Guard;
 use crate::coord::{Coord, Phase, Purpose};
@@ -60,10 +60,15 @@ impl Coord {
     }
 }
 
+/// What the shard's clock would show if it were asked.
+pub(crate) fn present(cx: &Cx<'_>) -> Ts {
+    cx.clock.last().max(Ts::from_time(cx.now))
+}
+
 impl<C: Control> Machine<C> {
     /// Whether the commit may be entrusted to `lead`: all participants but the coordinator's shard
-    /// are on its node, that node is known, and time is left until the bound.
-    pub(crate) fn may_entrust(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> bool {
+    /// are on its node, and that node is known.
+    pub(crate) fn may_entrust(&self, txn: TxnId, lead: ShardId) -> bool {
         let coord = &self.coords[&txn];
         let mut others = coord.members.iter().filter(|member| {
             member.shard != txn.shard
@@ -76,12 +81,11 @@ impl<C: Control> Machine<C> {
         }
         // Two lives of the lead must not commit twice.
         let acquainted = self.peers.knows(lead.node());
-        let in_time = self.commit_before(cx, txn, lead) > cx.clock.last();
-        acquainted && in_time && others.all(|member| member.shard.node() == lead.node())
+        acquainted && others.all(|member| member.shard.node() == lead.node())
     }
 
     /// The last timestamp at which `lead` may commit.
-    fn commit_before(&self, cx: &Cx<'_>, txn: TxnId, lead: ShardId) -> Ts {
+    fn commit_before(&self, cx: &mut Cx<'_>, txn: TxnId, lead: ShardId) -> Ts {
         let reads_here = self.parts.contains_key(&txn) && !self.is_faulty(Fault::NoBound);
         match self.is_remote(lead) && reads_here {
             true => self.clock_limit(cx),
@@ -90,11 +94,12 @@ impl<C: Control> Machine<C> {
     }
 
     /// The next life of this node draws above this, and so does every shard that has heard of it.
-    pub(crate) fn clock_limit(&self, cx: &Cx<'_>) -> Ts {
+    pub(crate) fn clock_limit(&self, cx: &mut Cx<'_>) -> Ts {
         if self.is_faulty(Fault::NoBound) {
             return Ts::MAX;
         }
-        Ts(cx.clock_bound.0.saturating_sub(SLACK))
+        let bound = cx.clock_bound.tell(present(cx));
+        Ts(bound.0.saturating_sub(SLACK))
     }
 
     /// Sends the commit to its lead, with what it must know of the other shards of its node.

@@ -217,12 +217,14 @@ impl<C: Control> Machine<C> {
     ) -> Result<Vote, AbortReason> {
         self.judge(cx, txn)?;
         let prepare_ts = cx.clock.tick(cx.now);
+        let top = match prepare.only_reads {
+            true => Ts::MAX,
+            false => self.guard(cx, txn, prepare_ts, prepare.settled),
+        };
+        self.parts.of(txn).top = top;
         Ok(Vote {
             prepare_ts,
-            top: match prepare.only_reads {
-                true => Ts::MAX,
-                false => self.guard(cx, txn, prepare_ts, prepare.settled),
-            },
+            top,
             durable: false,
             redo: Writes::new(),
             chunks: 0,

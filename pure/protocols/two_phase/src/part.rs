@@ -30,6 +30,8 @@ pub(crate) enum Stage {
 pub(crate) struct Part {
     pub(crate) options: TxnOptions,
     pub(crate) stage: Stage,
+    /// Up to which its vote lets the transaction commit; zero before the vote.
+    pub(crate) top: Ts,
     /// Moved into the promise by prepare.
     pub(crate) written: Written,
     /// Jobs of this transaction that have not ended.

@@ -46,7 +46,7 @@ impl<C: Control> Machine<C> {
             let mut own = coord.outstanding.iter_mut().filter(|r| there(r.shard));
             let Some(request) = own.next() else {
                 // Its next life would not know what was guarded there (rule A3).
-                let guarded = |m: &&Member| there(m.shard) && m.has_guards();
+                let guarded = |m: &&Member| there(m.shard) && m.has_guards::<C>();
                 if let Some(member) = coord.members.iter().find(guarded) {
                     lost.push((*txn, member.shard, Purpose::Prepare, false));
                 }

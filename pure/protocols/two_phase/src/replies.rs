@@ -273,9 +273,11 @@ impl<C: Control> Machine<C> {
             .parts
             .iter()
             .filter(|(txn, _)| coordinator_node(**txn) == node && txn.incarnation < incarnation);
-        let orphans = orphans.map(|(txn, part)| (*txn, part.stage, part.lead));
-        let orphans: Vec<(TxnId, Stage, Option<ShardId>)> = orphans.collect();
-        for (txn, stage, lead) in orphans {
+        let orphans = orphans.map(|(txn, part)| (*txn, part.stage, part.lead, part.top));
+        let orphans: Vec<(TxnId, Stage, Option<ShardId>, Ts)> = orphans.collect();
+        for (txn, stage, lead, top) in orphans {
+            // It may have committed and was answered: what is free now changes above it (C5).
+            cx.clock.merge(top);
             match (stage, lead) {
                 // Its lead calls the commit off, or has committed.
                 (_, Some(lead)) if lead != self.shard => {}
@@ -308,7 +310,7 @@ impl<C: Control> Machine<C> {
                 .filter(|member| member.shard.node() == node)
             {
                 let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable)
-                    && !member.has_guards();
+                    && !member.has_guards::<C>();
                 if member.stateful && !safe && !is_planted(Planted::LostPartGoesOn) {
                     let mut mine = coord.outstanding.iter().filter(|r| r.shard == member.shard);
                     let purpose = mine.next().map_or(Purpose::Op, |request| request.purpose);

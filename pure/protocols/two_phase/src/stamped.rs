@@ -15,6 +15,7 @@
 
 use crate::control::Guard;
 use crate::coord::Coord;
+use crate::entrust::present;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
 use crate::judge::{Rows, columns_written, touches};
@@ -138,31 +139,31 @@ impl<C: Control> Machine<C> {
     }
 
     /// Below what the promises of a commit that begins now may make it together.
-    pub(crate) fn early_limit(&self, cx: &Cx<'_>) -> Ts {
-        let limit = self.clock_limit(cx);
-        match C::JUDGES {
-            // The bounds of all participants' clocks must reach up to it.
-            true => limit.min(Ts(cx.clock.last().0 + EARLY)),
-            false => limit,
-        }
+    pub(crate) fn early_limit(&self, cx: &mut Cx<'_>) -> Ts {
+        // The bounds of all participants' clocks must reach up to it.
+        self.clock_limit(cx)
+            .min(Ts(present(cx).0.saturating_add(EARLY)))
     }
 
     /// From here on others wait with changes of what `txn` has read here, until it has ended.
     /// Returns the largest timestamp at which it may commit, as it votes at `at`: the next life of
-    /// this node, which will know of no guard and no lock of a reader, draws its timestamps above.
-    pub(crate) fn guard(&mut self, cx: &Cx<'_>, txn: TxnId, at: Ts, settled: bool) -> Ts {
+    /// this node, which will know of no guard and no lock of a reader, draws its timestamps above
+    /// (rule C5).
+    pub(crate) fn guard(&mut self, cx: &mut Cx<'_>, txn: TxnId, at: Ts, settled: bool) -> Ts {
         let part = &self.parts[&txn];
         if self.control.has_read(txn) {
             let by = part.options.priority(txn);
             self.control.guard(Guard { by, settled });
         } else {
+            // Who decides in this node ends together with what is locked here.
+            let together = !self.is_remote(part.lead.unwrap_or(txn.shard));
             // The locks of what is written come back with the promise.
             let written = |key: &Key| part.written.get(key).is_some();
-            if !C::JUDGES || !self.locks.holds_beside(txn, &written) {
+            if together || !self.locks.holds_beside(txn, &written) {
                 return Ts::MAX;
             }
         }
-        // The vote leaves when the clock's bound is durably above it.
+        // The vote leaves when the clock's bound is durably as high.
         self.clock_limit(cx).max(at)
     }
 }

@@ -24,7 +24,7 @@ fn random_transactions_are_serializable_under_faults() {
 /// Runs by the thousand have found faults with these.
 #[test]
 fn seeds_that_have_failed_are_serializable() {
-    for seed in [600_078, 602_819, 603_145] {
+    for seed in [502_954, 507_397, 600_078, 602_819, 603_145] {
         Run::whole(seed, None);
     }
 }
