@@ -79,9 +79,10 @@ pub fn run(args: &CalibrateArgs) -> Result<()> {
     let coding_ns = samples.coding_ns();
     let mut table = samples.fit(&rough);
     table.frame_ns = coding_ns + frame_ns;
+    table.coding_ns = coding_ns;
     table.client_round_ns = round_ns;
     (table.flush_ns, table.flush_byte_ns) = (flush_ns, flush_byte_ns);
-    writeln!(out, "coding: {coding_ns:.0} ns a frame at each end")?;
+    writeln!(out, "coding: {coding_ns:.0} ns a message at each end")?;
 
     // What has not been fitted to: another seed.
     let mut other = Samples::default();
@@ -124,6 +125,7 @@ fn rough(args: &CalibrateArgs, flush_ns: f64) -> CostTable {
     CostTable {
         kinds: [("any".to_owned(), 3_000.0)].into(),
         frame_ns: 5_000.0,
+        coding_ns: 1_000.0,
         client_round_ns: 5_000.0,
         flush_ns,
         link_ns: args.link_delay_us * 1_000,
@@ -137,8 +139,16 @@ fn rough(args: &CalibrateArgs, flush_ns: f64) -> CostTable {
 /// A step and its shortest time.
 struct Step {
     kind: &'static str,
+    /// Kinds of the messages behind the first, in a step that takes several.
+    further: Vec<&'static str>,
     amounts: [u64; AMOUNTS.len()],
     ns: f64,
+}
+
+impl Step {
+    fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        [self.kind].into_iter().chain(self.further.iter().copied())
+    }
 }
 
 /// Steps, and times to encode or decode a frame: of one pass, or all that costs are fitted to.
@@ -171,12 +181,13 @@ impl Stopwatch for Watch {
     fn step_was(&mut self, work: &Work) {
         self.pass.borrow_mut().steps.push(Step {
             kind: work.kind,
+            further: work.further.clone(),
             amounts: work.amounts,
             ns: self.took_ns,
         });
     }
-    fn coding_ended(&mut self) {
-        let took = self.passed_ns();
+    fn coding_ended(&mut self, messages: usize) {
+        let took = self.passed_ns() / messages.max(1) as f64;
         self.pass.borrow_mut().coding_ns.push(took);
     }
 }
@@ -248,7 +259,7 @@ impl Samples {
         self.coding_ns.extend(pass.coding_ns);
     }
 
-    /// Mean time to encode or decode a frame.
+    /// Mean time to encode or decode a message of a frame.
     fn coding_ns(&self) -> f64 {
         self.coding_ns.iter().sum::<f64>() / self.coding_ns.len().max(1) as f64
     }
@@ -257,7 +268,9 @@ impl Samples {
     fn fit(&self, rough: &CostTable) -> CostTable {
         let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
         for step in &self.steps {
-            kinds.entry(step.kind).or_default();
+            for kind in step.kinds() {
+                kinds.entry(kind).or_default();
+            }
         }
         for (at, index) in kinds.values_mut().enumerate() {
             *index = at;
@@ -269,10 +282,11 @@ impl Samples {
             let amounts = step.amounts.iter().enumerate();
             let amounts = amounts.map(|(at, count)| (kinds.len() + at, *count as f64));
             let amounts = amounts.filter(|(_, count)| *count > 0.0);
-            let known: Vec<(usize, f64)> = [(kinds[step.kind], 1.0)]
-                .into_iter()
-                .chain(amounts)
-                .collect();
+            let mut of_kinds: BTreeMap<usize, f64> = BTreeMap::new();
+            for kind in step.kinds() {
+                *of_kinds.entry(kinds[kind]).or_default() += 1.0;
+            }
+            let known: Vec<(usize, f64)> = of_kinds.into_iter().chain(amounts).collect();
             for &(row, one) in &known {
                 right[row] += one * step.ns;
                 for &(column, two) in &known {
@@ -293,7 +307,8 @@ impl Samples {
     fn predicted(&self, table: &CostTable) -> impl Iterator<Item = (&Step, f64)> {
         let mean = table.kinds.values().sum::<f64>() / table.kinds.len().max(1) as f64;
         self.steps.iter().map(move |step| {
-            let fixed = table.kinds.get(step.kind).copied().unwrap_or(mean);
+            let fixed = |kind| table.kinds.get(kind).copied().unwrap_or(mean);
+            let fixed: f64 = step.kinds().map(fixed).sum();
             let amounts = step.amounts.iter().zip(&table.amounts);
             let more: f64 = amounts.map(|(count, each)| *count as f64 * each).sum();
             (step, fixed + more)
@@ -448,7 +463,12 @@ mod tests {
     fn step(kind: &'static str, rows: u64, ns: f64) -> Step {
         let mut amounts = [0; AMOUNTS.len()];
         amounts[1] = rows;
-        Step { kind, amounts, ns }
+        Step {
+            kind,
+            further: Vec::new(),
+            amounts,
+            ns,
+        }
     }
 
     #[test]

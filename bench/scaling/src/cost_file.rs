@@ -31,6 +31,7 @@ impl CostFile {
             "step_ns": kinds.map(each).collect::<Map<_, _>>(),
             "amount_ns": amounts.map(each).collect::<Map<_, _>>(),
             "frame_ns": round(table.frame_ns),
+            "coding_ns": round(table.coding_ns),
             "client_round_ns": round(table.client_round_ns),
             "flush_ns": round(table.flush_ns),
             "flush_byte_ns": table.flush_byte_ns,
@@ -81,6 +82,7 @@ impl CostFile {
         };
         let mut table = CostTable {
             frame_ns: float("frame_ns")?,
+            coding_ns: float("coding_ns")?,
             client_round_ns: float("client_round_ns")?,
             flush_ns: float("flush_ns")?,
             flush_byte_ns: float("flush_byte_ns")?,

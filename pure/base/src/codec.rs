@@ -60,6 +60,30 @@ impl Flavor for Appender<'_> {
     }
 }
 
+/// Counts bytes and keeps none.
+struct Counter(usize);
+
+impl Flavor for Counter {
+    type Output = usize;
+    fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
+        self.0 += data.len();
+        Ok(())
+    }
+    fn try_push(&mut self, _data: u8) -> postcard::Result<()> {
+        self.0 += 1;
+        Ok(())
+    }
+    fn finalize(self) -> postcard::Result<usize> {
+        Ok(self.0)
+    }
+}
+
+/// Bytes of the encoding of `value`, without making it. Panics as [`encode`] does.
+pub fn size_bytes<T: Serialize + ?Sized>(value: &T) -> usize {
+    postcard::serialize_with_flavor(value, Counter(0))
+        .expect("derived serialization into memory cannot fail")
+}
+
 /// Appends the encoding of `value` to `out`.
 ///
 /// Panics only if the `Serialize` implementation itself fails (a sequence of unknown length),
@@ -141,7 +165,7 @@ mod tests {
         let value = vec![(1u64, "a".to_string()), (u64::MAX, String::new())];
         let mut out = vec![9u8];
         encode(&value, &mut out);
-        assert_eq!(out[0], 9);
+        assert_eq!((out[0], out.len()), (9, 1 + size_bytes(&value)));
         assert_eq!(decode::<Vec<(u64, String)>>(&out[1..]), Ok(value));
     }
 

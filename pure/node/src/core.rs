@@ -6,6 +6,7 @@ use crate::config::ShardConfig;
 use crate::input::Memory;
 use crate::message::Message;
 use crate::oldest::Readers;
+use crate::parcel::Durability;
 use crate::touched::Degrees;
 use base::{Clock, DatabaseId, IndexId, LookupMap, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
@@ -29,11 +30,31 @@ pub(crate) struct NodeJournal {
     pub(crate) memory: Memory,
     /// Bytes that the host has granted and no statement has taken yet.
     claimed_bytes: u64,
+    /// End of the first record of the step.
+    first: Option<Position>,
+}
+
+impl NodeJournal {
+    /// A step begins. Returns the position to which the journal is durable.
+    pub(crate) fn begin_step(&mut self) -> Position {
+        self.first = None;
+        self.port.durable()
+    }
+
+    /// When the effects of the step may leave.
+    pub(crate) fn durability(&self) -> Durability {
+        Durability {
+            durable: self.port.durable(),
+            first: self.first,
+        }
+    }
 }
 
 impl JournalPort for NodeJournal {
     fn append(&mut self, payload: &[u8]) -> Position {
-        self.port.append(payload)
+        let end = self.port.append(payload);
+        self.first.get_or_insert(end);
+        end
     }
     fn hold(&mut self) -> Position {
         self.port.hold()
@@ -136,6 +157,7 @@ impl Core {
                 full: false,
                 memory: Memory::default(),
                 claimed_bytes: 0,
+                first: None,
             },
             protocols: Protocols::new(shard),
             messages: Vec::new(),

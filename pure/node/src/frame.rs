@@ -17,7 +17,7 @@ use std::sync::Arc;
 use txn::{Program, ProtocolMessage, RowProgram};
 
 /// Version of the protocol between nodes.
-pub const PEER_VERSION: u32 = 10;
+pub const PEER_VERSION: u32 = 11;
 const MAGIC: u32 = 0x5452_4c53;
 const HEADER_BYTES: usize = 8;
 
@@ -200,7 +200,7 @@ impl Arrived {
     }
 
     fn program_mut(&mut self) -> Option<&mut Program> {
-        // No other message has an operation.
+        // No other message has an operation, but for those in parcels, which are short.
         let WireMessage::Protocol(word) = &mut self.message else {
             return None;
         };

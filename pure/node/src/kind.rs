@@ -26,6 +26,19 @@ impl Input {
     }
 }
 
+impl Input {
+    /// Kinds of the messages behind the first one, if the input is a parcel.
+    pub fn further_kinds(&self) -> impl Iterator<Item = &'static str> {
+        let mut words = &[][..];
+        if let Input::Message { message, .. } = self
+            && let Message::Wire(WireMessage::Parcel(parcel)) = message
+        {
+            words = parcel.words();
+        }
+        words.iter().skip(1).map(|word| word.kind())
+    }
+}
+
 fn client_kind(message: &ClientMessage) -> &'static str {
     match message {
         ClientMessage::Query(_) => "client.query",
@@ -48,10 +61,33 @@ fn client_kind(message: &ClientMessage) -> &'static str {
     }
 }
 
+impl WireMessage {
+    /// Number of messages in it, if it is a parcel; else 1.
+    pub fn count(&self) -> usize {
+        if let WireMessage::Parcel(parcel) = self {
+            return parcel.words().len();
+        }
+        1
+    }
+}
+
 impl Message {
+    /// As [`WireMessage::count`].
+    pub fn count(&self) -> usize {
+        match self {
+            Message::Wire(message) => message.count(),
+            Message::Local(_) => 1,
+        }
+    }
+
+    /// As [`Input::kind`]; of the first message of a parcel.
     fn kind(&self) -> &'static str {
         match self {
             Message::Wire(WireMessage::Protocol(message)) => message.kind(),
+            Message::Wire(WireMessage::Parcel(parcel)) => parcel
+                .words()
+                .first()
+                .map_or("wire.other", |word| word.kind()),
             Message::Wire(WireMessage::OldestRead { .. }) => "wire.oldest_read",
             Message::Wire(_) => "wire.other",
             Message::Local(LocalMessage::ToTxn(..)) => "local.to_txn",

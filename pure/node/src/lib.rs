@@ -26,6 +26,7 @@ pub mod machine;
 pub mod message;
 pub mod meter;
 pub mod oldest;
+mod parcel;
 mod port;
 mod program;
 mod protocols;

@@ -21,6 +21,7 @@ mod schema;
 mod sessions;
 mod switch;
 mod takeover;
+mod unpack;
 
 use crate::checkpoint::CheckpointRun;
 use crate::config::{ShardConfig, ShardRecovered};
@@ -28,6 +29,7 @@ use crate::core::Core;
 use crate::ddl::{Ddl, Origin};
 use crate::input::{Effects, Input};
 use crate::message::{LocalMessage, Message, Question, WireMessage};
+use crate::parcel::pack;
 use crate::port::Events;
 use crate::register::Register;
 use crate::sequence::{SequenceDraws, draw_block};
@@ -221,11 +223,14 @@ impl Shard {
             let mut core = self.core.borrow_mut();
             // A host whose clock is set back must not make deadlines unreachable.
             core.now = core.now.max(now);
-            core.durable = core.journal.durable();
+            core.durable = core.journal.begin_step();
             self.started.get_or_insert(core.now);
         }
         let before = self.units();
         self.take(input);
+        if !self.ahead.unpacking.is_empty() {
+            self.unpack(before);
+        }
         self.settle();
         self.note_queues();
         self.tend(out);
@@ -298,14 +303,15 @@ impl Shard {
             || self.core.borrow().protocols.awaits_durable()
     }
 
-    fn on_message(&mut self, from: ShardId, message: Message) {
+    /// Gives a message to its stage; `behind`: behind another one in its frame.
+    fn deliver(&mut self, from: ShardId, behind: bool, message: Message) {
         let Some(message) = self.admit(from, message) else {
             return;
         };
         match message {
             Message::Wire(WireMessage::Protocol(word)) => {
                 let start = self.stages.begin(Stage::Transaction);
-                self.core.borrow_mut().on_protocol(from, word);
+                self.core.borrow_mut().on_protocol(from, behind, word);
                 self.stages.end(Stage::Transaction, start);
             }
             Message::Wire(message) => self.on_wire(from, message),
@@ -321,7 +327,9 @@ impl Shard {
 
     fn on_wire(&mut self, from: ShardId, message: WireMessage) {
         match message {
-            WireMessage::Protocol(_) => unreachable!("handled by the caller"),
+            WireMessage::Protocol(_) | WireMessage::Parcel(_) => {
+                unreachable!("handled by the callers")
+            }
             WireMessage::Ddl { id, database, work } => {
                 self.ddl.request(Origin::Shard(from, id), database, work);
             }
@@ -611,7 +619,13 @@ impl Shard {
             out.rare_mut().preparations.append(&mut self.preparations);
         }
         let core = &mut *core;
+        let before = out.messages.len();
         core.protocols.drain_messages(floor, &mut out.messages);
+        if out.messages.len() > before + 1 {
+            let here = core.config.shard.node();
+            let durability = core.journal.durability();
+            core.counters.messages -= pack(&mut out.messages, before, here, durability);
+        }
         if catalog_floor > Position(0) {
             for outgoing in &mut core.messages {
                 outgoing.wait = outgoing.wait.max(catalog_floor);
@@ -627,7 +641,7 @@ impl Shard {
         let core = self.core.borrow();
         let events = self.events.borrow();
         let waste = !events.waste.is_empty() || core.store.has_dropped();
-        if !events.yielded.is_empty() || waste {
+        if !events.yielded.is_empty() || waste || !self.ahead.unpacking.is_empty() {
             return Some(Time(0));
         }
         drop(events);

@@ -1,6 +1,7 @@
 //! Messages between shards.
 
 use crate::oldest::Oldest;
+pub use crate::parcel::Parcel;
 pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
 use base::{NodeId, RowBatch, ShardId, SqlError, TableId};
@@ -114,6 +115,8 @@ pub enum WireMessage {
         /// Version of the question.
         version: u64,
     },
+    /// Messages of protocols that share a frame.
+    Parcel(Parcel),
 }
 
 /// What a shard asks others, so that a statement can answer its client.
@@ -186,6 +189,7 @@ impl WireMessage {
             WireMessage::Register(_) => "register",
             WireMessage::Quiesce { .. } => "quiesce",
             WireMessage::Quiesced { .. } => "quiesced",
+            WireMessage::Parcel(_) => "parcel",
         }
     }
 }

@@ -60,8 +60,9 @@ pub(crate) struct TxnShared {
     pub(crate) asks_clocks: bool,
     /// Operations that the protocol has not answered yet.
     pub(crate) pending: Cell<u32>,
-    /// Answers that have arrived and were not fetched yet: a handful at most.
-    pub(crate) answers: RefCell<Vec<(OpId, OpReply)>>,
+    /// Answers that have arrived and were not fetched yet: a handful, or those of a parcel, which
+    /// are mostly fetched in their order.
+    pub(crate) answers: RefCell<VecDeque<(OpId, OpReply)>>,
     /// Largest position that was read: answers to the client wait for it.
     pub(crate) wait: Cell<Position>,
     pub(crate) outcome: RefCell<Option<Outcome>>,
@@ -86,7 +87,7 @@ impl TxnShared {
     pub(crate) fn take_answer(&self, id: OpId) -> Option<OpReply> {
         let mut answers = self.answers.borrow_mut();
         let at = answers.iter().position(|(op, _)| *op == id)?;
-        Some(answers.swap_remove(at).1)
+        answers.remove(at).map(|(_, reply)| reply)
     }
 }
 

@@ -444,10 +444,15 @@ impl Txns {
             }
             return;
         }
-        txn.shared.answers.borrow_mut().push((op, reply));
-        // The answer does not name its statement; there is nearly always one.
-        self.ready
-            .extend(txn.statements.keys().map(|statement| (handle, *statement)));
+        txn.shared.answers.borrow_mut().push_back((op, reply));
+        // The answer does not name its statement; there is nearly always one. It hears once of
+        // answers that have come together.
+        for statement in txn.statements.keys() {
+            let news = (handle, *statement);
+            if self.ready.back() != Some(&news) {
+                self.ready.push_back(news);
+            }
+        }
     }
 
     /// Whether a statement has news.

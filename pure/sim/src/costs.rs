@@ -21,12 +21,16 @@ pub const AMOUNTS: [&str; 7] = [
 pub struct Work {
     /// [`Input::kind`].
     pub kind: &'static str,
+    /// [`Input::further_kinds`].
+    pub further: Vec<&'static str>,
     /// How much of what [`AMOUNTS`] names it did.
     pub amounts: [u64; AMOUNTS.len()],
     /// Frames from another node that it took: 0 or 1.
     pub frames_in: u64,
-    /// Messages to other nodes.
+    /// Frames to other nodes.
     pub frames_out: u64,
+    /// Messages that share these frames, in and out, behind the first of each.
+    pub messages_behind: u64,
     /// Batches of a client's messages that ended here: 0 or 1.
     pub client_rounds: u64,
     before: [u64; 5],
@@ -53,8 +57,11 @@ impl Work {
                 ..
             }
         );
+        let further: Vec<_> = input.further_kinds().collect();
         Work {
             kind: input.kind(),
+            messages_behind: further.len() as u64,
+            further,
             amounts: [0; AMOUNTS.len()],
             frames_in: u64::from(foreign),
             frames_out: 0,
@@ -68,7 +75,10 @@ impl Work {
         for (at, now) in counted(counters).into_iter().enumerate() {
             self.amounts[at] = now - self.before[at];
         }
-        self.amounts[5] = effects.messages.len() as u64;
+        let messages = effects.messages.iter();
+        let count: usize = messages.map(|outgoing| outgoing.message.count()).sum();
+        self.amounts[5] = count as u64;
+        self.messages_behind += (count - effects.messages.len()) as u64;
         self.amounts[6] = effects.replies.len() as u64;
         let leaving = effects.messages.iter();
         let leaving = leaving.filter(|message| message.to.node() != shard.node());

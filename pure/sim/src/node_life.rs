@@ -524,7 +524,7 @@ impl World {
         }
         let length = frame::encode_message(from, to, message, &mut bytes);
         if let Some(watch) = self.costs.as_mut().and_then(Model::watch) {
-            watch.coding_ended();
+            watch.coding_ended(message.count());
         }
         host.machine.note_sent(length as u64);
         if self.network.is_cut(node, peer) || !link.stalled.is_empty() {
@@ -533,7 +533,7 @@ impl World {
         }
         // What a protocol must live with; everything else travels in order or breaks with its
         // connection.
-        let is_robust = matches!(message, WireMessage::Protocol(_));
+        let is_robust = matches!(message, WireMessage::Protocol(_) | WireMessage::Parcel(_));
         let may_suffer = is_robust && !self.healed;
         if may_suffer && self.happens(Kind::Loss, self.plan.loss) {
             return;
@@ -594,11 +594,11 @@ impl World {
         let (payload, used) = next.expect("frames travel whole");
         assert_eq!(used, bytes.len());
         let message = frame::decode_message(payload);
-        if let Some(watch) = self.costs.as_mut().and_then(Model::watch) {
-            watch.coding_ended();
-        }
         let frame::Envelope { from, to, message } =
             message.expect("what a node encodes can be decoded");
+        if let Some(watch) = self.costs.as_mut().and_then(Model::watch) {
+            watch.coding_ended(message.count());
+        }
         let message = Message::Wire(message);
         let shard = usize::from(to.index());
         self.input(node, shard, Input::Message { from, message });

@@ -2,6 +2,7 @@
 
 use crate::bound::ClockBound;
 use crate::counters::Counters;
+use crate::frames::Frames;
 use crate::history::Event;
 use crate::lock::{LockMode, LockTable};
 use crate::moving::MovingRows;
@@ -307,7 +308,8 @@ pub struct TxnCost {
     pub shards: u32,
     /// Nodes that took part.
     pub nodes: u32,
-    /// Messages between nodes up to the answer.
+    /// Messages between nodes up to the answer. Those of one step to one shard of another node
+    /// share a frame and count once.
     pub messages_on_path: u32,
     /// Messages between nodes after the answer.
     pub messages_off_path: u32,
@@ -374,6 +376,8 @@ pub struct Outbox<M> {
     /// ([`crate::lock::LockTable::take_in_the_way`]). Their coordinators end idle ones: like COMMIT
     /// if they have only read, else like ROLLBACK.
     pub in_the_way: Vec<InTheWay>,
+    /// Frames in which the messages travel.
+    pub frames: Frames,
 }
 
 impl<M> Default for Outbox<M> {
@@ -382,6 +386,7 @@ impl<M> Default for Outbox<M> {
             messages: Vec::new(),
             completions: Vec::new(),
             in_the_way: Vec::new(),
+            frames: Frames::default(),
         }
     }
 }

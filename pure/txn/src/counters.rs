@@ -57,7 +57,7 @@ counters! {
     txn_distributed,
     /// Sum of nodes over committed transactions.
     participant_nodes,
-    /// Messages between nodes.
+    /// Messages between nodes: frames. Messages of one step to one shard share one.
     messages,
     /// Messages between nodes that an answer waited for.
     messages_on_path,

@@ -157,11 +157,20 @@ impl<N: Ord + Copy> Alarms<N> {
         }
     }
 
+    /// When the alarm of `what` rings.
+    #[inline]
+    pub fn at(&self, what: N) -> Option<Time> {
+        self.at.get(&what).copied()
+    }
+
     fn change(&mut self, what: N, at: Option<Time>) {
         let before = match at {
             Some(at) => self.at.insert(what, at),
             None => self.at.remove(&what),
         };
+        if before == at {
+            return;
+        }
         if let Some(before) = before {
             self.due.remove(&(before, what));
         }
@@ -235,6 +244,11 @@ mod tests {
         }
         alarms.set('d', None);
         alarms.set('e', None);
+        alarms.set('b', Some(Time(3)));
+        assert_eq!(
+            ['b', 'c', 'd'].map(|what| alarms.at(what)),
+            [Some(Time(3)), Some(Time(4)), None]
+        );
         assert_eq!(alarms.first(), Some((Time(3), 'a')));
         assert_eq!(alarms.take_due(Time(2)), None);
         let rung: Vec<char> = core::iter::from_fn(|| alarms.take_due(Time(4))).collect();

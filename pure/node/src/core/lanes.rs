@@ -41,10 +41,12 @@ struct Lane<P: Protocol> {
 
 impl<P: Protocol> Lane<P> {
     fn new(machine: P, word: fn(P::Message) -> ProtocolWord) -> Lane<P> {
+        let mut out = Outbox::default();
+        out.frames.shared = true;
         Lane {
             machine,
             word,
-            out: Outbox::default(),
+            out,
             cursor: None,
             deadline: Cell::new(None),
         }
@@ -66,6 +68,7 @@ impl<P: Protocol> Lane<P> {
     }
 
     fn drain(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
+        self.out.frames.end_step();
         let messages = self.out.messages.drain(..);
         let word = self.word;
         out.extend(messages.map(|outgoing| Outgoing {
@@ -178,10 +181,11 @@ macro_rules! lanes {
         }
 
         impl Core {
-            /// A message of a protocol has arrived.
-            pub(crate) fn on_protocol(&mut self, from: ShardId, word: ProtocolWord) {
+            /// A message of a protocol has arrived; `behind`: behind another one in its frame.
+            pub(crate) fn on_protocol(&mut self, from: ShardId, behind: bool, word: ProtocolWord) {
                 match word {
                     $(ProtocolWord::$kind(message) => {
+                        self.protocols.$lane.out.frames.behind = behind;
                         enter!(self, $lane, |machine, cx| machine.on_message(cx, from, message));
                     })*
                 }

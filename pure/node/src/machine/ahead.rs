@@ -12,26 +12,29 @@
 //! the catalog. It is on its way; if node 1 cannot be reached, the sender is asked for it.
 
 use super::Shard;
+use super::unpack::Unpacking;
 use crate::config::CATALOG_NODE;
 use crate::message::{LocalMessage, Message, WireMessage};
 use base::{NodeId, Position, ShardId};
 use session::message::ToTxn;
 use txn::ProtocolMessage;
 
-/// Messages that have come too early, in their order.
+/// Messages that have come too early, in their order, and those whose turn has not come.
 #[derive(Default, Debug)]
 pub(super) struct Ahead {
     kept: Vec<(ShardId, Message)>,
+    pub(super) unpacking: Unpacking,
 }
 
 impl Ahead {
     pub(super) fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.kept.is_empty() && self.unpacking.is_empty()
     }
 
     /// A connection is lost, and with it the messages that came over it.
     pub(super) fn forget(&mut self, node: NodeId) {
         self.kept.retain(|(from, _)| from.node() != node);
+        self.unpacking.forget(node);
     }
 
     /// Whether messages of a session are kept, so that later ones keep their order.
@@ -50,7 +53,7 @@ impl Shard {
             Message::Wire(_) | Message::Local(_) => 0,
         };
         let early = named > self.core.borrow().catalog.version;
-        if !early && self.ahead.is_empty() {
+        if !early && self.ahead.kept.is_empty() {
             return Some(message);
         }
         self.keep_if(early, from, message)
@@ -92,7 +95,7 @@ impl Shard {
     /// A newer catalog is in use: takes the messages that have waited for it.
     pub(super) fn take_kept(&mut self) {
         for (from, message) in core::mem::take(&mut self.ahead.kept) {
-            self.on_message(from, message);
+            self.deliver(from, false, message);
         }
     }
 }

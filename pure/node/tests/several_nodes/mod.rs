@@ -39,6 +39,9 @@ pub struct World {
     queues: BTreeMap<(ShardId, ShardId), VecDeque<Outgoing<Message>>>,
     /// By version: the catalog that shards have used. There is one for each version.
     seen: BTreeMap<u64, Arc<Catalog>>,
+    /// Frames between nodes so far, and the messages in them.
+    pub frames: u64,
+    pub messages: u64,
 }
 
 /// What a client has been told.
@@ -57,6 +60,8 @@ impl World {
             hosts: BTreeMap::new(),
             queues: BTreeMap::new(),
             seen: BTreeMap::new(),
+            frames: 0,
+            messages: 0,
         };
         for id in (1..=count).map(NodeId) {
             let node = Node {
@@ -221,6 +226,10 @@ impl World {
         }
         for outgoing in out.messages {
             let to = outgoing.to.node();
+            if to != shard.node() {
+                self.frames += 1;
+                self.messages += outgoing.message.count() as u64;
+            }
             let reaches = to == shard.node() || self.works(to);
             if reaches {
                 let queue = self.queues.entry((shard, outgoing.to)).or_default();

@@ -254,10 +254,12 @@ impl Leap {
         let remote = self.is_remote(to);
         if let Some(state) = self.coord.txns.get_mut(&txn) {
             state.measure(remote, &body);
-            state.cost.messages_on_path += u32::from(remote);
             state.cost.messages_in_node += u32::from(!remote);
         }
-        self.say(cx, to, body);
+        let frames = self.say(cx, to, body);
+        if let (1, Some(state)) = (frames, self.coord.txns.get_mut(&txn)) {
+            state.cost.messages_on_path += 1;
+        }
     }
 
     pub(crate) fn on_errand_timer(&mut self, cx: &mut Cx<'_>) {
@@ -526,7 +528,7 @@ impl Leap {
         let state = self.coord.txns.of(txn);
         if hops > 1 {
             state.cost.delays += hops;
-            state.cost.messages_on_path += 1;
+            state.cost.messages_on_path += cx.out.frames.came();
         }
         match performed.performance {
             Performance::NotHere { owner } => self.redirect_errand(cx, errand, owner),

@@ -15,14 +15,14 @@ impl Leap {
         }
     }
 
-    /// Sends a message that waits for nothing.
-    pub(crate) fn say(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body) {
-        self.post(cx, to, body, Self::NOTHING);
+    /// Sends a message that waits for nothing. Returns the number of frames that it adds.
+    pub(crate) fn say(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body) -> u32 {
+        self.post(cx, to, body, Self::NOTHING)
     }
 
-    /// Sends and counts a message; the host counts bytes. One to this shard ends the step.
-    pub(crate) fn post(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body, wait: Position) {
-        self.post_after(cx, to, body, wait, Self::NOTHING);
+    /// As [`Leap::say`], for a message that waits for `wait`. One to this shard ends the step.
+    pub(crate) fn post(&mut self, cx: &mut Cx<'_>, to: ShardId, body: Body, wait: Position) -> u32 {
+        self.post_after(cx, to, body, wait, Self::NOTHING)
     }
 
     /// As [`Leap::post`], for a message that waits for `wait_in_node` if it stays in the node.
@@ -33,13 +33,13 @@ impl Leap {
         body: Body,
         wait: Position,
         wait_in_node: Position,
-    ) {
+    ) -> u32 {
         if to == self.shard {
             self.loopback.push_back(body);
-            return;
+            return 0;
         }
         let head = cx.head();
-        cx.post(to, Message { head, body }, wait, wait_in_node);
+        cx.post(to, Message { head, body }, wait, wait_in_node)
     }
 
     pub(crate) fn receive(&mut self, cx: &mut Cx<'_>, from: ShardId, message: Message) {

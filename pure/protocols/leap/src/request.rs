@@ -168,13 +168,12 @@ impl Leap {
         let remote = self.is_remote(home);
         if let Some(txn) = self.coord.open(txn) {
             txn.measure(remote, &body);
-            if remote {
-                txn.cost.messages_on_path += 1;
-            } else if home != self.shard {
-                txn.cost.messages_in_node += 1;
-            }
+            txn.cost.messages_in_node += u32::from(!remote && home != self.shard);
         }
-        self.say(cx, home, body);
+        let frames = self.say(cx, home, body);
+        if let (1, Some(txn)) = (frames, self.coord.open(txn)) {
+            txn.cost.messages_on_path += 1;
+        }
     }
 
     pub(crate) fn on_working(&mut self, cx: &mut Cx<'_>, seq: u64, at: Option<ShardId>) {
@@ -305,7 +304,7 @@ impl Leap {
         let delays = request.depth + hop(here, home) + back;
         if let Some(txn) = self.coord.open(request.priority.txn) {
             txn.cost.delays = txn.cost.delays.max(delays);
-            txn.cost.messages_on_path += back;
+            txn.cost.messages_on_path += back * cx.out.frames.came();
             txn.cost.messages_off_path += if home == here {
                 hop(home, from)
             } else if home == from {

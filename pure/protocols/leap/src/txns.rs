@@ -474,14 +474,13 @@ impl Leap {
             return;
         };
         let reading = self.coord.readings.end(number).expect("looked up above");
-        let remote = self.is_remote(from);
+        let hops = reply.delays + u32::from(self.is_remote(from));
         let state = self.coord.txns.of(txn);
         state.reads.retain(|other| *other != number);
         state.wait = state.wait.max(reply.wait);
         state.read_at = reply.at;
-        let delays = reading.depth + reply.delays + u32::from(remote);
-        state.cost.delays = state.cost.delays.max(delays);
-        state.cost.messages_on_path += reply.delays + u32::from(remote);
+        state.cost.delays = state.cost.delays.max(reading.depth + hops);
+        state.cost.messages_on_path += hops * cx.out.frames.came();
         self.coord.note_visited(self.shard, txn, &reply.visited);
         let answer = self.end_op(cx, txn, reading.id, reading.last, reply.wait, result);
         cx.out.settle(txn, reading.id, answer);

@@ -3,7 +3,7 @@
 use crate::Control;
 use crate::message::{Message, Reference, Reply, Vote};
 use crate::snapshot::Known;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Ts};
 use journal::Writes;
@@ -114,7 +114,8 @@ pub(crate) enum Phase {
 pub(crate) struct Coord {
     pub(crate) options: TxnOptions,
     pub(crate) members: Vec<Member>,
-    pub(crate) outstanding: Vec<Outstanding>,
+    /// In the order of sending, which is mostly that of the answers.
+    pub(crate) outstanding: VecDeque<Outstanding>,
     /// Local operations that are parked: (operation, job).
     pub(crate) local: Vec<(OpId, u64)>,
     /// The own shard's vote waits for other commits of rows that it increments.
@@ -159,7 +160,8 @@ pub(crate) struct Coord {
 impl State for Coord {
     fn reset(&mut self) {
         let members = cleared(&mut self.members);
-        let outstanding = cleared(&mut self.outstanding);
+        self.outstanding.clear();
+        let outstanding = core::mem::take(&mut self.outstanding);
         let local = cleared(&mut self.local);
         let contacts = cleared(&mut self.contacts);
         *self = Coord {
@@ -187,13 +189,13 @@ impl Coord {
         self.cost.measure(&self.options, message);
     }
 
-    /// Counts the answer to the outstanding request `at`.
-    pub(crate) fn count_reply(&mut self, remote: bool, at: usize, reply: &Reply) {
+    /// Counts the answer to the outstanding request `at`, which came with this many frames.
+    pub(crate) fn count_reply(&mut self, remote: bool, frames: u32, at: usize, reply: &Reply) {
         if !remote {
             self.cost.messages_in_node += 1;
             return;
         }
-        self.cost.messages_on_path += 1;
+        self.cost.messages_on_path += frames;
         self.measure(reply);
         self.cost.delays = self.cost.delays.max(self.outstanding[at].depth + 2);
     }

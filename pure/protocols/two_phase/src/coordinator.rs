@@ -216,7 +216,7 @@ impl<C: Control> Machine<C> {
         let wait = coord.wait;
         let depth = coord.cost.delays;
         let resend = Resend::new(cx.now, self.settings.pauses());
-        coord.outstanding.push(Outstanding {
+        coord.outstanding.push_back(Outstanding {
             id,
             shard: to,
             reference,
@@ -227,14 +227,14 @@ impl<C: Control> Machine<C> {
             resend,
         });
         if remote {
-            coord.cost.messages_on_path += 1;
             coord.measure(&message);
         } else {
             coord.cost.messages_in_node += 1;
         }
-        self.post(cx, to, message, wait);
+        let frames = self.post(cx, to, message, wait);
         if remote {
-            self.arm_coord(txn);
+            self.coords.of(txn).cost.messages_on_path += frames;
+            self.arm_sent(txn, resend.again_at());
         }
     }
 

@@ -25,9 +25,16 @@ impl<C: Control> Machine<C> {
         cx.post(to, message, Position(0), Position(0));
     }
 
-    /// Sends a message. Within the node the message waits for nothing.
-    pub(crate) fn post(&self, cx: &mut Cx<'_>, to: ShardId, message: Message, wait: Position) {
-        cx.post(to, message, wait, Position(0));
+    /// Sends a message. Within the node the message waits for nothing. Returns the number of frames
+    /// that it adds.
+    pub(crate) fn post(
+        &self,
+        cx: &mut Cx<'_>,
+        to: ShardId,
+        message: Message,
+        wait: Position,
+    ) -> u32 {
+        cx.post(to, message, wait, Position(0))
     }
 
     /// A snapshot read for a transaction without a part here.

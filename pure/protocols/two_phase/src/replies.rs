@@ -75,7 +75,7 @@ impl<C: Control> Machine<C> {
             return;
         };
         let (id, purpose) = (coord.outstanding[at].id, coord.outstanding[at].purpose);
-        coord.count_reply(remote, at, &reply);
+        coord.count_reply(remote, cx.out.frames.came(), at, &reply);
         if matches!(reply.to, Reference::Seq(_)) {
             let member = coord.member(from);
             let other_life =
@@ -106,7 +106,7 @@ impl<C: Control> Machine<C> {
             return;
         }
         coord.outstanding.remove(at);
-        self.arm_coord(txn);
+        self.arm_answered(txn);
         let result = reply.result.and_then(|found| noted.map(|()| found));
         let answer = OpReply::open(result, reply.wait);
         match reply.finished {

@@ -57,6 +57,28 @@ impl<C: Control> Machine<C> {
         self.timers.set(Timer::Coord(txn), at);
     }
 
+    /// As [`Machine::arm_coord`], when a request was sent that is repeated at `at`. There may be
+    /// hundreds, so the others are not looked at.
+    pub(crate) fn arm_sent(&mut self, txn: TxnId, at: Time) {
+        let timer = Timer::Coord(txn);
+        if self.timers.at(timer).is_none_or(|set| at < set) {
+            self.timers.set(timer, Some(at));
+        }
+    }
+
+    /// As [`Machine::arm_coord`], when a request was answered. Mostly the next one was sent in the
+    /// same step and is repeated at the same time.
+    pub(crate) fn arm_answered(&mut self, txn: TxnId) {
+        let (Some(set), Some(coord)) = (self.timers.at(Timer::Coord(txn)), self.coords.get(&txn))
+        else {
+            return;
+        };
+        let mut others = coord.outstanding.iter();
+        if !others.any(|other| other.message.is_some() && other.resend.again_at() == set) {
+            self.arm_coord(txn);
+        }
+    }
+
     fn on_coord_timer(&mut self, cx: &mut Cx<'_>, txn: TxnId) {
         let settings = self.settings;
         let Some(coord) = self.coords.get_mut(&txn) else {

@@ -16,6 +16,8 @@ pub struct CostTable {
     pub amounts: [f64; AMOUNTS.len()],
     /// Nanoseconds that a core has to do for a frame, at each of its two ends: coding and system.
     pub frame_ns: f64,
+    /// Nanoseconds more for each further message in a frame, at each of its two ends: coding.
+    pub coding_ns: f64,
     /// Nanoseconds that a core has to do to take a batch of a client and to send its answer.
     pub client_round_ns: f64,
     /// Nanoseconds of a flush of nothing.
@@ -35,13 +37,16 @@ pub struct CostTable {
 impl CostTable {
     /// Nanoseconds of a core for a step.
     pub fn step_ns(&self, work: &Work) -> f64 {
-        let fixed = match self.kinds.get(work.kind) {
+        let fixed = |kind: &str| match self.kinds.get(kind) {
             Some(fixed) => *fixed,
             None => self.kinds.values().sum::<f64>() / self.kinds.len().max(1) as f64,
         };
+        let further: f64 = work.further.iter().map(|kind| fixed(kind)).sum();
+        let fixed = fixed(work.kind) + further;
         let amounts = work.amounts.iter().zip(&self.amounts);
         let variable: f64 = amounts.map(|(count, each)| *count as f64 * each).sum();
-        let frames = (work.frames_in + work.frames_out) as f64 * self.frame_ns;
+        let frames = (work.frames_in + work.frames_out) as f64 * self.frame_ns
+            + work.messages_behind as f64 * self.coding_ns;
         fixed + variable + frames + work.client_rounds as f64 * self.client_round_ns
     }
 }
@@ -54,8 +59,8 @@ pub trait Stopwatch {
     fn step_ended(&mut self);
     /// What the step that has ended was.
     fn step_was(&mut self, work: &Work);
-    /// Coding of the frame has ended.
-    fn coding_ended(&mut self);
+    /// Coding of a frame with so many messages has ended.
+    fn coding_ended(&mut self, messages: usize);
 }
 
 /// Framing of Ethernet, IP and TCP around a frame, bytes.

@@ -34,6 +34,7 @@ fn table() -> CostTable {
     CostTable {
         amounts: [1_000.0; 7],
         frame_ns: 5_000.0,
+        coding_ns: 1_000.0,
         client_round_ns: 5_000.0,
         flush_ns: 100_000.0,
         link_ns: 50_000,
@@ -127,6 +128,16 @@ fn stock_levels_of_two_nodes_take_longer_than_those_of_one() {
         }
         let median = |point: &Point| point.latency_of_kind_ns(0, 50);
         assert!(median(&distributed) > median(&local), "{system:?}");
+        // Items of the other warehouse are asked for together, and not one after the other.
+        let per_tx = |count: u64| count as f64 / distributed.commits() as f64;
+        let (frames, rows) = (
+            per_tx(distributed.usage.frames),
+            per_tx(distributed.counters.rows_read),
+        );
+        assert!(
+            rows > 100.0 && frames < 25.0,
+            "{system:?}: {frames} frames for {rows} rows"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use super::calls::bound;
 use super::long::Long;
 use super::scan::lookups;
 use super::source::{RowList, Rows, Source, collect, open};
-use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots, WINDOW};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots, WINDOW, WINDOW_FIRST};
 use base::{Datum, RowBatch, SqlError};
 use bind::rel::{Binds, JoinKind};
 use expr::rows::{GroupKey, datums_heap_bytes, entry_bytes, heap_bytes};
@@ -144,6 +144,8 @@ pub(super) struct LookupRows<'a> {
     rest: Option<(RowBatch, usize)>,
     /// Left rows that have been, and what was found for each.
     window: Option<Window<'a>>,
+    /// Left rows of the next window, at most.
+    window_rows: usize,
 }
 
 /// Left rows with the right rows that were found for them.
@@ -176,6 +178,7 @@ impl<'a> LookupRows<'a> {
             slots: slots.clone(),
             rest: None,
             window: None,
+            window_rows: WINDOW_FIRST,
         }
     }
 
@@ -233,7 +236,8 @@ impl Rows for LookupRows<'_> {
                     None => return Ok(None),
                 },
             };
-            let end = (batch.rows as usize).min(at + WINDOW);
+            let end = (batch.rows as usize).min(at + self.window_rows);
+            self.window_rows = (self.window_rows * 8).min(WINDOW);
             let rows: Vec<&[Datum]> = (at..end).map(|i| batch.row(i)).collect();
             let outer: Vec<&dyn Columns> = rows.iter().map(|row| row as &dyn Columns).collect();
             let mut charge = Charge::new(self.cx.port);

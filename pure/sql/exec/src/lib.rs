@@ -79,6 +79,9 @@ const BATCH_ROWS: usize = 1000;
 const BATCH_BYTES: usize = 1 << 20;
 /// Operations that one statement has under way at a time.
 const WINDOW: usize = 256;
+/// The same of a join by keys at its beginning, which may be wanted for a row or two. Eight times
+/// as many each time that all have been taken, up to [`WINDOW`].
+const WINDOW_FIRST: usize = 32;
 
 /// What one step has done, for EXPLAIN ANALYZE.
 #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ use base::{
 use catalog::Catalog;
 use journal::Ballot;
 use node::WireMessage;
-use node::message::{ProtocolWord, Question};
+use node::message::{Parcel, ProtocolWord, Question};
 use node::oldest::Oldest;
 use node::register::Word;
 use runtime::frame::{Hello, encode_hello, encode_message};
@@ -273,8 +273,8 @@ pub(super) fn head() -> Head {
     }
 }
 
-/// Frames between nodes, and payloads without their frames.
-pub fn frames() -> Vec<Vec<u8>> {
+/// Messages of all protocols.
+fn words() -> Vec<ProtocolWord> {
     let bodies = bodies().into_iter().map(|body| Message {
         head: head(),
         txn: txn(),
@@ -288,7 +288,15 @@ pub fn frames() -> Vec<Vec<u8>> {
         ]
     });
     let leap = super::leap::messages().into_iter().map(ProtocolWord::Leap);
-    let mut messages: Vec<WireMessage> = words.chain(leap).map(WireMessage::Protocol).collect();
+    words.chain(leap).collect()
+}
+
+/// Frames between nodes, and payloads without their frames.
+pub fn frames() -> Vec<Vec<u8>> {
+    let words = words();
+    let parcel = WireMessage::Parcel(Parcel::new(words[..8].to_vec()));
+    let mut messages: Vec<WireMessage> = words.into_iter().map(WireMessage::Protocol).collect();
+    messages.push(parcel);
     let mut rows = RowBatch::new(2);
     rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
     let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");

@@ -74,7 +74,7 @@ impl Leap {
             let hops = 2 * u32::from(self.is_remote(home));
             if let Some(state) = self.coord.open(txn) {
                 state.cost.delays = state.cost.delays.max(depth + hops);
-                state.cost.messages_on_path += hops / 2;
+                state.cost.messages_on_path += hops / 2 * cx.out.frames.came();
                 state.note_node(home);
             }
         }
