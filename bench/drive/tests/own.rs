@@ -69,8 +69,8 @@ fn names(found: &[Anomaly]) -> Vec<String> {
 }
 
 /// Whether it is the anomaly of a customer who was read, and changed by others before the update.
-fn is_named(name: &String) -> bool {
-    ["G-single", "lost-update"].contains(&name.as_str())
+fn is_named(name: &str) -> bool {
+    ["G-single", "lost-update"].contains(&name)
 }
 
 /// The last condition of a run, which its history is.
@@ -103,7 +103,7 @@ fn postgresql_keeps_what_it_promises_and_no_more() {
     let table = report::table(&claimed);
     assert!(!claimed.passed() && !passed(&claimed), "{table}");
     let found = names(&verdict(&claimed).anomalies);
-    assert!(found.iter().any(is_named), "{found:?}");
+    assert!(found.iter().any(|name| is_named(name)), "{found:?}");
     let story = &verdict(&claimed).anomalies[0].story;
     let rows = [":customer.1.", ":order.1.", ":order_lines.1."];
     assert!(rows.iter().any(|row| story.contains(row)), "{story}");
@@ -171,7 +171,7 @@ fn mariadb_repeats_reads_and_loses_what_it_has_not_read() {
     let claimed = Some(Level::SnapshotIsolation);
     let claimed = run(options(&url, Isolation::RepeatableRead, claimed), true);
     let found = names(&verdict(&claimed).anomalies);
-    assert!(found.iter().any(is_named), "{found:?}");
+    assert!(found.iter().any(|name| is_named(name)), "{found:?}");
     // What is left of it is no more than READ COMMITTED.
     let promised = run(options(&url, Isolation::RepeatableRead, None), false);
     assert!(passed(&promised), "{}", verdict(&promised));
