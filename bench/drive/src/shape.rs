@@ -14,6 +14,7 @@ use links::stream::Stream;
 use links::url::Endpoint;
 use links::view::Progress;
 use std::time::Duration;
+use versions::Judged;
 use workload::finding::Finding;
 use workload::wire::Session;
 
@@ -163,6 +164,11 @@ pub trait Workload: Sync {
     /// How unevenly data and transactions were dealt among warehouses; `None`: that was not
     /// controlled.
     fn imbalance(&self) -> Option<ImbalanceReport> {
+        None
+    }
+
+    /// The run's own history, once it has been verified; `None`: it was not recorded.
+    fn own_history(&self) -> Option<Judged> {
         None
     }
 

@@ -1,4 +1,5 @@
-//! Histories of a real PostgreSQL: anomalies at READ COMMITTED, none at SERIALIZABLE.
+//! Histories of a real PostgreSQL and a real MariaDB: anomalies at READ COMMITTED, none at
+//! SERIALIZABLE.
 #![allow(
     clippy::unwrap_used,
     reason = "a test file whose helpers are not test functions"
@@ -99,6 +100,38 @@ fn weaker_levels_show_what_they_allow_and_nothing_else() {
         Judgement::Fail,
         "snapshots skew writes: {skewed}"
     );
+}
+
+/// Its REPEATABLE READ reads a snapshot and writes over what is newer.
+#[test]
+fn mariadb_keeps_what_it_promises_and_no_more() {
+    let Some(server) = peer::start(servers::Kind::MariaDb, &[]) else {
+        return;
+    };
+    let url = server.url("test");
+    for kind in Kind::ALL {
+        let found = recorded(&url, kind, Isolation::Serializable);
+        let verdict = &found.verdict;
+        let name = kind.name();
+        assert_eq!(verdict.judgement, Judgement::Pass, "{name}: {verdict}");
+        assert_eq!(verdict.level, Level::Serializable);
+        let table = report::table(&found.run);
+        assert!(found.run.passed() && found.run.unknown() == 0, "{table}");
+    }
+    for (kind, isolation) in [
+        (Kind::ListAppend, Isolation::RepeatableRead),
+        (Kind::Bank, Isolation::RepeatableRead),
+        (Kind::ListAppend, Isolation::ReadCommitted),
+    ] {
+        let found = recorded(&url, kind, isolation);
+        let (verdict, name) = (&found.verdict, kind.name());
+        assert_eq!(verdict.judgement, Judgement::Pass, "{name}: {verdict}");
+        assert_eq!(verdict.level, Level::ReadCommitted);
+        if kind == Kind::ListAppend {
+            let snapshots = check::check(&found.history, Level::SnapshotIsolation);
+            assert_eq!(snapshots.judgement, Judgement::Fail, "{verdict}");
+        }
+    }
 }
 
 #[test]

@@ -41,15 +41,9 @@ impl Postgres {
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<Postgres, LinkError> {
-        let mut first = None;
-        for is_secure in target.tls.attempts() {
-            match Postgres::attempt(endpoint, target, timeout, *is_secure) {
-                // No TLS, or nobody is let in with it or without: the other way may work.
-                Err(error) if is_about_tls(&error) => first = first.or(Some(error)),
-                ended => return ended,
-            }
-        }
-        Err(first.unwrap_or(LinkError::Protocol("no attempt")))
+        let attempt = |is_secure| Postgres::attempt(endpoint, target, timeout, is_secure);
+        // No TLS, or nobody is let in with it or without: the other way may work.
+        target.tls.connect(attempt, is_about_tls)
     }
 
     fn attempt(

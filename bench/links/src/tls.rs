@@ -152,13 +152,30 @@ impl Tls {
     }
 
     /// Whether to use TLS, in the order in which it is tried.
-    pub(crate) fn attempts(&self) -> &'static [bool] {
+    fn attempts(&self) -> &'static [bool] {
         match self.mode {
             Mode::Disable => &[false],
             Mode::Allow => &[false, true],
             Mode::Prefer => &[true, false],
             Mode::Require | Mode::VerifyCa | Mode::VerifyFull => &[true],
         }
+    }
+
+    /// Connects with TLS or without, as it is to be, and the other way round if that may be and the
+    /// error is about it.
+    pub(crate) fn connect<T>(
+        &self,
+        attempt: impl Fn(bool) -> Result<T, LinkError>,
+        is_about_tls: impl Fn(&LinkError) -> bool,
+    ) -> Result<T, LinkError> {
+        let mut first = None;
+        for is_secure in self.attempts() {
+            match attempt(*is_secure) {
+                Err(error) if is_about_tls(&error) => first = first.or(Some(error)),
+                ended => return ended,
+            }
+        }
+        Err(first.unwrap_or(LinkError::Protocol("no attempt")))
     }
 
     /// What to do with a server that has no TLS.

@@ -8,7 +8,7 @@
 use check::{Demand, Judgement, Level};
 use drive::histories::{self, HistoryOptions};
 use drive::run::RunReport;
-use drive::tpcc::{self, LoadOptions, RunOptions};
+use drive::tpcc::{self, LoadOptions, OwnHistory, RunOptions};
 use function_tests::durability::{self, Crash};
 use function_tests::{FunctionOptions, Test, Verdict};
 use links::view::Silent;
@@ -37,6 +37,8 @@ enum Check {
     Conditions,
     /// The condition of the stock after it.
     Stock,
+    /// The own history of the run at SERIALIZABLE.
+    OwnHistory,
     /// What the run was told, and what the database has gained.
     Acknowledged,
 }
@@ -49,7 +51,7 @@ const BANK: Check = Check::Snapshots(Kind::Bank);
 const COUNTERS: Check = Check::Snapshots(Kind::Counter);
 const FRESH_LISTS: Check = Check::Snapshots(Kind::ListAppend);
 
-/// What is run at once: TPC-C has three judgements.
+/// What is run at once: TPC-C has four judgements.
 const RUNS: [&[Check]; 8] = [
     &[LISTS],
     &[REGISTERS],
@@ -58,14 +60,27 @@ const RUNS: [&[Check]; 8] = [
     &[FRESH_LISTS],
     &[Check::SnapshotTest],
     &[Check::DurabilityTest],
-    &[Check::Conditions, Check::Stock, Check::Acknowledged],
+    &[
+        Check::Conditions,
+        Check::Stock,
+        Check::OwnHistory,
+        Check::Acknowledged,
+    ],
 ];
 
 /// The checks that have to catch a fault. All others have to pass.
 fn catchers(fault: Fault) -> &'static [Check] {
     match fault {
         Fault::Nothing => &[],
-        Fault::LostUpdate => &[LISTS, REGISTERS, BANK, COUNTERS, FRESH_LISTS],
+        Fault::LostUpdate => &[
+            LISTS,
+            REGISTERS,
+            BANK,
+            COUNTERS,
+            FRESH_LISTS,
+            Check::OwnHistory,
+        ],
+        // Snapshots are enough for TPC-C: its transactions are serializable on them.
         Fault::WriteSkew => &[LISTS, REGISTERS],
         Fault::TornCommit => &[
             LISTS,
@@ -77,6 +92,7 @@ fn catchers(fault: Fault) -> &'static [Check] {
             Check::DurabilityTest,
             Check::Conditions,
             Check::Stock,
+            Check::OwnHistory,
             Check::Acknowledged,
         ],
         Fault::StaleReplica => &[COUNTERS, FRESH_LISTS],
@@ -87,9 +103,10 @@ fn catchers(fault: Fault) -> &'static [Check] {
             COUNTERS,
             FRESH_LISTS,
             Check::DurabilityTest,
+            Check::OwnHistory,
             Check::Acknowledged,
         ],
-        Fault::RemoteStockIgnored => &[Check::Stock],
+        Fault::RemoteStockIgnored => &[Check::Stock, Check::OwnHistory],
     }
 }
 
@@ -172,6 +189,7 @@ fn transactions(url: &str, length: Duration) -> RunReport {
     options.runner.warmup = Duration::ZERO;
     options.runner.length = length;
     options.runner.timeout = PATIENCE;
+    options.histories = Some(OwnHistory::default());
     tpcc::run(&options, &mut Silent).unwrap()
 }
 
@@ -215,11 +233,12 @@ fn run(url: &str, checks: &[Check], length: Duration) -> Vec<Said> {
         Check::Snapshots(kind) => vec![recorded(url, kind, Isolation::RepeatableRead, length)],
         Check::SnapshotTest => vec![function(url, Test::Snapshot, length)],
         Check::DurabilityTest => vec![function(url, Test::Durability, length)],
-        Check::Conditions | Check::Stock | Check::Acknowledged => {
+        Check::Conditions | Check::Stock | Check::OwnHistory | Check::Acknowledged => {
             let run = transactions(url, length);
             vec![
                 conditions(&run, 1..=12),
                 conditions(&run, 13..=13),
+                conditions(&run, 14..=14),
                 acknowledged(&run),
             ]
         }

@@ -25,6 +25,8 @@ use links::view::Progress;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use versions::promised;
+use workload::dialect::Dialect;
 use workload::finding::Finding;
 use workload::history::plan::Plan;
 use workload::history::run::{Client, create, final_reads, final_shape};
@@ -34,13 +36,13 @@ use workload::wire::Isolation;
 /// How to make a history.
 #[derive(Clone, Debug)]
 pub struct HistoryOptions {
-    /// `postgres://user@host:port,host:port/database`.
+    /// `postgres://user@host:port,host:port/database`, or `mysql://`.
     pub url: String,
     /// What the transactions do, and at which level. The seed is the runner's.
     pub shape: Shape,
     /// Loops, phases, clients, seed.
     pub runner: RunnerOptions,
-    /// By what the history is judged; `None`: what the server promises, see [`promised`].
+    /// By what the history is judged; `None`: what the server promises ([`promised`]).
     pub level: Option<Level>,
 }
 
@@ -71,20 +73,6 @@ pub struct HistoryReport {
     pub verdict: Verdict,
 }
 
-/// The level that a server promises to a transaction that asks for `isolation`.
-///
-/// Trellis gives SERIALIZABLE where REPEATABLE READ is asked for, and its serial order agrees with
-/// real time. PostgreSQL's does not always: a read-only transaction may be placed before one that
-/// had ended. Its REPEATABLE READ is snapshot isolation, its snapshots are never old.
-pub fn promised(isolation: Isolation, is_trellis: bool) -> Level {
-    match (isolation, is_trellis) {
-        (Isolation::ReadCommitted, _) => Level::ReadCommitted,
-        (Isolation::Serializable | Isolation::RepeatableRead, true) => Level::StrictSerializable,
-        (Isolation::RepeatableRead, false) => Level::StrongSnapshotIsolation,
-        (Isolation::Serializable, false) => Level::Serializable,
-    }
-}
-
 /// Makes the tables, runs, reads everything, judges.
 ///
 /// # Errors
@@ -93,7 +81,7 @@ pub fn run(
     options: &HistoryOptions,
     progress: &mut dyn Progress,
 ) -> Result<HistoryReport, DriveError> {
-    let target = Target::parse(&options.url)?.of_postgres()?;
+    let target = Target::parse(&options.url)?.of_sql()?;
     let mut options = options.clone();
     options.shape.seed = options.runner.seed;
     // The judgement is what the run is for.
@@ -155,9 +143,11 @@ impl Recorder {
         let shape = options.shape;
         Ok(Recorder {
             target: target.clone(),
-            level: options
-                .level
-                .unwrap_or(promised(shape.isolation, server.is_trellis)),
+            level: options.level.unwrap_or(promised(
+                shape.isolation,
+                server.is_trellis,
+                server.dialect,
+            )),
             server,
             shape,
             timeout,
@@ -191,7 +181,10 @@ impl Recorder {
     /// Reads everything.
     fn read_all(&self) -> Result<(), DriveError> {
         let shape = final_shape(&self.shape);
-        let client = Client::open(self.connect()?, &shape);
+        let mut link = self.connect()?;
+        let tuned = self.server.tune(&mut link, Some(shape.isolation));
+        tuned.during("preparing")?;
+        let client = Client::open(link, &shape);
         let mut session = Session {
             client: ready(client).during("preparing")?,
             process: self.next_process.fetch_add(1, Ordering::Relaxed),
@@ -255,7 +248,13 @@ impl RunWorkload for Recorder {
     fn terminal(&self, _: u32) {}
 
     fn generate(&self, (): &mut ()) -> Plan {
-        Plan::draw(&self.shape, self.next_txn.fetch_add(1, Ordering::Relaxed))
+        let mut shape = self.shape;
+        if self.level == Level::ReadCommitted {
+            // What is computed from a row must have it locked, also where REPEATABLE READ is no
+            // more than that.
+            shape.isolation = Isolation::ReadCommitted;
+        }
+        Plan::draw(&shape, self.next_txn.fetch_add(1, Ordering::Relaxed))
     }
 
     fn kind(&self, plan: &Plan) -> usize {
@@ -269,7 +268,7 @@ impl RunWorkload for Recorder {
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Session, LinkError> {
         let mut link = Link::connect(endpoint, &self.target, Some(timeout))?;
         self.server.tune(&mut link, Some(self.shape.isolation))?;
-        if !self.server.is_trellis {
+        if !self.server.is_trellis && self.server.dialect == Dialect::Postgres {
             // Strong conflicts deadlock, and a second for each leaves nothing to see. Only a
             // superuser may say so; others record less.
             match link.command("SET deadlock_timeout = '10ms'") {
@@ -307,53 +306,28 @@ impl RunWorkload for Recorder {
         let history = lock(&self.history);
         progress.stage(&format!("judging {} transactions", history.txns.len()));
         let verdict = judge(&self.shape, &history, self.level, &Demand::default());
-        let report = condition(&verdict, started.elapsed());
+        let report = CheckReport {
+            conditions: vec![condition(&verdict, 1, "the history has no anomaly")],
+            took_ms: started.elapsed().as_millis() as u64,
+        };
         *lock(&self.verdict) = Some(verdict);
         Ok(report)
     }
 }
 
-/// The verdict as the one condition of the run. Inconclusive is as if nothing had been compared.
-fn condition(verdict: &Verdict, took: Duration) -> CheckReport {
+/// A verdict as a condition of the run. Inconclusive is as if nothing had been compared.
+pub(crate) fn condition(verdict: &Verdict, number: usize, title: &'static str) -> CheckedCondition {
     let compared = match verdict.judgement {
         Judgement::Inconclusive => 0,
         Judgement::Pass | Judgement::Fail => verdict.exercised.concurrent_conflicts.max(1),
     };
     let first = verdict.anomalies.first();
-    CheckReport {
-        conditions: vec![CheckedCondition {
-            number: 1,
-            clause: verdict.level.name().to_string(),
-            title: "the history has no anomaly",
-            compared,
-            failures: verdict.anomalies.len() as u64,
-            counterexample: first.map(|anomaly| anomaly.name()),
-        }],
-        took_ms: took.as_millis() as u64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_server_is_judged_by_its_own_promise() {
-        let trellis = |isolation| promised(isolation, true);
-        let postgres = |isolation| promised(isolation, false);
-        assert_eq!(trellis(Isolation::Serializable), Level::StrictSerializable);
-        assert_eq!(
-            trellis(Isolation::RepeatableRead),
-            Level::StrictSerializable
-        );
-        assert_eq!(postgres(Isolation::Serializable), Level::Serializable);
-        assert_eq!(
-            postgres(Isolation::RepeatableRead),
-            Level::StrongSnapshotIsolation
-        );
-        for is_trellis in [true, false] {
-            let level = promised(Isolation::ReadCommitted, is_trellis);
-            assert_eq!(level, Level::ReadCommitted);
-        }
+    CheckedCondition {
+        number,
+        clause: verdict.level.name().to_string(),
+        title,
+        compared,
+        failures: verdict.anomalies.len() as u64,
+        counterexample: first.map(|anomaly| anomaly.name()),
     }
 }

@@ -11,6 +11,7 @@ use crate::tpcc::imbalance::ImbalanceReport;
 use hdrhistogram::Histogram;
 use measures::steady::Steady;
 use serde_json::{Map, Value, json};
+use versions::Judged;
 use workload::finding::Verdict;
 
 /// The version of the layout; larger when a field changes its meaning.
@@ -55,6 +56,7 @@ pub fn json(report: &RunReport) -> Value {
             "forced_writes": share("forced_writes"),
         },
         "consistency": report.consistency.as_ref().map(check_json),
+        "history": report.history.as_ref().map(own_history),
         "audits": audits(report),
         "transactions": report.kinds.iter().map(|kind| (kind.name.to_string(), kind_json(kind,
             report, percentiles))).collect::<Map<String, Value>>(),
@@ -234,6 +236,14 @@ pub fn check_json(check: &CheckReport) -> Value {
 pub fn history_json(report: &HistoryReport) -> Value {
     let mut value = json(&report.run);
     value["history"] = verdict_json(&report.verdict);
+    value
+}
+
+/// The run's own history as JSON.
+fn own_history(own: &Judged) -> Value {
+    let mut value = verdict_json(&own.verdict);
+    value["operations"] = json!(own.operations);
+    value["attempts_not_kept"] = json!(own.missing);
     value
 }
 

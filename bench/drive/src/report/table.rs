@@ -26,6 +26,17 @@ pub fn table(report: &RunReport) -> String {
     if let Some(check) = &report.consistency {
         out.push_str(&check_table(check));
     }
+    if let Some(own) = &report.history {
+        let missing = match own.missing {
+            0 => String::new(),
+            missing => format!(", {missing} attempts were not kept"),
+        };
+        let (operations, verdict) = (own.operations, &own.verdict);
+        let _ = write!(
+            out,
+            "own history of {operations} operations{missing}: {verdict}"
+        );
+    }
     for warning in report.warnings() {
         let _ = writeln!(out, "note: {warning}");
     }

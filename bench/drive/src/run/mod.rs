@@ -77,18 +77,6 @@ fn fits<W: Workload>(
     Ok(())
 }
 
-/// Has the faults of a run. One that fails ends it.
-fn break_servers<W: Workload>(
-    stage: &Stage<'_, W>,
-    injection: &mut Injection,
-) -> Result<Vec<Fault>, DriveError> {
-    let broken = injection.run(&|| stage.second());
-    if broken.is_err() {
-        stage.call_off();
-    }
-    broken
-}
-
 /// Servers that were named: to be sampled, and to be broken.
 pub(crate) type Named = (Sampler, Option<Injection>);
 
@@ -164,6 +152,7 @@ pub(crate) fn run_by<W: Workload>(
         started_unix_s,
         audits,
         consistency,
+        history: workload.own_history(),
         ..report_of(workload, target, options, measured)
     })
 }
@@ -217,6 +206,7 @@ fn report_of<W: Workload>(
         nodes: seen.nodes,
         audits: Vec::new(),
         consistency: None,
+        history: None,
         client_cpu: seen.client_cpu,
         client_cores: match workers.as_slice() {
             [] => cpu::cores(),
@@ -267,43 +257,31 @@ fn measure<W: Workload>(
     workload: &W,
     target: &Target,
     options: &RunnerOptions,
-    (sampler, mut injection): Named,
+    named: Named,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
-    let stage = Stage::new(workload, target, options, Part::WHOLE);
-    let mut watch = Watch::new(&stage, watched(workload, target, options));
-    let (audits, broken, samples) = std::thread::scope(|scope| {
-        let threads = begin_threads(&stage, scope);
+    let stage = &Stage::new(workload, target, options, Part::WHOLE);
+    let mut watch = Watch::new(stage, watched(workload, target, options));
+    let (audits, (broken, samples)) = std::thread::scope(|scope| {
+        let threads = begin_threads(stage, scope);
         let refused = stage.begin(|| Some(Instant::now()));
-        let sampling = refused.is_none().then(|| {
-            let stage = &stage;
-            scope.spawn(move || sampler.run(&|| stage.second()))
-        });
-        let broken = if refused.is_none() {
+        let beside = refused.is_none().then(|| {
             if workload.attends() {
-                let stage = &stage;
                 scope.spawn(move || workload.attend(&|| stage.second()));
             }
-            let broken = injection.as_mut().map(|injection| {
-                let stage = &stage;
-                scope.spawn(move || break_servers(stage, injection))
-            });
-            watch.until_end(progress, &Nobody);
-            broken
-        } else {
-            None
-        };
+            beside(named, &|| stage.second(), &|| stage.call_off(), || {
+                watch.until_end(progress, &Nobody);
+            })
+        });
         let audits = join_threads::<W>(threads);
-        let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
-        let samples = sampling.map(|thread| thread.join().expect("a sampler does not panic"));
-        let samples = samples.unwrap_or_default();
         match refused {
             Some(error) => Err(DriveError::Link("connecting the clients", error)),
-            None => Ok((audits, broken.unwrap_or(Ok(Vec::new()))?, samples)),
+            None => Ok((audits, beside.expect("it was not refused"))),
         }
     })?;
+    let broken = broken?;
     let mut seen = watch.seen;
-    let (share, threads) = sum_of(&stage);
+    let (share, threads) = sum_of(stage);
     seen.client_threads = threads;
     Ok(Measured {
         share,
@@ -312,6 +290,32 @@ fn measure<W: Workload>(
         broken,
         samples,
         workers: Vec::new(),
+    })
+}
+
+/// Samples servers and has the faults of a run while it is watched. `second` is that of the
+/// measured phase; a fault that fails calls the run off.
+pub(crate) fn beside(
+    (sampler, mut injection): Named,
+    second: &(dyn Fn() -> Option<f64> + Sync),
+    call_off: &(dyn Fn() + Sync),
+    watch: impl FnOnce(),
+) -> (Result<Vec<Fault>, DriveError>, Samples) {
+    std::thread::scope(|scope| {
+        let sampling = scope.spawn(move || sampler.run(second));
+        let breaking = injection.as_mut().map(|injection| {
+            scope.spawn(move || {
+                let broken = injection.run(second);
+                if broken.is_err() {
+                    call_off();
+                }
+                broken
+            })
+        });
+        watch();
+        let broken = breaking.map(|thread| thread.join().expect("a fault does not panic"));
+        let samples = sampling.join().expect("a sampler does not panic");
+        (broken.unwrap_or(Ok(Vec::new())), samples)
     })
 }
 

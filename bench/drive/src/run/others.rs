@@ -4,9 +4,9 @@
 use super::parts::PartResult;
 use super::tally::Share;
 use super::watch::{Course, Nobody, SecondCounts, Seen, Watch};
-use super::{DRAIN, Measured, Named, RunnerOptions, WorkerReport, watched};
+use super::{DRAIN, Measured, Named, RunnerOptions, WorkerReport, beside, watched};
 use crate::shape::Workload;
-use fault::{Fault, Injection, Samples};
+use fault::{Fault, Samples};
 use links::error::DriveError;
 use links::url::Target;
 use links::view::Progress;
@@ -86,7 +86,7 @@ pub(super) fn measure_by<W: Workload>(
     workload: &W,
     target: &Target,
     options: &RunnerOptions,
-    (sampler, mut injection): Named,
+    named: Named,
     progress: &mut dyn Progress,
 ) -> Result<Measured<W::Audit>, DriveError> {
     let course = OthersCourse {
@@ -97,20 +97,12 @@ pub(super) fn measure_by<W: Workload>(
         is_called_off: AtomicBool::new(false),
     };
     let mut watch = Watch::new(&course, watched(workload, target, options));
-    let (broken, samples) = std::thread::scope(|scope| {
-        let course = &course;
-        let sampling = scope.spawn(move || sampler.run(&|| course.second()));
-        let broken = injection
-            .as_mut()
-            .map(|injection| scope.spawn(move || course.break_servers(injection)));
+    let (broken, samples) = beside(named, &|| course.second(), &|| course.call_off(), || {
         watch.until_end(progress, &Nobody);
-        let broken = broken.map(|thread| thread.join().expect("a fault does not panic"));
-        let samples = sampling.join().expect("a sampler does not panic");
-        (broken, samples)
     });
     let parts = match others.lost() {
         Some(lost) => Err(lost),
-        None => broken.unwrap_or(Ok(Vec::new())).and_then(|broken| {
+        None => broken.and_then(|broken| {
             let until = course.end() + DRAIN + RESULT_MAX;
             Ok((others.results(course.kinds, until)?, broken))
         }),
@@ -189,12 +181,8 @@ impl OthersCourse<'_> {
         goes_on.then_some(passed - self.options.warmup.as_secs_f64())
     }
 
-    fn break_servers(&self, injection: &mut Injection) -> Result<Vec<Fault>, DriveError> {
-        let broken = injection.run(&|| self.second());
-        if broken.is_err() {
-            self.is_called_off.store(true, Ordering::Relaxed);
-        }
-        broken
+    fn call_off(&self) {
+        self.is_called_off.store(true, Ordering::Relaxed);
     }
 }
 

@@ -12,6 +12,7 @@ use hdrhistogram::Histogram;
 use links::server::{Counters, Server};
 use links::url::Target;
 use measures::steady::{self, Steady};
+use versions::Judged;
 use workload::finding::{Finding, Verdict};
 
 /// The client's share of its cores above which a run carries a warning.
@@ -97,6 +98,8 @@ pub struct RunReport {
     pub audits: Vec<Finding>,
     /// The conditions after the run; `None` when they were not checked.
     pub consistency: Option<CheckReport>,
+    /// The run's own history; `None`: it was not recorded.
+    pub history: Option<Judged>,
     /// How the transactions were distributed; `None`: that was not controlled.
     pub distribution: Option<DistributionReport>,
     /// How many transactions competed for rows; `None`: that was not controlled.

@@ -8,6 +8,7 @@ pub mod dike;
 mod gate;
 pub mod imbalance;
 pub mod load;
+mod own;
 mod reads;
 mod times;
 mod told;
@@ -27,10 +28,12 @@ use links::server::{POSTGRES_SETTINGS, Server};
 use links::url::{Endpoint, Target};
 use links::view::Progress;
 use load::Book;
+use own::Recorder;
 use reads::{Replicas, Sessions};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use told::Told;
+use versions::{Judged, Noted};
 use workload::dialect::Dialect;
 use workload::dike::contention::hot_statement;
 use workload::dike::further;
@@ -45,6 +48,7 @@ use workload::tpcc::{Districts, Kind, Scale, Skew, sql, transactions};
 use workload::wire::Session;
 
 pub use gate::Gathering;
+pub use own::OwnHistory;
 pub use without::Without;
 pub use workload::wire::Isolation;
 
@@ -123,6 +127,8 @@ pub struct RunOptions {
     /// The first and the last terminal, from 1, of those that this client has; `None`: from the
     /// first on. Terminals of all clients together go round the warehouses.
     pub terminals: Option<(u32, u32)>,
+    /// How the run's own history is recorded and judged, if it is.
+    pub histories: Option<OwnHistory>,
 }
 
 impl RunOptions {
@@ -137,6 +143,7 @@ impl RunOptions {
             dike: None,
             read_urls: None,
             terminals: None,
+            histories: None,
         }
     }
 }
@@ -161,12 +168,16 @@ pub fn run_by(
     others: Option<&dyn Others>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
-    let competes = |dike: &DikeOptions| !dike.contention.is_empty();
-    if others.is_some() && options.dike.as_ref().is_some_and(competes) {
-        return Err(DriveError::Option(String::from(
-            "--contention: one process counts the transactions that compete, so it cannot be with \
-             --worker",
-        )));
+    let alone = match &options.dike {
+        _ if options.histories.is_some() => "--histories: one process records what all see",
+        Some(dike) if !dike.contention.is_empty() => {
+            "--contention: one process counts the transactions that compete"
+        }
+        _ => "",
+    };
+    if others.is_some() && !alone.is_empty() {
+        let text = format!("{alone}, so it cannot be with --worker");
+        return Err(DriveError::Option(text));
     }
     let tpcc = Tpcc::of_database(options)?;
     let target = tpcc.target.clone();
@@ -250,6 +261,8 @@ pub struct Tpcc {
     bound: Vec<Kind>,
     /// What the server said of a controlled run.
     distribution: Mutex<Option<DistributionReport>>,
+    /// Records the history of the run.
+    recorder: Option<Recorder>,
 }
 
 impl Tpcc {
@@ -278,6 +291,7 @@ impl Tpcc {
             }
             None => None,
         };
+        let recorder = Recorder::of_run(options, &server, &content.scale)?;
         let replicas = match &options.read_urls {
             Some(url) => {
                 let of = (&mut link, &server);
@@ -298,6 +312,7 @@ impl Tpcc {
             )));
         }
         let mut tpcc = Tpcc {
+            recorder,
             dike,
             has_accounts,
             replicas,
@@ -351,6 +366,7 @@ impl Tpcc {
             terminals: options.terminals,
             bound: Vec::new(),
             distribution: Mutex::new(None),
+            recorder: None,
         }
     }
 
@@ -360,7 +376,7 @@ impl Tpcc {
         endpoint: &Endpoint,
         target: &Target,
         timeout: Duration,
-    ) -> Result<Session<Link>, LinkError> {
+    ) -> Result<Session<Noted<Link>>, LinkError> {
         let mut link = Link::connect(endpoint, target, Some(timeout))?;
         self.server.tune(&mut link, Some(self.isolation))?;
         let mut statements = sql::all(self.isolation);
@@ -369,6 +385,10 @@ impl Tpcc {
         }
         let hot_rows = self.dike.iter().flat_map(|dike| &dike.controls.hot_rows);
         statements.extend(hot_rows.map(|row| (hot_statement(row), Vec::new())));
+        let link = match &self.recorder {
+            None => Noted::unseen(link),
+            Some(_) => own::watched(link, &mut statements),
+        };
         for (statement, _) in &mut statements {
             *statement = self.server.dialect.statement(statement);
         }
@@ -432,6 +452,11 @@ impl Tpcc {
                 "transactions that only read went to replicas, which may show what is old",
             ));
         }
+        if self.recorder.is_some() {
+            remarks.push(String::from(
+                "statements return the counters of their rows, for the run's own history",
+            ));
+        }
         if self.dike.is_some() {
             remarks.push(String::from("Dike's controls: no run of TPC-C"));
         }
@@ -493,6 +518,10 @@ impl Workload for Tpcc {
             let range = format!("{first},{last}");
             description.parameters.push(("terminal_range", range));
         }
+        if let Some(recorder) = &self.recorder {
+            let level = recorder.level().name().to_string();
+            description.parameters.push(("history_judged_by", level));
+        }
         if !self.bound.is_empty() {
             let bound = ("bind_transactions", String::from("true"));
             description.parameters.push(bound);
@@ -547,8 +576,14 @@ impl Workload for Tpcc {
 
     fn open(&self, endpoint: &Endpoint, timeout: Duration) -> Result<Sessions, LinkError> {
         let main = self.session(endpoint, &self.target, timeout)?;
+        let process = self.recorder.as_ref().map_or(0, Recorder::process);
         let Some(replicas) = &self.replicas else {
-            return Ok(Sessions { main, reads: None });
+            let reads = None;
+            return Ok(Sessions {
+                main,
+                reads,
+                process,
+            });
         };
         let mut reads = Err(LinkError::Protocol("no replica"));
         for endpoint in replicas.in_turn() {
@@ -558,15 +593,23 @@ impl Workload for Tpcc {
             }
         }
         let reads = Some(reads?);
-        Ok(Sessions { main, reads })
+        Ok(Sessions {
+            main,
+            reads,
+            process,
+        })
     }
 
     async fn execute(&self, sessions: &mut Sessions, input: &Input) -> Result<Done, Failure> {
         if let Some(dike) = &self.dike {
             dike.wait_turn(input).await;
         }
+        let invoked = self.recorder.as_ref().and_then(Recorder::begin);
         let session = sessions.of(input.kind());
         let result = transactions::execute(session, input).await;
+        if let Some(recorder) = &self.recorder {
+            recorder.end(invoked, sessions, &result);
+        }
         if let Some(dike) = &self.dike {
             dike.note_ended(input, &result);
         }
@@ -716,7 +759,17 @@ impl Workload for Tpcc {
     }
 
     fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
-        check::check(&self.target, progress)
+        let mut report = check::check(&self.target, progress)?;
+        if let Some(recorder) = &self.recorder {
+            progress.stage("judging the run's own history");
+            let number = report.conditions.len() + 1;
+            report.conditions.push(recorder.judge(number));
+        }
+        Ok(report)
+    }
+
+    fn own_history(&self) -> Option<Judged> {
+        self.recorder.as_ref()?.take_judged()
     }
 }
 

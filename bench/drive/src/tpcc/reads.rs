@@ -13,6 +13,7 @@ use links::stream::Stream;
 use links::url::{Endpoint, Target};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use versions::Noted;
 use workload::dialect::Dialect;
 use workload::tpcc::Kind;
 use workload::wire::Session;
@@ -21,14 +22,16 @@ use workload::wire::Session;
 #[derive(Debug)]
 pub struct Sessions {
     /// For all transactions, or for those that write.
-    pub(super) main: Session<Link>,
+    pub(super) main: Session<Noted<Link>>,
     /// For those that only read.
-    pub(super) reads: Option<Session<Link>>,
+    pub(super) reads: Option<Session<Noted<Link>>>,
+    /// Its number among the connections whose history is recorded.
+    pub(super) process: u32,
 }
 
 impl Sessions {
     /// The one for transactions of this kind.
-    pub(super) fn of(&mut self, kind: Kind) -> &mut Session<Link> {
+    pub(super) fn of(&mut self, kind: Kind) -> &mut Session<Noted<Link>> {
         match (&mut self.reads, reads_only(kind)) {
             (Some(reads), true) => reads,
             _ => &mut self.main,
@@ -38,11 +41,13 @@ impl Sessions {
 
 impl Connected for Sessions {
     fn stream(&mut self) -> &mut Stream {
-        self.main.link().stream()
+        self.main.link().link().stream()
     }
 
     fn other_stream(&mut self) -> Option<&mut Stream> {
-        self.reads.as_mut().map(|reads| reads.link().stream())
+        self.reads
+            .as_mut()
+            .map(|reads| reads.link().link().stream())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::link::{LinkError, ParamType};
 use mysql_common::constants::ColumnType;
 use mysql_common::value::Value;
 use std::fmt::Write;
+use workload::dialect::Dialect;
 
 /// The statement with a question mark for each `$n`, and which parameter each stands for.
 pub(super) fn with_question_marks(sql: &str) -> (String, Vec<u16>) {
@@ -23,8 +24,44 @@ pub(super) fn with_question_marks(sql: &str) -> (String, Vec<u16>) {
     (out, places)
 }
 
+/// A statement in PostgreSQL's words in those of MySQL. What it does not know stays as it is.
+pub(super) fn in_own_words(sql: &str) -> String {
+    if let Some(level) = sql.strip_prefix("SET default_transaction_isolation = ") {
+        let level = level.trim_matches('\'').to_uppercase();
+        return format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
+    }
+    let sql = Dialect::MySql.statement(sql);
+    let parts = sql.split_once(" ON CONFLICT (");
+    let parts = parts.and_then(|(insert, rest)| {
+        let (_, changes) = rest.split_once(") DO UPDATE SET ")?;
+        Some((insert, changes))
+    });
+    let Some((insert, changes)) = parts else {
+        return sql;
+    };
+    // `VALUES(v)` would be the word, but MariaDB 10.11 has put other bytes into texts by it.
+    let list = |text: &str, behind: &str| {
+        let (_, rest) = text.split_once(behind)?;
+        let (list, _) = rest.split_once(')')?;
+        Some(list.split(", ").map(str::to_owned).collect::<Vec<_>>())
+    };
+    let (columns, values) = (list(insert, " ("), list(insert, " VALUES ("));
+    let (columns, values) = (columns.unwrap_or_default(), values.unwrap_or_default());
+    let given = columns.iter().zip(&values);
+    let changes = given.fold(changes.to_owned(), |changes, (column, value)| {
+        changes.replace(&format!("excluded.{column}"), value)
+    });
+    format!("{insert} ON DUPLICATE KEY UPDATE {changes}")
+}
+
+/// The answer of an insert of one row that changes the row where it is there already.
+pub(super) const UPSERT: &str = "UPSERT";
+
 /// The word by which PostgreSQL answers such a statement; empty: another one.
 pub(super) fn verb_of(sql: &str) -> &'static str {
+    if sql.contains(" ON DUPLICATE KEY UPDATE ") {
+        return UPSERT;
+    }
     let word = sql.trim_start().split([' ', ';', '(']).next().unwrap_or("");
     let known = [
         "SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "ROLLBACK",
@@ -153,6 +190,27 @@ mod tests {
         let (sql, places) = with_question_marks("UPDATE t SET a = $3 WHERE b = $1 AND c = $10");
         assert_eq!(sql, "UPDATE t SET a = ? WHERE b = ? AND c = ?");
         assert_eq!(places, [2, 0, 9]);
+    }
+
+    #[test]
+    fn words_of_postgresql_become_those_of_mysql() {
+        let upsert = "INSERT INTO t (k, v) VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET \
+                      v = t.v || ',' || excluded.v, w = excluded.v";
+        assert_eq!(
+            in_own_words(upsert),
+            "INSERT INTO t (k, v) VALUES ($1, $2) ON DUPLICATE KEY UPDATE \
+             v = t.v || ',' || $2, w = $2"
+        );
+        assert_eq!(verb_of(&in_own_words(upsert)), UPSERT);
+        assert_eq!(
+            in_own_words("SET default_transaction_isolation = 'repeatable read'"),
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+        );
+        assert_eq!(
+            in_own_words("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY"),
+            "START TRANSACTION READ ONLY"
+        );
+        assert_eq!(in_own_words("SELECT 1"), "SELECT 1");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! The protocol has no rounds: each statement is sent when the one before it is answered, so that a
 //! statement after one that failed is never run. Statements are written as for PostgreSQL, with
-//! `$1` for a parameter; their other words are the workload's dialect.
+//! `$1` for a parameter; of their other words `in_own_words` knows those that workloads use.
 //!
 //! | MySQL | here |
 //! |---|---|
@@ -15,6 +15,8 @@
 //! | BEGIN, COMMIT, ROLLBACK | travel as text: not all servers prepare them |
 //! | an error within a transaction | the transaction stays open: who gets it rolls back |
 //! | UPDATE | counts the rows that it finds, not those that it changes |
+//! | INSERT .. ON DUPLICATE KEY UPDATE of one row | counts 1, also where it changes it |
+//! | several statements in a query that begins with BEGIN | in turn, up to one that fails |
 
 mod codec;
 
@@ -22,7 +24,7 @@ use crate::answers::{Answers, ServerError};
 use crate::link::{LinkError, ParamType, Prepared, Status, reach, ready};
 use crate::stream::Stream;
 use crate::url::{Endpoint, Target};
-use codec::{push_execute, text_of, verb_of, with_question_marks};
+use codec::{UPSERT, in_own_words, push_execute, text_of, verb_of, with_question_marks};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
 use mysql_common::collations::CollationId;
 use mysql_common::constants::{CapabilityFlags as Can, StatusFlags};
@@ -142,14 +144,10 @@ impl MySql {
         target: &Target,
         timeout: Option<Duration>,
     ) -> Result<MySql, LinkError> {
-        let mut first = None;
-        for is_secure in target.tls.attempts() {
-            match MySql::attempt(endpoint, target, timeout, *is_secure) {
-                Err(error @ LinkError::Tls(_)) => first = first.or(Some(error)),
-                ended => return ended,
-            }
-        }
-        Err(first.unwrap_or(LinkError::Protocol("no attempt")))
+        let attempt = |is_secure| MySql::attempt(endpoint, target, timeout, is_secure);
+        target
+            .tls
+            .connect(attempt, |error| matches!(error, LinkError::Tls(_)))
     }
 
     fn attempt(
@@ -297,10 +295,11 @@ impl MySql {
     ) -> Result<Vec<Prepared>, LinkError> {
         let mut prepared = Vec::with_capacity(statements.len());
         for (sql, types) in statements {
-            let verb = verb_of(sql);
+            let sql = in_own_words(sql);
+            let verb = verb_of(&sql);
             let mut parts = Vec::new();
             match verb {
-                "BEGIN" | "COMMIT" | "ROLLBACK" => parts.push(Part::Text(String::from(*sql))),
+                "BEGIN" | "COMMIT" | "ROLLBACK" => parts.push(Part::Text(sql)),
                 _ => {
                     for part in sql.split("; ") {
                         parts.push(self.prepare_part(part).await?);
@@ -407,15 +406,27 @@ impl MySql {
         }
     }
 
-    /// Runs one statement. Its error is in `answers`.
+    /// Runs one statement, or those of a transaction, which begins with BEGIN, up to the first that
+    /// fails. Its error is in `answers`.
     pub async fn simple_query(
         &mut self,
         sql: &str,
         answers: &mut Answers,
     ) -> Result<(), LinkError> {
         answers.clear();
-        self.command(QUERY, sql.as_bytes()).await?;
-        self.take_results::<Text>(verb_of(sql), answers).await
+        let parts: Vec<&str> = match verb_of(sql) {
+            "BEGIN" => sql.split("; ").collect(),
+            _ => vec![sql],
+        };
+        for part in parts {
+            let part = in_own_words(part);
+            self.command(QUERY, part.as_bytes()).await?;
+            self.take_results::<Text>(verb_of(&part), answers).await?;
+            if answers.error.is_some() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Runs a query and hands over each row as it comes: memory of one row.
@@ -580,6 +591,7 @@ impl MySql {
                 }
                 Ended::Rows { rows, more } => (more, format!("{verb} {rows}")),
                 Ended::Done { rows, more } => match verb {
+                    UPSERT => (more, format!("INSERT {}", rows.min(1))),
                     "BEGIN" | "COMMIT" | "ROLLBACK" | "" => (more, verb.to_owned()),
                     _ => (more, format!("{verb} {rows}")),
                 },

@@ -155,6 +155,11 @@ impl Runs {
         self.spread(|it| it["latency_us"]["p50"].as_f64().map(|us| us / 1e3))
     }
 
+    /// Warehouses of a distributed transaction.
+    pub(super) fn warehouses(&self) -> Option<Spread> {
+        self.spread(|it| it["distribution"]["warehouses_per_transaction"].as_f64())
+    }
+
     pub(super) fn messages(&self) -> Option<Spread> {
         self.spread(|it| it["per_txn"]["messages"].as_f64())
     }

@@ -43,6 +43,8 @@ pub struct Chunk {
     pub warehouse: u32,
     /// The district, 0 where the chunk spans all of a warehouse.
     pub district: u32,
+    /// How many the warehouse has, 0 for ITEM.
+    pub districts: u32,
     /// First and last id in the chunk: item, customer or order numbers (both included).
     pub ids: (u32, u32),
 }
@@ -58,6 +60,7 @@ impl Chunk {
                         table,
                         warehouse: 0,
                         district: 0,
+                        districts: 0,
                         ids: (1, scale.items),
                     };
                     split(items, ROWS_PER_CHUNK, &mut chunks);
@@ -82,6 +85,7 @@ impl Chunk {
             table,
             warehouse,
             district: 0,
+            districts,
             ids: (1, last),
         };
         let (ids, size) = match table {
@@ -142,7 +146,10 @@ impl Chunk {
     fn write_row(&self, content: &Content, id: u32, row: &mut Row<'_>) {
         let prng = &mut self.stream(content, id);
         match self.table {
-            Table::Warehouse => write_warehouse(self.warehouse, content, prng, row),
+            Table::Warehouse => {
+                let ytd_cents = content.scale.warehouse_ytd_cents(self.districts);
+                write_warehouse(self.warehouse, ytd_cents, prng, row);
+            }
             Table::District => write_district(self.warehouse, id, content, prng, row),
             Table::Customer => {
                 write_customer((self.warehouse, self.district, id), content, prng, row);
@@ -184,12 +191,8 @@ impl Chunk {
             let prng = &mut self.stream(content, id);
             for number in 1..=head.lines {
                 let item = prng.between(1, i64::from(content.scale.items)) as u32;
-                row.int(id)
-                    .int(self.district)
-                    .int(self.warehouse)
-                    .int(number)
-                    .int(item);
-                row.int(self.warehouse);
+                row.int(id).int(self.district).int(self.warehouse);
+                row.int(number).int(item).int(self.warehouse);
                 // OL_DELIVERY_D and OL_AMOUNT of a delivered order: the entry date and 0.00.
                 match head.carrier {
                     Some(_) => row.time(content.now_us).int(5).cents(0),
@@ -253,18 +256,14 @@ pub fn order_heads(content: &Content, warehouse: u32, district: u32) -> Vec<Orde
         .collect()
 }
 
-fn write_warehouse(id: u32, content: &Content, prng: &mut Prng, row: &mut Row<'_>) {
-    let districts = content.scale.districts().in_warehouse(id);
+fn write_warehouse(id: u32, ytd_cents: i64, prng: &mut Prng, row: &mut Row<'_>) {
     row.int(id).letters(prng, 6, 10).address(prng);
-    row.rate(prng.between(0, 2_000))
-        .cents(content.scale.warehouse_ytd_cents(districts));
+    row.rate(prng.between(0, 2_000)).cents(ytd_cents);
 }
 
 fn write_district(warehouse: u32, id: u32, content: &Content, prng: &mut Prng, row: &mut Row<'_>) {
-    row.int(id)
-        .int(warehouse)
-        .letters(prng, 6, 10)
-        .address(prng);
+    row.int(id).int(warehouse);
+    row.letters(prng, 6, 10).address(prng);
     row.rate(prng.between(0, 2_000))
         .cents(content.scale.district_ytd_cents());
     row.int(content.scale.orders + 1);
@@ -277,10 +276,8 @@ fn write_customer(key: (u32, u32, u32), content: &Content, prng: &mut Prng, row:
         true => id - 1,
         false => last_name_number(prng, content.constants.c_last, &content.scale),
     };
-    row.int(id)
-        .int(district)
-        .int(warehouse)
-        .letters(prng, 8, 16);
+    row.int(id).int(district).int(warehouse);
+    row.letters(prng, 8, 16);
     row.text("OE")
         .text(&last_name(name))
         .address(prng)

@@ -1,6 +1,6 @@
 //! `trellis bench compare`: which of two databases is faster.
 
-use super::{isolation, screen};
+use super::{isolation, screen, worker};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use drive::outputs;
@@ -40,6 +40,9 @@ pub(super) struct CompareArgs {
     /// Do not check the consistency conditions at the end
     #[arg(long)]
     no_check: bool,
+    /// Have the load come from `trellis bench worker` there, and not from here; once for each
+    #[arg(long, value_name = "HOST:PORT")]
+    worker: Vec<String>,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -101,7 +104,7 @@ fn run(args: &CompareArgs, url: &str, seed: u64) -> Result<RunReport> {
         check: false,
         ..RunnerOptions::default()
     };
-    let report = tpcc::run(&options, &mut Silent)?;
+    let report = worker::run_by(&args.worker, &options, &mut Silent)?;
     ensure!(report.committed() > 0, "no transaction was committed");
     if !report.passed() {
         bail!("the run failed its checks: {}", report.faults().join("; "));

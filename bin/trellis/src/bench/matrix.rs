@@ -23,9 +23,9 @@ pub(super) struct MatrixArgs {
     list: bool,
 }
 
-/// Options of a run that a file cannot set: the sweep writes files itself, one exporter of metrics
-/// cannot serve several runs, and which machines have the load is no setting of an experiment.
-const OWN: [&str; 6] = ["json", "report", "metrics", "history", "help", "worker"];
+/// Options of a run that a file cannot set: the sweep writes files itself, and one exporter of
+/// metrics cannot serve several runs.
+const OWN: [&str; 5] = ["json", "report", "metrics", "history", "help"];
 
 /// Options that say something about another one.
 const ABOUT: [(&str, &str); 7] = [
@@ -176,6 +176,7 @@ mod tests {
             assert!(find(name).is_some(), "{name}");
         }
         assert!(find("fault").is_some_and(|key| key.repeats));
+        assert!(find("worker").is_some_and(|key| key.repeats));
         assert!(find("keying").is_some_and(|key| key.is_flag));
         assert!(find("json").is_none() && find("metrics").is_none());
     }

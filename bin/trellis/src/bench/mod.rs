@@ -27,7 +27,7 @@ use drive::outputs;
 use drive::report;
 use drive::run::others::Others;
 use drive::run::{RunReport, RunnerOptions};
-use drive::tpcc::{self, Isolation, RunOptions};
+use drive::tpcc::{self, Isolation, OwnHistory, RunOptions};
 use gate::GateArgs;
 use links::metrics::Exporter;
 use links::view::{Progress, Screen, Silent};
@@ -158,8 +158,7 @@ struct Where {
     /// Which workload
     #[arg(long, value_enum, default_value = "tpcc")]
     workload: WorkloadName,
-    /// Database: `postgres://USER@HOST:PORT/DATABASE`, for tpcc also `mysql://`; several HOST:PORT
-    /// with commas
+    /// Database: `postgres://USER@HOST:PORT/DATABASE` or `mysql://`; several HOST:PORT with commas
     #[arg(long)]
     url: String,
 }
@@ -251,6 +250,17 @@ struct RecordArgs {
     /// Transactions after which a key is given up for a new one [default: 90]
     #[arg(long)]
     txns_per_key: Option<u32>,
+    /// For tpcc and dike: record what the run's own transactions see of the counters in their rows,
+    /// and judge it. At most so many reads and writes are kept
+    #[arg(
+        long,
+        value_name = "OPERATIONS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1000000",
+        value_parser = clap::value_parser!(u64).range(1..=100_000_000)
+    )]
+    histories: Option<u64>,
     /// Judge by this level [default: what the server promises for --isolation]
     #[arg(long, value_parser = level)]
     level: Option<Level>,
@@ -260,19 +270,25 @@ struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Refuses them for a workload that records nothing.
-    fn only_for_histories(&self) -> Result<()> {
+    /// How a run of TPC-C's transactions records its own history, if it does. What is for other
+    /// workloads is refused.
+    fn own_history(&self) -> Result<Option<OwnHistory>> {
+        let alone = self.histories.is_none();
         let given = [
-            (self.keys.is_some(), "--keys"),
-            (self.txn_len.is_some(), "--txn-len"),
-            (self.txns_per_key.is_some(), "--txns-per-key"),
-            (self.level.is_some(), "--level"),
-            (self.history.is_some(), "--history"),
+            (self.keys.is_some(), "--keys", ""),
+            (self.txn_len.is_some(), "--txn-len", ""),
+            (self.txns_per_key.is_some(), "--txns-per-key", ""),
+            (self.level.is_some() && alone, "--level", OR),
+            (self.history.is_some() && alone, "--history", OR),
         ];
-        match given.iter().find(|(is_given, _)| *is_given) {
-            Some((_, name)) => bail!("{name} is for workloads that record histories"),
-            None => Ok(()),
+        const OR: &str = ", or for --histories";
+        if let Some((_, name, or)) = given.iter().find(|(is_given, ..)| *is_given) {
+            bail!("{name} is for workloads that record histories{or}");
         }
+        Ok(self.histories.map(|most| OwnHistory {
+            operations_max: most as usize,
+            level: self.level,
+        }))
     }
 }
 
@@ -485,6 +501,9 @@ fn measure_history(args: &RunArgs, kind: Kind, shows: bool) -> Result<Measured> 
     if !args.worker.is_empty() {
         bail!("--worker is for tpcc and dike: a recorded history is that of one process");
     }
+    if args.recorded.histories.is_some() {
+        bail!("--histories is for tpcc and dike: this workload always records one");
+    }
     args.dike.only_for_dike()?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
     options.runner = runner(args)?;
@@ -530,12 +549,12 @@ fn tpcc_options(args: &RunArgs) -> Result<RunOptions> {
         WorkloadName::Dike => options.dike = Some(args.dike.options(&args.curve)),
         _ => args.dike.only_for_dike()?,
     }
+    options.histories = args.recorded.own_history()?;
     options.runner = runner(args)?;
     Ok(options)
 }
 
 fn measure_tpcc(args: &RunArgs, shows: bool) -> Result<Measured> {
-    args.recorded.only_for_histories()?;
     let mut options = tpcc_options(args)?;
     let crew = worker::crew(args)?;
     let others = crew.as_ref().map(|crew| crew as &dyn Others);
@@ -544,7 +563,11 @@ fn measure_tpcc(args: &RunArgs, shows: bool) -> Result<Measured> {
     let verdicts = args
         .gate
         .pass(&args.target.url, args.isolation, args.seed)?;
-    let found = tpcc::run_by(&options, others, &mut *progress)?;
+    let mut found = tpcc::run_by(&options, others, &mut *progress)?;
+    if let (Some(path), Some(own)) = (&args.recorded.history, &mut found.history) {
+        versions::name_keys(&mut own.history);
+        histories::write(path, &own.history)?;
+    }
     let mut json = report::json(&found);
     json["verdicts"] = verdicts;
     Ok(Measured {

@@ -1,6 +1,6 @@
 //! `trellis bench search`: the highest rate that meets a latency goal.
 
-use super::{isolation, rate};
+use super::{isolation, rate, worker};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use drive::outputs;
@@ -43,6 +43,9 @@ pub(super) struct SearchArgs {
     /// serializable, repeatable-read or read-committed
     #[arg(long, default_value = "serializable", value_parser = isolation)]
     isolation: Isolation,
+    /// Have the load come from `trellis bench worker` there, and not from here; once for each
+    #[arg(long, value_name = "HOST:PORT")]
+    worker: Vec<String>,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -165,7 +168,7 @@ fn try_rate(args: &SearchArgs, rate: f64) -> Result<Tried> {
         check: false,
         ..RunnerOptions::default()
     };
-    let report = tpcc::run(&options, &mut Silent)?;
+    let report = worker::run_by(&args.worker, &options, &mut Silent)?;
     if report.audits_failed() > 0 {
         bail!("the run failed its checks: {}", report.faults().join("; "));
     }

@@ -5,7 +5,9 @@ use super::{RunArgs, tpcc_options};
 use anyhow::{Context, Result, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, ColorChoice, Command, FromArgMatches};
-use drive::tpcc::RunOptions;
+use drive::run::RunReport;
+use drive::tpcc::{self, RunOptions};
+use links::view::Progress;
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::ExitCode;
@@ -57,12 +59,13 @@ const OWN: [&str; 10] = [
 ];
 
 /// Options that cannot be with `--worker`, because one process counts or records.
-const ALONE: [&str; 7] = [
+const ALONE: [&str; 8] = [
     "contention",
     "contention_control",
     "keys",
     "txn_len",
     "txns_per_key",
+    "histories",
     "level",
     "history",
 ];
@@ -147,12 +150,41 @@ pub(super) fn crew(args: &RunArgs) -> Result<Option<Crew>> {
     }
     if let Some(id) = args.given.others.iter().find(|id| ALONE.contains(id)) {
         let name = option(id);
-        bail!("{name} cannot be with --worker: one process counts the transactions that compete");
+        bail!("{name} cannot be with --worker: it takes one process that counts or records all");
     }
     if args.given.shared.iter().any(|argument| is_trace(argument)) {
         bail!("--curve ..:trace: cannot be with --worker: the file is on this machine only");
     }
     Ok(Some(Crew::join(&args.worker, args.given.shared.clone())?))
+}
+
+/// The workers of one of several runs of TPC-C, and its result.
+pub(super) fn run_by(
+    addresses: &[String],
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<RunReport> {
+    if addresses.is_empty() {
+        return Ok(tpcc::run(options, progress)?);
+    }
+    let crew = Crew::join(addresses, arguments(options))?;
+    Ok(tpcc::run_by(options, Some(&crew), progress)?)
+}
+
+/// What of these options is no default, as workers get it.
+fn arguments(options: &RunOptions) -> Vec<String> {
+    let runner = &options.runner;
+    let level = options.isolation.sql().to_lowercase().replace(' ', "-");
+    let mut all = vec![
+        format!("--url={}", options.url),
+        format!("--clients={}", runner.clients),
+        format!("--seconds={}", runner.length.as_secs()),
+        format!("--warmup={}", runner.warmup.as_secs()),
+        format!("--seed={}", runner.seed),
+        format!("--isolation={level}"),
+    ];
+    all.extend(runner.rate.map(|rate| format!("--rate={rate}")));
+    all
 }
 
 /// `trellis bench worker`.
@@ -251,6 +283,25 @@ mod tests {
         let there = accept(&args.given.shared).unwrap();
         assert_eq!((there.runner.clients, there.keying), (8, true));
         assert_eq!(there.dike.unwrap().mix_curves.len(), 1);
+    }
+
+    #[test]
+    fn one_of_several_runs_is_the_same_there() {
+        let mut options = RunOptions::new("postgres://a/b");
+        options.isolation = tpcc::Isolation::RepeatableRead;
+        options.runner.clients = 7;
+        options.runner.rate = Some(123.456_789);
+        options.runner.seed = 9;
+        options.runner.length = std::time::Duration::from_secs(3);
+        options.runner.warmup = std::time::Duration::from_secs(1);
+        let there = accept(&arguments(&options)).unwrap();
+        assert_eq!(there.url, options.url);
+        assert_eq!(there.isolation, options.isolation);
+        let told = |options: &RunOptions| {
+            let it = &options.runner;
+            (it.clients, it.rate, it.seed, it.length, it.warmup)
+        };
+        assert_eq!(told(&there), told(&options));
     }
 
     #[test]

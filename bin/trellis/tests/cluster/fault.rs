@@ -12,7 +12,7 @@ pub(crate) fn shop(name: &str) -> Local {
     shop_with(name, &[])
 }
 
-fn shop_with(name: &str, options: &[&str]) -> Local {
+pub(crate) fn shop_with(name: &str, options: &[&str]) -> Local {
     let local = Local::start_with(name, options);
     let mut link = local.link(1, "postgres").unwrap();
     link.command("CREATE DATABASE shop WITH (protocol = 'two_phase')")

@@ -1,7 +1,7 @@
 //! Faults at servers of another machine, which is this one by way of a real sshd, and at a
 //! container, which is a process that a stand-in for docker tells of.
 
-use crate::fault::{is_cut, is_stopped, shop, state, text};
+use crate::fault::{is_cut, is_stopped, shop, shop_with, state, text};
 use crate::local::Local;
 use crate::support::{PROGRAM, READY_LIMIT, free_ports, wait_until};
 use std::os::unix::fs::PermissionsExt;
@@ -80,12 +80,18 @@ impl Sshd {
 
     /// The nodes of a local cluster as targets of another machine: far1, far2 and far3.
     fn aim(&self, local: &Local, bench: &mut Command) {
+        self.aim_with(local, bench, |_| String::new());
+    }
+
+    /// The same with further parts of each node's target.
+    fn aim_with(&self, local: &Local, bench: &mut Command, more: impl Fn(u32) -> String) {
         let (user, port, data) = (&self.user, self.port, local.data());
         let data = data.display();
         for node in 1..=3 {
             bench.arg("--target").arg(format!(
                 "far{node}=ssh:{user}@127.0.0.1:{port},pidfile:{data}/node-{node}/PID,\
-                 hold:{data}/node-{node}.held,data:{},trellis:{PROGRAM}",
+                 hold:{data}/node-{node}.held,{}data:{},trellis:{PROGRAM}",
+                more(node),
                 self.folder.join("small").display()
             ));
         }
@@ -206,6 +212,75 @@ fn faults_elsewhere_are_undone_when_the_benchmark_is_killed() {
     );
 }
 
+/// A process that reads or writes a file past the system's memory, in many children.
+struct Busy(Child);
+
+impl Busy {
+    fn start(file: &Path, copies: &str) -> Busy {
+        let file = file.display();
+        let script = format!("while :; do dd bs=64k count=16 {copies} 2>&-; done");
+        let script = script.replace("FILE", &file.to_string());
+        Busy(Command::new("sh").args(["-c", &script]).spawn().unwrap())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn servers_elsewhere_start_anew_their_clocks_jump_and_their_disks_are_slow() {
+    let local = shop_with("fault-ssh-more", &["--clock-faults"]);
+    let Some(sshd) = Sshd::start(&local) else {
+        return;
+    };
+    let mut faults = vec!["clock=+90s@far2:1+2", "restart@far3:4+1.5"];
+    let file = local.folder.path().join("busy");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let mut busy = Vec::new();
+    if is_cut(0).is_some() {
+        // What may filter packets may make control groups.
+        let write = "if=/dev/zero of=FILE oflag=direct conv=notrunc";
+        busy.push(Busy::start(&file, write));
+        busy.push(Busy::start(&file, "if=FILE of=/dev/null iflag=direct"));
+        faults.extend(["disk_write=2MB@far4:1+2.5", "disk_read=2MB@far5:4+2.5"]);
+    }
+    let before = local.pid(3);
+    let mut bench = local.bench(&faults, 8);
+    sshd.aim_with(&local, &mut bench, |node| {
+        format!("clock:{}/node-{node}.clock,", local.data().display())
+    });
+    for (number, busy) in (4..).zip(&busy) {
+        bench.arg("--target").arg(format!(
+            "far{number}=ssh:{}@127.0.0.1:{},pid:{},data:{},trellis:{PROGRAM}",
+            sshd.user,
+            sshd.port,
+            busy.0.id(),
+            local.folder.path().display()
+        ));
+    }
+    let output = bench.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert_ne!(local.pid(3), before);
+    assert!((1..=3).all(|node| local.answers(node)));
+    let json = local.json();
+    let told = json["faults"].as_array().unwrap();
+    assert_eq!(told.len(), faults.len());
+    for fault in told {
+        let proof = fault["proof"].as_str().unwrap();
+        let expected = match fault["kind"].as_str().unwrap() {
+            "clock" => "times with",
+            "restart" => "is gone, port",
+            _ => "of 2097152 allowed",
+        };
+        assert!(proof.contains(expected), "{fault}");
+        assert!(fault["undo_s"].as_f64().unwrap() < 2.0, "{fault}");
+    }
+}
+
 #[test]
 fn what_is_not_possible_elsewhere_is_refused_before_the_run() {
     let local = shop("fault-ssh-refused");
@@ -236,6 +311,11 @@ fn what_is_not_possible_elsewhere_is_refused_before_the_run() {
             format!("far={host},{pid_file},trellis:{PROGRAM}"),
             "kill@far:1+1",
             "kill is not possible at far; it needs a command",
+        ),
+        (
+            format!("far={host},{pid_file},trellis:{PROGRAM}"),
+            "delay=50ms@far:1+1",
+            "delay=50ms@far:1+1 is not possible; it needs a server on this machine",
         ),
     ] {
         let mut bench = local.bench(&[fault], 8);

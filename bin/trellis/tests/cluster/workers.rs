@@ -351,3 +351,58 @@ fn what_workers_cannot_do_is_refused_by_name() {
         "too few for 2 workers",
     );
 }
+
+/// Several runs in a row: the workers wait for the next one after each.
+#[test]
+fn workers_have_the_load_of_searches_and_sweeps() {
+    let (_cluster, url) = loaded("workers-more", 1);
+    let (workers, addresses): (Vec<Process>, Vec<String>) = (0..2).map(|_| worker()).unzip();
+    let folder = Folder::new("workers-more-files");
+    let json = folder.path().join("out.json");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("bench").args(arguments);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), format!("{said}{warned}"))
+    };
+    let file = json.to_str().unwrap();
+    let there = ["--worker", &addresses[0], "--worker", &addresses[1]];
+    let short = [
+        "--seconds",
+        "1",
+        "--warmup",
+        "0",
+        "--clients",
+        "4",
+        "--json",
+        file,
+    ];
+    let value =
+        || -> Value { serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap() };
+
+    // A goal that no rate meets, from one of the lowest on. Comparisons run in the same way.
+    let search = [
+        "search", "--url", &url, "--goal", "p50:1us", "--from", "0.3",
+    ];
+    let (is_good, said) = run(&[&search[..], &there, &short].concat());
+    assert!(!is_good && said.contains("no rate met the goal"), "{said}");
+    assert_eq!(value()["trials"].as_array().unwrap().len(), 2, "{said}");
+
+    let matrix = folder.path().join("sweep.toml");
+    let [one, other] = &addresses[..] else {
+        unreachable!("there are two")
+    };
+    let text = format!(
+        "url = \"{url}\"\nworker = [[\"{one}\", \"{other}\"]]\nclients = 4\nseconds = 1\n\
+         warmup = 0\n"
+    );
+    std::fs::write(&matrix, text).unwrap();
+    let (is_good, said) = run(&["matrix", matrix.to_str().unwrap()]);
+    assert!(is_good, "{said}");
+    for worker in &workers {
+        let runs = worker.said().matches("has come").count();
+        assert_eq!(runs, 3, "{}", worker.said());
+    }
+}

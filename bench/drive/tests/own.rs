@@ -1,0 +1,173 @@
+//! The own history of a TPC-C run on a real PostgreSQL and a real MariaDB: nothing at SERIALIZABLE,
+//! and what weaker levels allow is found where more was claimed.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file whose helpers are not test functions"
+)]
+
+use check::{Anomaly, Judgement, Level, Verdict};
+use drive::histories;
+use drive::report;
+use drive::run::RunReport;
+use drive::tpcc::{self, Isolation, LoadOptions, OwnHistory, RunOptions};
+use links::view::Silent;
+use peer::Peer;
+use servers::Kind;
+use std::time::Duration;
+use workload::tpcc::Scale;
+
+fn loaded(url: &str) {
+    let load = LoadOptions {
+        scale: Scale {
+            items: 100,
+            customers: 30,
+            orders: 30,
+            ..Scale::reduced(1)
+        },
+        ..LoadOptions::new(url, 1)
+    };
+    tpcc::load(&load, &mut Silent).unwrap();
+}
+
+fn options(url: &str, isolation: Isolation, level: Option<Level>) -> RunOptions {
+    let mut options = RunOptions::new(url);
+    options.isolation = isolation;
+    options.runner.clients = 8;
+    options.runner.warmup = Duration::ZERO;
+    options.histories = Some(OwnHistory {
+        level,
+        ..OwnHistory::default()
+    });
+    options
+}
+
+/// A run that is long enough for its history to be judged, and to be caught if it must be.
+fn run(mut options: RunOptions, must_fail: bool) -> RunReport {
+    let mut found = None;
+    for seconds in [1, 3, 9, 27] {
+        options.runner.length = Duration::from_secs(seconds);
+        let run = tpcc::run(&options, &mut Silent).unwrap();
+        let judgement = verdict(&run).judgement;
+        let is_done = match must_fail {
+            true => judgement == Judgement::Fail,
+            false => judgement != Judgement::Inconclusive,
+        };
+        found = Some(run);
+        if is_done {
+            break;
+        }
+    }
+    found.unwrap()
+}
+
+fn verdict(run: &RunReport) -> &Verdict {
+    &run.history.as_ref().unwrap().verdict
+}
+
+fn names(found: &[Anomaly]) -> Vec<String> {
+    found.iter().map(Anomaly::name).collect()
+}
+
+/// The last condition of a run, which its history is.
+fn passed(run: &RunReport) -> bool {
+    let conditions = &run.consistency.as_ref().unwrap().conditions;
+    assert_eq!(conditions.len(), 14);
+    conditions[13].passed()
+}
+
+#[test]
+fn postgresql_keeps_what_it_promises_and_no_more() {
+    let Some(peer) = Peer::start() else { return };
+    peer.psql("postgres", "CREATE DATABASE own");
+    let url = peer.url("own");
+    loaded(&url);
+    let strict = run(options(&url, Isolation::Serializable, None), false);
+    let table = report::table(&strict);
+    assert!(strict.passed() && passed(&strict), "{table}");
+    assert_eq!(verdict(&strict).level, Level::Serializable);
+    assert!(verdict(&strict).exercised.concurrent_conflicts > 0);
+    let json = report::json(&strict);
+    assert_eq!(json["history"]["judgement"], "pass");
+    assert_eq!(json["history"]["attempts_not_kept"], 0);
+
+    // What READ COMMITTED promises holds, and it is not SERIALIZABLE.
+    let committed = options(&url, Isolation::ReadCommitted, None);
+    assert!(passed(&run(committed, false)));
+    let claimed = options(&url, Isolation::ReadCommitted, Some(Level::Serializable));
+    let claimed = run(claimed, true);
+    let table = report::table(&claimed);
+    assert!(!claimed.passed() && !passed(&claimed), "{table}");
+    let found = names(&verdict(&claimed).anomalies);
+    let is_named = |name: &String| ["G-single", "lost-update"].contains(&name.as_str());
+    assert!(found.iter().any(is_named), "{found:?}");
+    let story = &verdict(&claimed).anomalies[0].story;
+    assert!(story.contains(":customer.1."), "{story}");
+    assert!(report::json(&claimed)["committed"].is_null());
+
+    // The same from its file.
+    let path = std::env::temp_dir().join(format!("trellis-own-{}.edn", std::process::id()));
+    let history = &claimed.history.as_ref().unwrap().history;
+    histories::write(&path, history).unwrap();
+    let read = histories::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let again = check::check(&read, Level::Serializable);
+    assert_eq!(names(&again.anomalies), found);
+}
+
+#[test]
+fn what_is_not_kept_is_told_and_what_cannot_be_is_refused() {
+    let Some(peer) = Peer::start() else { return };
+    peer.psql("postgres", "CREATE DATABASE own");
+    let url = peer.url("own");
+    loaded(&url);
+    let mut bounded = options(&url, Isolation::Serializable, None);
+    bounded.histories = Some(OwnHistory {
+        operations_max: 2_000,
+        level: None,
+    });
+    let found = run(bounded, false);
+    let own = found.history.as_ref().unwrap();
+    assert!(passed(&found), "{}", own.verdict);
+    assert!(own.missing > 0, "{own:?}");
+    // One transaction of each client may be under way when it is full.
+    assert!(
+        (2_000..2_000 + 8 * 100).contains(&own.operations),
+        "{}",
+        own.operations
+    );
+
+    let mut unchecked = options(&url, Isolation::Serializable, None);
+    unchecked.runner.check = false;
+    let mut elsewhere = options(&url, Isolation::RepeatableRead, None);
+    elsewhere.read_urls = Some(url.clone());
+    for (refused, why) in [
+        (unchecked, "judged with the conditions"),
+        (elsewhere, "replicas"),
+    ] {
+        let error = tpcc::run(&refused, &mut Silent).unwrap_err().to_string();
+        assert!(
+            error.contains("--histories") && error.contains(why),
+            "{error}"
+        );
+    }
+}
+
+/// InnoDB's REPEATABLE READ reads a snapshot and writes over what is newer.
+#[test]
+fn mariadb_repeats_reads_and_loses_what_it_has_not_read() {
+    let Some(server) = peer::start(Kind::MariaDb, &[]) else {
+        return;
+    };
+    let url = server.url("test");
+    loaded(&url);
+    let strict = run(options(&url, Isolation::Serializable, None), false);
+    assert!(passed(&strict), "{}", verdict(&strict));
+    assert_eq!(verdict(&strict).level, Level::Serializable);
+    let claimed = Some(Level::SnapshotIsolation);
+    let claimed = run(options(&url, Isolation::RepeatableRead, claimed), true);
+    let found = names(&verdict(&claimed).anomalies);
+    assert!(found.contains(&String::from("lost-update")), "{found:?}");
+    // What is left of it is no more than READ COMMITTED.
+    let promised = run(options(&url, Isolation::RepeatableRead, None), false);
+    assert!(passed(&promised), "{}", verdict(&promised));
+}
