@@ -3,7 +3,8 @@
 use crate::Control;
 use crate::message::{Message, Reference, Reply, Vote};
 use crate::snapshot::Known;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, NodeId, Position, ShardId, Ts};
 use journal::Writes;
@@ -114,8 +115,11 @@ pub(crate) enum Phase {
 pub(crate) struct Coord {
     pub(crate) options: TxnOptions,
     pub(crate) members: Vec<Member>,
-    /// In the order of sending, which is mostly that of the answers.
-    pub(crate) outstanding: VecDeque<Outstanding>,
+    #[expect(
+        clippy::vec_box,
+        reason = "a join has hundreds, and each answer moves the others up"
+    )]
+    pub(crate) outstanding: Vec<Box<Outstanding>>,
     /// Local operations that are parked: (operation, job).
     pub(crate) local: Vec<(OpId, u64)>,
     /// The own shard's vote waits for other commits of rows that it increments.
@@ -160,8 +164,7 @@ pub(crate) struct Coord {
 impl State for Coord {
     fn reset(&mut self) {
         let members = cleared(&mut self.members);
-        self.outstanding.clear();
-        let outstanding = core::mem::take(&mut self.outstanding);
+        let outstanding = cleared(&mut self.outstanding);
         let local = cleared(&mut self.local);
         let contacts = cleared(&mut self.contacts);
         *self = Coord {
@@ -224,8 +227,8 @@ impl Coord {
 
     /// Index of the outstanding request to `shard` with this reference.
     pub(crate) fn awaited(&self, shard: ShardId, reference: Reference) -> Option<usize> {
-        let same = |request: &Outstanding| (request.shard, request.reference) == (shard, reference);
-        self.outstanding.iter().position(same)
+        let mut requests = self.outstanding.iter();
+        requests.position(|request| (request.shard, request.reference) == (shard, reference))
     }
 
     pub(crate) fn find(&self, shard: ShardId) -> Option<&Member> {

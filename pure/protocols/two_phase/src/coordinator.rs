@@ -216,7 +216,7 @@ impl<C: Control> Machine<C> {
         let wait = coord.wait;
         let depth = coord.cost.delays;
         let resend = Resend::new(cx.now, self.settings.pauses());
-        coord.outstanding.push_back(Outstanding {
+        coord.outstanding.push(Box::new(Outstanding {
             id,
             shard: to,
             reference,
@@ -225,7 +225,7 @@ impl<C: Control> Machine<C> {
             alone,
             message: kept,
             resend,
-        });
+        }));
         if remote {
             coord.measure(&message);
         } else {
