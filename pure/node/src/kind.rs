@@ -24,9 +24,7 @@ impl Input {
             | Input::Drain => "host.other",
         }
     }
-}
 
-impl Input {
     /// Kinds of the messages behind the first one, if the input is a parcel.
     pub fn further_kinds(&self) -> impl Iterator<Item = &'static str> {
         let mut words = &[][..];

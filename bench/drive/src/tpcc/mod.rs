@@ -8,6 +8,7 @@ pub mod dike;
 mod gate;
 pub mod imbalance;
 pub mod load;
+mod options;
 mod own;
 mod reads;
 mod times;
@@ -20,7 +21,7 @@ use crate::run::tally::{Acknowledged, Tally};
 use crate::run::{RunReport, RunnerOptions, run as run_workload, run_by as run_workload_by};
 use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
 use contention::ContentionReport;
-use dike::{Dike, DikeOptions, DistributionReport};
+use dike::{Dike, DistributionReport};
 use imbalance::ImbalanceReport;
 use links::error::DriveError;
 use links::link::{Link, LinkError, ready};
@@ -48,6 +49,7 @@ use workload::tpcc::{Districts, Kind, Scale, Skew, sql, transactions};
 use workload::wire::Session;
 
 pub use gate::Gathering;
+pub use options::{LoadOptions, RunOptions};
 pub use own::OwnHistory;
 pub use without::Without;
 pub use workload::wire::Isolation;
@@ -58,94 +60,6 @@ const TERMINALS_PER_WAREHOUSE: u32 = 10;
 /// `1 warehouse`, `2 warehouses`.
 fn warehouses(count: u32) -> String {
     format!("{count} warehouse{}", if count == 1 { "" } else { "s" })
-}
-
-/// What to load, and how.
-#[derive(Clone, Debug)]
-pub struct LoadOptions {
-    /// `postgres://user@host:port,host:port/database`.
-    pub url: String,
-    /// The sizes; [`Scale::standard`] unless for a test.
-    pub scale: Scale,
-    /// Decides every loaded value.
-    pub seed: u64,
-    /// Connections that load in parallel.
-    pub jobs: u32,
-    /// Whether the foreign keys of clause 1.3 are declared.
-    pub foreign_keys: bool,
-    /// What the tables are created without, on Trellis.
-    pub without: Without,
-    /// Whether the tables of Dike's `d_update_balance` are made, too.
-    pub accounts: bool,
-    /// Where the rows are read; `None`: they are made from the seed. Scale and seed are the
-    /// folder's then.
-    pub from: Option<csv::Folder>,
-}
-
-impl LoadOptions {
-    /// Loads what a folder holds.
-    pub fn read_from(&mut self, folder: csv::Folder) {
-        self.scale = folder.content.scale;
-        self.seed = folder.content.seed;
-        self.from = Some(folder);
-    }
-
-    /// The standard scale, seed 1, four connections, no foreign keys.
-    pub fn new(url: &str, warehouses: u32) -> LoadOptions {
-        let scale = Scale::standard(warehouses);
-        LoadOptions {
-            url: url.to_string(),
-            scale,
-            seed: 1,
-            jobs: 4,
-            foreign_keys: false,
-            without: Without::default(),
-            accounts: false,
-            from: None,
-        }
-    }
-}
-
-/// How to run the mix on a loaded database.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// As in [`LoadOptions`].
-    pub url: String,
-    /// When given, the loaded warehouses must be as many.
-    pub warehouses: Option<u32>,
-    /// Loops, phases, clients, seed.
-    pub runner: RunnerOptions,
-    /// Of NewOrder, Payment and Delivery; the two read-only transactions say READ ONLY beside it.
-    pub isolation: Isolation,
-    /// Keying and think times (clause 5.2.5): only with them a result is tpmC. Delivery is then
-    /// queued and executed in the background (clause 2.7.2).
-    pub keying: bool,
-    /// Dike's controls; with them the run is no TPC-C.
-    pub dike: Option<DikeOptions>,
-    /// Replicas to which transactions go that only read; `None`: they go where all go.
-    pub read_urls: Option<String>,
-    /// The first and the last terminal, from 1, of those that this client has; `None`: from the
-    /// first on. Terminals of all clients together go round the warehouses.
-    pub terminals: Option<(u32, u32)>,
-    /// How the run's own history is recorded and judged, if it is.
-    pub histories: Option<OwnHistory>,
-}
-
-impl RunOptions {
-    /// A closed loop of 16 clients for 20 seconds at SERIALIZABLE, without pauses.
-    pub fn new(url: &str) -> RunOptions {
-        RunOptions {
-            url: url.to_string(),
-            warehouses: None,
-            runner: RunnerOptions::default(),
-            isolation: Isolation::Serializable,
-            keying: false,
-            dike: None,
-            read_urls: None,
-            terminals: None,
-            histories: None,
-        }
-    }
 }
 
 /// Creates and fills the database, or goes on where an earlier load stopped.

@@ -85,20 +85,16 @@ impl Recorder {
             .map(|w| districts.in_warehouse(w))
             .max();
         let most = most.unwrap_or(0);
-        if scale.warehouses > WAREHOUSES_MAX || most > DISTRICTS_MAX {
-            let asked = format!(
-                "{} warehouses with up to {most} districts",
-                scale.warehouses
-            );
-            let most = format!("{WAREHOUSES_MAX} with {DISTRICTS_MAX} each");
-            return refuse(&format!("{asked}; at most {most} can be told apart"));
+        let warehouses = scale.warehouses;
+        if warehouses > WAREHOUSES_MAX || most > DISTRICTS_MAX {
+            return refuse(&format!(
+                "{warehouses} warehouses with up to {most} districts; at most {WAREHOUSES_MAX} \
+                 with {DISTRICTS_MAX} each can be told apart"
+            ));
         }
+        let promised = promised(options.isolation, server.is_trellis, server.dialect);
         Ok(Some(Recorder {
-            level: own.level.unwrap_or(promised(
-                options.isolation,
-                server.is_trellis,
-                server.dialect,
-            )),
+            level: own.level.unwrap_or(promised),
             start: Instant::now(),
             book: Mutex::new(Book::new(own.operations_max)),
             begun: AtomicU64::new(0),

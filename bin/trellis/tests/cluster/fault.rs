@@ -49,6 +49,22 @@ impl Local {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// Looks whether the run tells of so many faults, each with what `proof` says of its kind, and
+    /// undone within two seconds.
+    pub(crate) fn expect_faults(&self, count: usize, proof: impl Fn(&str) -> &'static str) {
+        let json = self.json();
+        let told = json["faults"].as_array().unwrap();
+        assert_eq!(told.len(), count);
+        for fault in told {
+            let expected = proof(fault["kind"].as_str().unwrap());
+            assert!(
+                fault["proof"].as_str().unwrap().contains(expected),
+                "{fault}"
+            );
+            assert!(fault["undo_s"].as_f64().unwrap() < 2.0, "{fault}");
+        }
+    }
+
     /// The second of the day at which another node last heard of this one before it was silent.
     fn last_heard_s(&self, node: usize) -> f64 {
         let said = self.said();
@@ -298,18 +314,10 @@ fn clocks_of_nodes_jump_each_by_its_own_and_memory_runs_short() {
         assert!((seen_s - wanted_s).abs() <= 1, "{ahead_s:?}");
     }
     assert!((1..=3).all(|node| local.clock_offset_s(node) == 0));
-    let json = local.json();
-    let told = json["faults"].as_array().unwrap();
-    assert_eq!(told.len(), faults.len());
-    for fault in told {
-        let proof = fault["proof"].as_str().unwrap();
-        let expected = match fault["kind"].as_str().unwrap() {
-            "clock" => "times with",
-            _ => "no more than 2097152 bytes",
-        };
-        assert!(proof.contains(expected), "{fault}");
-        assert!(fault["undo_s"].as_f64().unwrap() < 2.0, "{fault}");
-    }
+    local.expect_faults(faults.len(), |kind| match kind {
+        "clock" => "times with",
+        _ => "no more than 2097152 bytes",
+    });
 }
 
 #[test]

@@ -16,6 +16,10 @@ const PATIENCE_US: u64 = 500_000;
 /// answer takes far less.
 const SILENCE_US: u64 = 200_000;
 
+/// Virtual time, in microseconds, behind which a transaction is no repetition of one of the session
+/// that failed with 40001, so that no interleaving changes the next one.
+const NO_REPETITION_US: u64 = 1_001_000;
+
 /// Of a cluster.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
@@ -60,6 +64,8 @@ pub(crate) struct Cluster {
     control: Option<SimConn>,
     sessions: Vec<Session>,
     level: Option<Level>,
+    /// A transaction has failed with 40001 in this interleaving.
+    conflicted: bool,
 }
 
 fn broken(what: &str, error: &SimError) -> Broken {
@@ -93,6 +99,7 @@ impl Cluster {
             control: None,
             sessions: Vec::new(),
             level: None,
+            conflicted: false,
         }
     }
 
@@ -118,7 +125,9 @@ impl Cluster {
         for session in self.sessions.iter_mut().filter(|session| session.asked) {
             match session.conn.take_answer() {
                 Some(answer) => {
-                    session.answer = Some(seen(answer)?);
+                    let answer = seen(answer)?;
+                    self.conflicted |= matches!(&answer, Answer::Error(state) if state == "40001");
+                    session.answer = Some(answer);
                     session.asked = false;
                 }
                 None => waits = true,
@@ -138,6 +147,9 @@ impl System for Cluster {
     }
 
     async fn open(&mut self, spec: &Spec, level: Level) -> Result<(), Broken> {
+        if core::mem::take(&mut self.conflicted) {
+            self.cx.sleep(NO_REPETITION_US).await;
+        }
         self.must(&spec.setup).await?;
         if self.level != Some(level) {
             self.sessions.clear();
