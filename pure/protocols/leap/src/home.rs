@@ -65,7 +65,6 @@ pub(crate) enum Stage {
 pub(crate) struct Incoming {
     pub(crate) key: Key,
     pub(crate) priority: Priority,
-    pub(crate) incarnation: u32,
     /// A copy is enough for the requester.
     pub(crate) shared: bool,
     pub(crate) stage: Stage,
@@ -73,8 +72,9 @@ pub(crate) struct Incoming {
     pub(crate) reclaim: Option<ShardId>,
 }
 
-/// The shard that is to get a row, its life, and the number of its request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The shard that is to get a row, its life, and the number of its request. A shard counts anew in
+/// each life, and a request that was granted in one may be open in the next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Want {
     pub(crate) to: ShardId,
     pub(crate) life: u32,
@@ -93,8 +93,8 @@ pub(crate) struct Grant {
     pub(crate) key: Key,
     pub(crate) from: ShardId,
     pub(crate) want: Want,
-    /// Requester and number of the request that this grant answers.
-    pub(crate) request: (ShardId, u64),
+    /// The request that this grant answers.
+    pub(crate) request: Want,
     pub(crate) priority: Priority,
     /// The owner has restarted: the requester is asked to refuse the grant.
     pub(crate) cancel: bool,
@@ -107,7 +107,7 @@ impl Grant {
         key: Key,
         from: ShardId,
         want: Want,
-        request: (ShardId, u64),
+        request: Want,
         priority: Priority,
     ) -> Grant {
         Grant {
@@ -159,7 +159,7 @@ impl Leap {
         incarnation: u32,
         request: OwnerRequest,
     ) {
-        let OwnerRequest { seq, .. } = request;
+        let want = Want::new(from, incarnation, request.seq);
         if self.is_down(from) {
             // No answer would reach the requester, which will ask again.
             return;
@@ -168,25 +168,25 @@ impl Leap {
             // Refused if this home waits for claims of a shard that is away; else asked again.
             if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
                 let reason = Some(AbortReason::Unreachable(away));
-                self.refuse_request(cx, from, incarnation, seq, reason);
+                self.refuse_request(cx, want, reason);
             }
             return;
         }
         let seen = self.home.seen(from, incarnation);
         seen.raise(request.floor);
-        let over = seen.is_over(seq);
+        let over = seen.is_over(want.seq);
         if let Some(reason) = self.hindrance(&request.key).filter(|_| !over) {
-            if self.home.incoming.contains_key(&(from, seq)) {
-                self.refuse_waiting(cx, from, seq, reason);
+            if self.home.incoming.contains_key(&want) {
+                self.refuse_waiting(cx, want, reason);
             } else {
-                self.refuse_request(cx, from, incarnation, seq, Some(reason));
+                self.refuse_request(cx, want, Some(reason));
             }
-        } else if let Some(known) = self.home.incoming.get(&(from, seq)) {
+        } else if let Some(known) = self.home.incoming.get(&want) {
             let stage = known.stage;
-            self.answer_again(cx, from, seq, stage);
+            self.answer_again(cx, want, stage);
         } else if over {
-            if seq >= request.floor {
-                self.refuse_request(cx, from, incarnation, seq, None);
+            if want.seq >= request.floor {
+                self.refuse_request(cx, want, None);
             }
         } else {
             let ignored =
@@ -197,19 +197,18 @@ impl Leap {
             let incoming = Incoming {
                 key: request.key,
                 priority: request.priority,
-                incarnation,
                 shared: request.shared,
                 stage: Stage::Locking,
                 reclaim: None,
             };
-            self.enqueue(cx, from, seq, incoming);
+            self.enqueue(cx, want, incoming);
         }
     }
 
     /// Puts a request into the queue of its row.
-    fn enqueue(&mut self, cx: &mut Cx<'_>, from: ShardId, seq: u64, mut incoming: Incoming) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, want: Want, mut incoming: Incoming) {
         let id = self.jobs.next_number();
-        let txn = place(from, incoming.incarnation, seq);
+        let txn = place(want);
         let (item, mode) = (Item::of(&incoming.key), LockMode::Exclusive);
         let place = Priority {
             txn,
@@ -221,8 +220,8 @@ impl Leap {
             ..LockRequest::new(place, item, mode, cx.now, id)
         });
         incoming.stage = Stage::Queued(id);
-        self.home.incoming.insert((from, seq), incoming);
-        self.home.queued.insert(id, (from, seq));
+        self.home.incoming.insert(want, incoming);
+        self.home.queued.insert(id, want);
         match acquired {
             Acquired::Granted => self.start_turn(cx, id),
             Acquired::Waiting => cx.counters.lock_waits += 1,
@@ -243,10 +242,15 @@ impl Leap {
 
     /// Wait-die in the queue: the transaction behind the request is rolled back.
     fn lose_turn(&mut self, cx: &mut Cx<'_>, id: u64, conflict: Conflict) {
-        let Some((from, seq)) = self.home.queued.remove(&id) else {
+        let Some(want) = self.home.queued.remove(&id) else {
             return;
         };
-        let other = (conflict.holder.shard, conflict.holder.counter);
+        let TxnId {
+            shard,
+            incarnation,
+            counter,
+        } = conflict.holder;
+        let other = Want::new(shard, incarnation, counter);
         let holder = self
             .home
             .incoming
@@ -256,29 +260,30 @@ impl Leap {
             key: conflict.key,
             holder,
         };
-        self.end_request_of(cx, (from, seq), Some(reason));
+        self.end_request_of(cx, want, Some(reason));
     }
 
     /// Gives a request its turn.
     fn start_turn(&mut self, cx: &mut Cx<'_>, id: u64) {
-        let Some((from, seq)) = self.home.queued.remove(&id) else {
+        let Some(want) = self.home.queued.remove(&id) else {
             return;
         };
-        let incoming = self.home.request((from, seq));
+        let from = want.to;
+        let incoming = self.home.request(want);
         incoming.stage = Stage::Locking;
         let incoming = incoming.clone();
         if let Some(backup) = incoming.reclaim {
             let entry = self.home.table.get(&incoming.key);
             if entry.is_some_and(|entry| entry.lost || entry.owner == Some(backup)) {
-                self.reclaim_now(cx, (from, seq), &incoming.key, backup, Vec::new());
+                self.reclaim_now(cx, want, &incoming.key, backup, Vec::new());
             } else {
                 // The row was given back before, and has moved on.
-                self.home.finish_request(from, seq);
+                self.home.finish_request(want);
             }
             return;
         }
         if let Some(reason) = self.hindrance(&incoming.key) {
-            self.end_request_of(cx, (from, seq), Some(reason));
+            self.end_request_of(cx, want, Some(reason));
             return;
         }
         let lends = incoming.shared && from != self.shard && self.lends(&incoming.key);
@@ -287,25 +292,23 @@ impl Leap {
             self.sharing.note_write(&incoming.key);
         }
         match self.home.table.get(&incoming.key).map(|entry| entry.owner) {
-            None if lends => self.begin_lend(cx, from, seq, &incoming),
+            None if lends => self.begin_lend(cx, want, &incoming),
             Some(Some(owner)) if lends && owner != from && !cx.journal.is_memory_full() => {
                 // The home takes the row itself, in the turn of the reader, who asks again when
                 // the row is at home.
-                let want = Want::new(self.shard, cx.incarnation, 0);
-                self.grant(cx, (from, seq), &incoming, owner, want);
+                let home = Want::new(self.shard, cx.incarnation, 0);
+                self.grant(cx, want, &incoming, owner, home);
             }
             None if from != self.shard => {
-                let want = Want::new(from, incoming.incarnation, seq);
                 let (key, priority) = (incoming.key, incoming.priority);
                 let releasing = Releasing::new(key, None, self.shard, want, priority);
                 self.begin_release(cx, releasing);
             }
             Some(Some(owner)) if owner != from => {
-                let want = Want::new(from, incoming.incarnation, seq);
-                self.grant(cx, (from, seq), &incoming, owner, want);
+                self.grant(cx, want, &incoming, owner, want);
             }
             // The requester has the row by now.
-            None | Some(Some(_)) => self.end_request_of(cx, (from, seq), None),
+            None | Some(Some(_)) => self.end_request_of(cx, want, None),
             Some(None) => unreachable!("a row on its way keeps its place in the queue"),
         }
     }
@@ -314,7 +317,7 @@ impl Leap {
     pub(crate) fn grant(
         &mut self,
         cx: &mut Cx<'_>,
-        request: (ShardId, u64),
+        request: Want,
         incoming: &Incoming,
         owner: ShardId,
         want: Want,
@@ -367,18 +370,18 @@ impl Leap {
         self.say(cx, owner, Body::TransferRequest(Box::new(request)));
     }
 
-    fn answer_again(&mut self, cx: &mut Cx<'_>, from: ShardId, seq: u64, stage: Stage) {
-        let key = self.home.incoming[&(from, seq)].key.clone();
+    fn answer_again(&mut self, cx: &mut Cx<'_>, want: Want, stage: Stage) {
+        let key = self.home.incoming[&want].key.clone();
         let mut owner = None;
         if let Stage::Granted(otag) = stage {
             self.send_transfer(cx, otag);
             owner = self.home.grants.get(otag).map(|grant| grant.from);
         }
         match self.standstill(cx, &key) {
-            Some(reason) => self.refuse_waiting(cx, from, seq, reason),
+            Some(reason) => self.refuse_waiting(cx, want, reason),
             None => {
                 let owner = owner.filter(|owner| *owner != self.shard);
-                self.say(cx, from, Body::Working(seq, owner));
+                self.say(cx, want.to, Body::Working(want.seq, owner));
             }
         }
     }
@@ -387,31 +390,29 @@ impl Leap {
     pub(crate) fn end_request_of(
         &mut self,
         cx: &mut Cx<'_>,
-        (from, seq): (ShardId, u64),
+        want: Want,
         reason: Option<AbortReason>,
     ) {
-        if let Some(life) = self.home.life_of(from, seq) {
-            self.home.finish_request(from, seq);
-            self.refuse_request(cx, from, life, seq, reason);
+        if self.home.incoming.contains_key(&want) {
+            self.home.finish_request(want);
+            self.refuse_request(cx, want, reason);
         }
     }
 
     pub(crate) fn refuse_request(
         &mut self,
         cx: &mut Cx<'_>,
-        to: ShardId,
-        to_incarnation: u32,
-        seq: u64,
+        want: Want,
         reason: Option<AbortReason>,
     ) {
         let refused = Refused {
             home: self.shard,
             otag: None,
-            to_incarnation,
-            seq,
+            to_incarnation: want.life,
+            seq: want.seq,
             reason,
         };
-        self.say(cx, to, Body::Refused(Box::new(refused)));
+        self.say(cx, want.to, Body::Refused(Box::new(refused)));
     }
 
     pub(crate) fn on_inform(&mut self, cx: &mut Cx<'_>, from: ShardId, inform: &Inform) {
@@ -489,17 +490,13 @@ impl Leap {
             older,
         };
         self.home.settling.insert(otag, settling);
-        let (from, seq) = grant.request;
-        let brought = grant.want.to == self.shard && from != self.shard;
-        let life = self
-            .home
-            .incoming
-            .get(&(from, seq))
-            .map(|i| (i.incarnation, i.reclaim));
-        self.home.finish_request(from, seq);
-        if let (true, Some((incarnation, None))) = (brought, life) {
+        let reader = grant.request;
+        let brought = grant.want.to == self.shard && reader.to != self.shard;
+        let reclaim = self.home.incoming.get(&reader).map(|i| i.reclaim);
+        self.home.finish_request(reader);
+        if let (true, Some(None)) = (brought, reclaim) {
             // The row was brought home to be lent: the reader asks again.
-            self.refuse_request(cx, from, incarnation, seq, None);
+            self.refuse_request(cx, reader, None);
         }
         self.wake_movers();
     }
@@ -558,33 +555,33 @@ impl Leap {
                 return;
             }
         }
-        self.home.finish_request(grant.request.0, grant.request.1);
+        self.home.finish_request(grant.request);
         self.wake_movers();
     }
 
     /// Makes the shard with the backup (or the doubtful owner) the owner, in the queue of the row.
     pub(crate) fn reclaim(&mut self, cx: &mut Cx<'_>, key: Key, backup: ShardId) {
         let seq = self.requester.new_seq();
+        let want = Want::new(self.shard, cx.incarnation, seq);
         let incoming = Incoming {
             key,
             priority: Priority {
                 urgent: true,
                 ts: Ts::ZERO,
-                txn: place(self.shard, cx.incarnation, seq),
+                txn: place(want),
             },
-            incarnation: cx.incarnation,
             shared: false,
             stage: Stage::Locking,
             reclaim: Some(backup),
         };
-        self.enqueue(cx, self.shard, seq, incoming);
+        self.enqueue(cx, want, incoming);
     }
 
     /// As [`Leap::reclaim`], in the queue place of `request`.
     pub(crate) fn reclaim_now(
         &mut self,
         cx: &mut Cx<'_>,
-        request: (ShardId, u64),
+        request: Want,
         key: &Key,
         backup: ShardId,
         mut older: Vec<Otag>,
@@ -602,7 +599,7 @@ impl Leap {
         }
         if backup == self.shard {
             self.home.table.remove(key);
-            self.home.finish_request(request.0, request.1);
+            self.home.finish_request(request);
             self.wake_movers();
             return;
         }
@@ -637,9 +634,9 @@ impl Leap {
 
     /// A node has restarted: requests of its former life that were not granted are void.
     pub(crate) fn forget_requests(&mut self, node: NodeId, incarnation: u32) {
-        let forgotten = self.home.forget_requests(|from, incoming| {
-            from.node() == node && incoming.incarnation < incarnation
-        });
+        let forgotten = self
+            .home
+            .forget_requests(|want| want.to.node() == node && want.life < incarnation);
         for (key, locking) in forgotten {
             if locking {
                 self.owner.void_release(&key);
@@ -649,10 +646,10 @@ impl Leap {
 }
 
 /// The name of a request in the queue. The queue is a lock table, so the name is a transaction's.
-pub(crate) fn place(from: ShardId, incarnation: u32, seq: u64) -> TxnId {
+pub(crate) fn place(want: Want) -> TxnId {
     TxnId {
-        shard: from,
-        incarnation,
-        counter: seq,
+        shard: want.to,
+        incarnation: want.life,
+        counter: want.seq,
     }
 }

@@ -17,6 +17,7 @@
 //! the requester refuses it unless it has arrived, and the backup becomes the row again. Both
 //! happen too when an owner restarts, so no rule is new.
 
+use crate::home::{Stage, Want};
 use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fate, Inform};
 use crate::owner::Tenure;
@@ -162,28 +163,21 @@ impl Leap {
             let reason = self.hindrance(&incoming.key)?;
             (incoming.reclaim.is_none()).then_some((*at, reason))
         });
-        let requests: Vec<((ShardId, u64), AbortReason)> = requests.collect();
-        for ((from, seq), reason) in requests {
-            self.refuse_waiting(cx, from, seq, reason);
+        let requests: Vec<(Want, AbortReason)> = requests.collect();
+        for (want, reason) in requests {
+            self.refuse_waiting(cx, want, reason);
         }
     }
 
     /// Home: refuses a request that waits in vain, which leaves the queue unless it was granted.
-    pub(crate) fn refuse_waiting(
-        &mut self,
-        cx: &mut Cx<'_>,
-        from: ShardId,
-        seq: u64,
-        reason: AbortReason,
-    ) {
-        let Some(incoming) = self.home.incoming.get(&(from, seq)) else {
+    pub(crate) fn refuse_waiting(&mut self, cx: &mut Cx<'_>, want: Want, reason: AbortReason) {
+        let Some(incoming) = self.home.incoming.get(&want) else {
             return;
         };
-        let life = incoming.incarnation;
-        if let crate::home::Stage::Queued(_) = incoming.stage {
-            self.home.finish_request(from, seq);
+        if let Stage::Queued(_) = incoming.stage {
+            self.home.finish_request(want);
         }
-        self.refuse_request(cx, from, life, seq, Some(reason));
+        self.refuse_request(cx, want, Some(reason));
     }
 
     /// Owner: rows that are to leave for a node that is away stay. Of rows that have left, tells
@@ -248,12 +242,12 @@ impl Leap {
     pub(crate) fn refused_by_owner(&mut self, cx: &mut Cx<'_>, otag: Otag) {
         let grant = &self.home.grants[otag];
         let (key, owner) = (grant.key.clone(), grant.from);
-        let (from, seq) = grant.request;
-        let life = self.home.life_of(from, seq);
+        let request = grant.request;
+        let waits = self.home.incoming.contains_key(&request);
         self.grant_refused(cx, otag);
-        if let Some(life) = life {
+        if waits {
             let reason = cut_off(&key, owner, Tie::Owner);
-            self.refuse_request(cx, from, life, seq, Some(reason));
+            self.refuse_request(cx, request, Some(reason));
         }
     }
 

@@ -316,9 +316,7 @@ impl Leap {
                 let key = &releasing.key;
                 self.owner.note_refusal(key, otag, refused.clone());
             }
-            None => self
-                .home
-                .finish_request(releasing.want.to, releasing.want.seq),
+            None => self.home.finish_request(releasing.want),
         }
         self.moves.refused += 1;
         if let Some(otag) = releasing.otag.filter(|_| self.is_down(releasing.want.to)) {
@@ -338,8 +336,7 @@ impl Leap {
             }
             None => {
                 let otag = self.home.next_otag(cx.incarnation);
-                let (request, priority) = ((to, want.seq), releasing.priority);
-                let grant = Grant::new(key.clone(), self.shard, want, request, priority);
+                let grant = Grant::new(key.clone(), self.shard, want, want, releasing.priority);
                 let entry = Entry {
                     grant: Some(otag),
                     ..Entry::new(None, otag, 0)

@@ -249,9 +249,9 @@ impl Leap {
     }
 
     fn fmt_waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ((from, seq), incoming) in &self.home.incoming {
+        for (want, incoming) in &self.home.incoming {
             if let Stage::Queued(_) = incoming.stage {
-                writeln!(f, "queued {:?} for {from} {seq}", incoming.key)?;
+                writeln!(f, "queued {:?} for {} {}", incoming.key, want.to, want.seq)?;
             }
         }
         for ((home, otag), pending) in self.requester.informs.iter() {

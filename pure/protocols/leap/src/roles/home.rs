@@ -1,7 +1,7 @@
 //! The home's state: which shard owns each row, the requests for each, and the open grants.
 
 use crate::dropped;
-use crate::home::{Entry, Grant, Incoming, Settling, Stage, place};
+use crate::home::{Entry, Grant, Incoming, Settling, Stage, Want, place};
 use crate::since::Since;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,9 +16,9 @@ pub(crate) struct Home {
     pub(crate) table: Counted<Key, Entry>,
     /// One request per row at a time; the others wait in its queue.
     pub(crate) dispatch: LockTable,
-    pub(crate) incoming: BTreeMap<(ShardId, u64), Incoming>,
+    pub(crate) incoming: BTreeMap<Want, Incoming>,
     /// Requests by the number of their place in `dispatch`.
-    pub(crate) queued: BTreeMap<u64, (ShardId, u64)>,
+    pub(crate) queued: BTreeMap<u64, Want>,
     pub(crate) grants: Asks<Otag, Grant>,
     /// Transfers whose new owner may not have the row durably.
     pub(crate) settling: BTreeMap<Otag, Settling>,
@@ -79,7 +79,7 @@ impl Home {
     }
 
     /// A request that is not over. Panics if it is.
-    pub(crate) fn request(&mut self, request: (ShardId, u64)) -> &mut Incoming {
+    pub(crate) fn request(&mut self, request: Want) -> &mut Incoming {
         let incoming = self.incoming.get_mut(&request);
         incoming.expect("a request is kept until it is over")
     }
@@ -102,11 +102,6 @@ impl Home {
         ends.into_iter().flatten().chain(self.owner_of(key))
     }
 
-    /// The life of the shard that has made a request; `None`: the request is over.
-    pub(crate) fn life_of(&self, from: ShardId, seq: u64) -> Option<u32> {
-        Some(self.incoming.get(&(from, seq))?.incarnation)
-    }
-
     /// Opens a grant, which takes the place of its request in the queue.
     pub(crate) fn open_grant(&mut self, otag: Otag, grant: Grant, now: Time, repeats: bool) {
         if let Some(incoming) = self.incoming.get_mut(&grant.request) {
@@ -121,21 +116,20 @@ impl Home {
     }
 
     /// A request is over: the next of its row gets its turn.
-    pub(crate) fn finish_request(&mut self, from: ShardId, seq: u64) {
-        let Some(incoming) = self.incoming.remove(&(from, seq)) else {
+    pub(crate) fn finish_request(&mut self, want: Want) {
+        let Some(incoming) = self.incoming.remove(&want) else {
             return;
         };
         if let Stage::Queued(id) = incoming.stage {
             self.queued.remove(&id);
         }
         if incoming.reclaim.is_none()
-            && let Some((life, seen)) = self.requests_seen.get_mut(&from)
-            && *life == incoming.incarnation
+            && let Some((life, seen)) = self.requests_seen.get_mut(&want.to)
+            && *life == want.life
         {
-            seen.end(seq, ());
+            seen.end(want.seq, ());
         }
-        self.dispatch
-            .release(place(from, incoming.incarnation, seq));
+        self.dispatch.release(place(want));
     }
 
     /// The shard with the backup of a row that its owner has lost.
@@ -206,21 +200,19 @@ impl Home {
 
     /// Removes the requests that `of` selects and that were not granted. Returns their keys, with
     /// `true` where a row was to leave this shard.
-    pub(crate) fn forget_requests(
-        &mut self,
-        mut of: impl FnMut(ShardId, &Incoming) -> bool,
-    ) -> Vec<(Key, bool)> {
-        let old = self.incoming.iter().filter(|((from, _), incoming)| {
-            of(*from, incoming) && !matches!(incoming.stage, Stage::Granted(_))
-        });
+    pub(crate) fn forget_requests(&mut self, mut of: impl FnMut(Want) -> bool) -> Vec<(Key, bool)> {
+        let old = self
+            .incoming
+            .iter()
+            .filter(|(want, incoming)| of(**want) && !matches!(incoming.stage, Stage::Granted(_)));
         let old = old.map(|(at, incoming)| {
             let locking = incoming.stage == Stage::Locking;
             (*at, incoming.key.clone(), locking)
         });
-        let old: Vec<((ShardId, u64), Key, bool)> = old.collect();
+        let old: Vec<(Want, Key, bool)> = old.collect();
         let mut forgotten = Vec::new();
-        for ((from, seq), key, locking) in old {
-            self.finish_request(from, seq);
+        for (want, key, locking) in old {
+            self.finish_request(want);
             forgotten.push((key, locking));
         }
         forgotten

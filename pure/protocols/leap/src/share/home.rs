@@ -1,7 +1,7 @@
 //! The home's side of copies: it lends rows, and calls the copies back for a writer.
 
 use super::{Lending, Reader, Writer};
-use crate::home::Incoming;
+use crate::home::{Incoming, Want};
 use crate::job::acquire_row;
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::outage::cut_off;
@@ -22,20 +22,13 @@ impl Leap {
     }
 
     /// Begins to lend a row, which is at home, to the reader whose turn it is.
-    pub(crate) fn begin_lend(
-        &mut self,
-        cx: &mut Cx<'_>,
-        to: ShardId,
-        seq: u64,
-        incoming: &Incoming,
-    ) {
+    pub(crate) fn begin_lend(&mut self, cx: &mut Cx<'_>, want: Want, incoming: &Incoming) {
         let id = self.jobs.next_number();
         let (key, priority) = (incoming.key.clone(), incoming.priority);
         let settled = acquire_row(&mut self.locks, cx, priority, &key, LockMode::Shared, id);
         let lending = Lending {
             key,
-            to,
-            seq,
+            want,
             priority,
         };
         let doubt = self.doubt_of(&lending.key);
@@ -51,21 +44,24 @@ impl Leap {
         let Some(lending) = self.sharing.lending.remove(&id) else {
             return;
         };
-        let Lending { to, seq, .. } = lending;
-        let (key, priority) = (lending.key, lending.priority);
+        let Lending {
+            key,
+            want,
+            priority,
+        } = lending;
         match settled {
             Settled::Granted => {
                 // None: its node has restarted meanwhile.
-                if let Some(incarnation) = self.home.life_of(to, seq) {
-                    self.home.finish_request(to, seq);
-                    self.lend(cx, &key, to, incarnation, seq);
+                if self.home.incoming.contains_key(&want) {
+                    self.home.finish_request(want);
+                    self.lend(cx, &key, want);
                 }
                 self.locks.release_item(priority.txn, &Item::of(&key));
             }
             Settled::Died(conflict) => {
                 let (key, holder) = (conflict.key, conflict.holder);
                 let reason = Some(AbortReason::Die { key, holder });
-                self.end_request_of(cx, (to, seq), reason);
+                self.end_request_of(cx, want, reason);
             }
             Settled::TimedOut(_) => unreachable!("it has no deadline"),
         }
@@ -77,15 +73,16 @@ impl Leap {
             return;
         };
         self.locks.withdraw(lending.priority.txn, id);
-        self.end_request_of(cx, (lending.to, lending.seq), Some(reason.clone()));
+        self.end_request_of(cx, lending.want, Some(reason.clone()));
     }
 
     /// Gives a copy away. The home has a shared lock, so no transaction writes the row now.
-    fn lend(&mut self, cx: &mut Cx<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
+    fn lend(&mut self, cx: &mut Cx<'_>, key: &Key, want: Want) {
+        let (to, incarnation) = (want.to, want.life);
         let gone = (cx.schema_changed)(key.index).is_none();
         if gone || self.home.table.contains_key(key) {
             let reason = gone.then_some(AbortReason::SchemaChanged(Some(key.index)));
-            self.refuse_request(cx, to, incarnation, seq, reason);
+            self.refuse_request(cx, want, reason);
             return;
         }
         let (version, written) = match self.newest(cx, key) {
@@ -112,7 +109,7 @@ impl Leap {
         let share = Share {
             tag,
             to_incarnation: incarnation,
-            seq,
+            seq: want.seq,
             key: key.clone(),
             version,
             position: self.in_node(to, position),
@@ -132,12 +129,13 @@ impl Leap {
         let request = grant
             .filter(|grant| grant.want.to == self.shard)
             .map(|g| g.request);
-        let Some((reader, seq)) = request.filter(|(reader, _)| *reader != self.shard) else {
+        let Some(reader) = request.filter(|reader| reader.to != self.shard) else {
             return;
         };
-        let life = self.home.life_of(reader, seq);
-        if let (Some(life), Some(reason)) = (life, &refused.reason) {
-            self.refuse_request(cx, reader, life, seq, Some(reason.clone()));
+        if let Some(reason) = &refused.reason
+            && self.home.incoming.contains_key(&reader)
+        {
+            self.refuse_request(cx, reader, Some(reason.clone()));
         }
     }
 

@@ -21,6 +21,7 @@ mod home;
 mod reader;
 
 use crate::gather::keys_of;
+use crate::home::Want;
 use crate::{Cx, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -84,8 +85,7 @@ struct Recalling {
 #[derive(Debug)]
 struct Lending {
     key: Key,
-    to: ShardId,
-    seq: u64,
+    want: Want,
     priority: Priority,
 }
 
@@ -232,7 +232,7 @@ impl Leap {
             let Some(lending) = self.sharing.lending.remove(&id) else {
                 continue;
             };
-            self.end_request_of(cx, (lending.to, lending.seq), None);
+            self.end_request_of(cx, lending.want, None);
         }
     }
 

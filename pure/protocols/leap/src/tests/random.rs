@@ -43,7 +43,7 @@ fn random_transactions_are_serializable_under_faults() {
 /// Runs by the thousand have found faults with these.
 #[test]
 fn seeds_that_have_failed_are_serializable() {
-    for seed in [1_078, 20_001, 100_904, 203_958, 300_165, 607_726] {
+    for seed in [1_078, 20_001, 83_289, 100_904, 203_958, 300_165, 607_726] {
         Run::whole(seed, None);
     }
 }
