@@ -122,6 +122,7 @@ pub fn cluster_file(addresses: &[(SocketAddr, SocketAddr)], shards: Option<u16>)
         cluster: random() >> 1,
         shards: shards.unwrap_or_else(default_shards),
         connections: runtime::connections_default(),
+        access: None,
         nodes: nodes.collect(),
     }
 }

@@ -1,5 +1,6 @@
 //! The one command line of Trellis.
 
+mod access;
 mod allocator;
 mod bench;
 mod demo;
@@ -40,6 +41,10 @@ enum Command {
     Status(status::StatusArgs),
     /// Stop a local cluster
     Stop(stop::StopArgs),
+    /// Add a role that may log in, change its password, or remove it
+    Role(access::RoleArgs),
+    /// Make a certificate authority and a server's certificate
+    Cert(access::CertArgs),
     /// Ask and change a database: a small interactive client
     Sql(client::SqlArgs),
     /// Write a database as SQL statements that make it again: a backup
@@ -66,6 +71,8 @@ fn main() -> ExitCode {
         Command::Start(args) => start::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Status(args) => status::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stop(args) => stop::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Role(args) => access::run_role(&args).map(|()| ExitCode::SUCCESS),
+        Command::Cert(args) => access::run_cert(&args).map(|()| ExitCode::SUCCESS),
         Command::Sql(args) => client::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Dump(args) => dump::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),

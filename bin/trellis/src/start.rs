@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
     trellis start --node 2 --cluster cluster.toml   one node of a cluster, in the foreground\n  \
     ... --new                                       the same for the first time\n\n\
     A node that ends by itself is started again; the others go on meanwhile.\n\n\
-    Servers listen on loopback only, until there is authentication.")]
+    Servers listen on loopback only, unless the cluster file says\n  \
+    who may log in (docs/access.md).")]
 pub(crate) struct StartArgs {
     /// Number of nodes of a new local cluster [default: 1]
     #[arg(long, conflicts_with = "node",

@@ -9,8 +9,13 @@
 //! sql = "127.0.0.1:5433"  # for clients
 //! peer = "127.0.0.1:6433" # for the other nodes
 //! data = "node-1"         # relative to this file
+//! [access]                # optional: who may log in, see docs/access.md
+//! roles = "roles"
+//! certificate = "server.crt"
+//! key = "server.key"
 //! ```
 
+use crate::access::AccessEntry;
 use crate::error::RuntimeError;
 use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use serde::{Deserialize, Serialize};
@@ -28,6 +33,9 @@ pub struct ClusterFile {
     /// Client connections that each node takes; more are refused with 53300.
     #[serde(default = "node::connections_default")]
     pub connections: u32,
+    /// Who may log in and how. Without it everybody may, and servers listen on loopback only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessEntry>,
     /// The nodes, numbered 1, 2, ... without gaps.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeEntry>,
@@ -39,9 +47,9 @@ pub struct ClusterFile {
 pub struct NodeEntry {
     /// Its number.
     pub id: u16,
-    /// Where clients connect. Loopback, until there is authentication.
+    /// Where clients connect. Loopback, unless the file has `[access]` with a certificate.
     pub sql: SocketAddr,
-    /// Where other nodes connect. Loopback, until there is authentication.
+    /// Where other nodes connect. Loopback: nodes do not prove to each other who they are.
     pub peer: SocketAddr,
     /// Its data directory; a relative path begins at the cluster file's folder.
     pub data: PathBuf,
@@ -64,6 +72,9 @@ impl ClusterFile {
         let folder = path.parent().unwrap_or(Path::new("."));
         for node in &mut file.nodes {
             node.data = folder.join(&node.data);
+        }
+        if let Some(access) = &mut file.access {
+            access.resolve(folder);
         }
         Ok(file)
     }
@@ -109,17 +120,25 @@ impl ClusterFile {
                     node.id
                 ));
             }
-            for (key, address) in [("sql", node.sql), ("peer", node.peer)] {
-                if !address.ip().is_loopback() {
-                    return Err(format!(
-                        "key `node.{key}` of node {}: {address} is not a loopback address; \
-                         servers listen on loopback only until there is authentication",
-                        node.id
-                    ));
-                }
+            let beyond = |address: SocketAddr| !address.ip().is_loopback();
+            let encrypts = self.access.as_ref().is_some_and(AccessEntry::encrypts);
+            if beyond(node.sql) && !encrypts {
+                return Err(format!(
+                    "key `node.sql` of node {}: {} is not a loopback address; beyond loopback \
+                     servers listen only with `[access]`, which names roles, certificate and key \
+                     (docs/access.md)",
+                    node.id, node.sql
+                ));
+            }
+            if beyond(node.peer) {
+                return Err(format!(
+                    "key `node.peer` of node {}: {} is not a loopback address; nodes do not prove \
+                     to each other who they are yet",
+                    node.id, node.peer
+                ));
             }
         }
-        Ok(())
+        self.access.as_ref().map_or(Ok(()), AccessEntry::check)
     }
 }
 

@@ -1,9 +1,13 @@
 //! One client's socket: bytes in, replies out, held until the journal allows.
 
+use crate::login::Gate;
+use crate::tls::Tls;
 use base::Position;
 use mio::net::TcpStream;
+use rustls::ServerConfig;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use wire::{Decoder, Reply};
 
 /// Read at most so much at once.
@@ -19,6 +23,9 @@ const HELD_REPLIES_MAX: usize = 8192;
 pub(crate) struct ClientConn {
     pub(crate) stream: TcpStream,
     pub(crate) decoder: Decoder,
+    /// Who connects has not proved who it is.
+    pub(crate) gate: Option<Box<Gate>>,
+    tls: Option<Box<Tls>>,
     out: Vec<u8>,
     /// Bytes of `out` that are sent.
     sent: usize,
@@ -103,6 +110,8 @@ impl ClientConn {
         ClientConn {
             stream,
             decoder: Decoder::new(),
+            gate: Some(Box::default()),
+            tls: None,
             out: Vec::new(),
             sent: 0,
             held: VecDeque::new(),
@@ -115,6 +124,36 @@ impl ClientConn {
             paused: false,
             ending: false,
         }
+    }
+
+    /// Agrees to a request for TLS. `false`: the connection is of no use any more.
+    pub(crate) fn start_tls(&mut self, config: Arc<ServerConfig>) -> bool {
+        if self.decoder.has_unread() || !self.out.is_empty() {
+            return false;
+        }
+        // Nothing was sent before, so the socket has room for a byte.
+        let agreed = matches!(self.stream.write(b"S"), Ok(1));
+        self.tls = Tls::new(config).ok().map(Box::new);
+        agreed && self.tls.is_some()
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Reads what is there into the decoder, by way of `buffer`.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Got {
+        let decoder = &mut self.decoder;
+        let Some(tls) = &mut self.tls else {
+            return read_some(&mut self.stream, buffer, |bytes| decoder.push(bytes));
+        };
+        let mut good = true;
+        let got = read_some(&mut self.stream, buffer, |bytes| {
+            good = tls.take(bytes, decoder);
+        });
+        // The alert that tells why still goes out.
+        self.closing |= !good;
+        got
     }
 
     /// Takes a reply; it leaves with the next flush unless it or one before it waits for the
@@ -154,21 +193,27 @@ impl ClientConn {
         }
     }
 
-    /// Appends bytes that are no reply (the answer to SSLRequest).
+    /// Appends bytes that are no reply of the session.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
     /// Sends what is there. `Ok(true)`: the session is to hear that its output is drained.
     pub(crate) fn flush(&mut self) -> io::Result<bool> {
-        if self.out.is_empty() {
+        if self.out.is_empty() && self.tls.is_none() {
             return Ok(self.take_drained());
         }
         if self.awaits_end() {
             return Ok(false);
         }
         self.end_unsent = false;
-        self.blocked = !write_some(&mut self.stream, &mut self.out, &mut self.sent)?;
+        self.blocked = !match &mut self.tls {
+            None => write_some(&mut self.stream, &mut self.out, &mut self.sent)?,
+            Some(tls) => {
+                let last = self.closing && self.held.is_empty();
+                tls.write_some(&mut self.stream, &mut self.out, &mut self.sent, last)?
+            }
+        };
         if self.out.capacity() > 16 * UNSENT_BYTES_LOW && self.out.is_empty() {
             self.out = Vec::new();
         }
@@ -195,7 +240,8 @@ impl ClientConn {
 
     /// Nothing is left to send.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.out.is_empty() && self.held.is_empty()
+        let encrypted = self.tls.as_ref().is_some_and(|tls| tls.has_output());
+        self.out.is_empty() && self.held.is_empty() && !encrypted
     }
 
     /// Whether replies wait for the journal.

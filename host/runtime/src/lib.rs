@@ -15,6 +15,7 @@
 //!   at the barrier.
 //! * A failed write or sync of the journal ends the process: nothing after it can be promised.
 
+pub mod access;
 mod barrier;
 mod beats;
 pub mod checkpoint;
@@ -28,6 +29,7 @@ pub mod fs_disk;
 mod gauges;
 pub mod journal_file;
 mod linger;
+mod login;
 mod mailbox;
 pub mod memory;
 pub mod node_process;
@@ -37,7 +39,9 @@ mod peers;
 mod preparing;
 mod removal;
 mod shard_thread;
+mod tls;
 
+pub use access::{AccessEntry, Loopback};
 pub use barrier::end_on_panic;
 pub use cluster::{ClusterFile, NodeEntry};
 pub use error::RuntimeError;

@@ -1,8 +1,9 @@
 //! One node of a cluster in this process: starts its threads, watches over checkpoints, and ends
 //! it in good order.
 
+use crate::access::Access;
 use crate::checkpoint::{CheckpointNews, Checkpoints};
-use crate::cluster::ClusterFile;
+use crate::cluster::{ClusterFile, NodeEntry};
 use crate::data_dir::{DataDir, random_seed};
 use crate::decoding::Decoder;
 use crate::error::RuntimeError;
@@ -94,6 +95,7 @@ struct ShardSeed {
     checkpoints: Sender<CheckpointNews>,
     met: Met,
     decoder: Decoder,
+    access: Option<Access>,
 }
 
 impl ShardSeed {
@@ -131,6 +133,7 @@ impl ShardSeed {
             met: self.met,
             decoder: self.decoder,
             connections_max: self.cluster.connections,
+            access: self.access,
         });
     }
 }
@@ -145,9 +148,7 @@ impl NodeProcess {
         node: NodeId,
         options: &NodeOptions,
     ) -> Result<NodeProcess, RuntimeError> {
-        let entry = cluster
-            .node(node)
-            .ok_or_else(|| RuntimeError::Foreign(format!("the cluster file has no node {node}")))?;
+        let entry = entry_of(cluster, node)?;
         let listeners = (listen(entry.sql)?, listen(entry.peer)?);
         let data = DataDir::open(cluster, entry, options.begin)?;
         let (path, lock, recovered) = (data.path, data.lock, data.recovered);
@@ -187,6 +188,7 @@ impl NodeProcess {
             checkpoints: stop.clone(),
             met: Arc::new(Mutex::new(met)),
             decoder: Decoder::start(mailboxes.clone()),
+            access: cluster.access.as_ref().map(Access::read).transpose()?,
         };
         let mut listeners = Some(listeners);
         let parts = polls.into_iter().zip(inboxes).zip(recovered);
@@ -357,12 +359,12 @@ fn note_durable(mark: &SharedMark, journal: &Journal) {
     }
 }
 
+fn entry_of(cluster: &ClusterFile, node: NodeId) -> Result<&NodeEntry, RuntimeError> {
+    let none = || RuntimeError::Foreign(format!("the cluster file has no node {node}"));
+    cluster.node(node).ok_or_else(none)
+}
+
 fn listen(address: SocketAddr) -> Result<TcpListener, RuntimeError> {
-    if !address.ip().is_loopback() {
-        return Err(RuntimeError::Foreign(format!(
-            "refusing to listen on {address}: only loopback until there is authentication"
-        )));
-    }
     TcpListener::bind(address).map_err(RuntimeError::socket("listen on", address))
 }
 

@@ -1,10 +1,12 @@
 //! The event loop of one shard.
 
 mod incoming;
+mod knock;
 
+use crate::access::Access;
 use crate::checkpoint::CheckpointNews;
 use crate::clock_watch::{ClockNews, ClockWatch};
-use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
+use crate::conn::{ClientConn, Got, READ_BYTES};
 use crate::decoding::Decoder;
 use crate::frame::Hello;
 use crate::gauges::{Gauges, Told};
@@ -70,6 +72,8 @@ pub(crate) struct ShardStart {
     pub(crate) decoder: Decoder,
     /// Client connections that the node takes.
     pub(crate) connections_max: u32,
+    /// Who may log in; `None`: everybody on this machine.
+    pub(crate) access: Option<Access>,
 }
 
 pub(crate) struct ShardThread {
@@ -79,6 +83,8 @@ pub(crate) struct ShardThread {
     gauges: Rc<Gauges>,
     clients: BTreeMap<usize, ClientConn>,
     lingerers: Lingerers,
+    /// Clients that have not logged in, oldest first, and until when they may.
+    knocking: VecDeque<(Instant, usize)>,
     /// Places of the clients among the connections of the node.
     seats: BTreeMap<usize, Seat>,
     /// First shard only: how many places are taken.
@@ -126,6 +132,7 @@ pub(crate) fn run(mut start: ShardStart) {
         effects: Effects::default(),
         clients: BTreeMap::new(),
         lingerers: Lingerers::default(),
+        knocking: VecDeque::new(),
         seats: BTreeMap::new(),
         seats_taken: Arc::default(),
         peers_in: BTreeMap::new(),
@@ -258,6 +265,7 @@ impl ShardThread {
         self.tell_ready();
         self.flush();
         self.lingerers.tend(&mut self.buffer);
+        self.end_late_logins();
         self.validate(now);
     }
 
@@ -506,21 +514,6 @@ impl ShardThread {
         }
     }
 
-    fn add_client(&mut self, mut stream: TcpStream, seat: Seat) {
-        if let Some(token) = self.register(&mut stream) {
-            let link = seat.link(&stream);
-            self.clients.insert(token, ClientConn::new(stream));
-            self.seats.insert(token, seat);
-            let secret = self.start.secrets.next_u64() as i32;
-            self.step(Input::Connect {
-                conn: ConnId(token as u32),
-                secret,
-                link: Box::new(link),
-            });
-            self.on_other(token, false);
-        }
-    }
-
     /// A connection has news. `ending`: the other side has closed, see [`is_ending`].
     fn on_other(&mut self, token: usize, ending: bool) {
         if self.clients.contains_key(&token) {
@@ -547,10 +540,7 @@ impl ShardThread {
     fn read_client(&mut self, token: usize) {
         for _ in 0..READS_MAX {
             let client = self.clients.get_mut(&token).expect("the caller has looked");
-            let decoder = &mut client.decoder;
-            let got = read_some(&mut client.stream, &mut self.buffer, |bytes| {
-                decoder.push(bytes)
-            });
+            let got = client.read(&mut self.buffer);
             self.decode(token);
             let Some(client) = self.clients.get(&token) else {
                 return;
@@ -629,12 +619,18 @@ impl ShardThread {
                     return client.decoder.look_for_room(has_room);
                 }
                 Some(Incoming::Message(message)) => {
+                    if client.gate.is_some() {
+                        self.knock(token, message);
+                        continue;
+                    }
                     self.step(Input::Client {
                         conn: ConnId(token as u32),
                         message,
                     });
                 }
                 Some(Incoming::Refuse(answer)) => client.raw(&answer),
+                Some(Incoming::StartTls) => self.start_tls(token),
+                Some(Incoming::Password(body)) => self.on_password(token, &body),
                 Some(Incoming::Cancel { pid, secret }) => {
                     client.closing = true;
                     self.step(Input::Cancel { pid, secret });

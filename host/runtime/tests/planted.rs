@@ -74,6 +74,7 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
         cluster: 7,
         connections: runtime::connections_default(),
         shards: 2,
+        access: None,
         nodes: vec![node],
     };
     runtime::end_on_panic();

@@ -35,6 +35,11 @@ pub enum Incoming {
     /// The client asked for encryption or protocol features that do not exist: send these bytes at
     /// once and go on.
     Refuse(Vec<u8>),
+    /// The client asked for TLS, which the host has offered: agree at once. What follows is
+    /// encrypted; the host gives the decoder what it has decrypted.
+    StartTls,
+    /// The body of a message with which a client logs in. Not for the session.
+    Password(Vec<u8>),
     /// A cancel request: pass it on, answer nothing, close the connection.
     Cancel {
         /// Backend number (`node::input::pid_of`).
@@ -68,6 +73,7 @@ pub struct Decoder {
     dropping: Option<Dropping>,
     /// Said next, before more is read.
     pending: Option<Incoming>,
+    offers_tls: bool,
 }
 
 /// A message that is not stored.
@@ -98,7 +104,19 @@ impl Decoder {
             start: 0,
             dropping: None,
             pending: None,
+            offers_tls: false,
         }
+    }
+
+    /// From here on a request for TLS is agreed to.
+    pub fn offer_tls(&mut self) {
+        self.offers_tls = true;
+    }
+
+    /// Whether bytes have come that are not decoded. Behind a request for TLS they are not
+    /// encrypted, and somebody between may have put them there.
+    pub fn has_unread(&self) -> bool {
+        self.start < self.buffer.len()
     }
 
     /// Adds what was read from the client.
@@ -249,6 +267,9 @@ impl Decoder {
         if tag == b'X' {
             self.phase = Phase::Over;
         }
+        if tag == b'p' {
+            return Incoming::Password(body.to_vec());
+        }
         match body::message(tag, body) {
             Ok(message) => Incoming::Message(message),
             Err(body::Bad { error, fatal: true }) => self.end(error),
@@ -276,7 +297,10 @@ impl Decoder {
         match code {
             SSL_REQUEST if !ssl => {
                 self.phase = Phase::Startup { ssl: true, gss };
-                Incoming::Refuse(vec![b'N'])
+                match self.offers_tls {
+                    true => Incoming::StartTls,
+                    false => Incoming::Refuse(vec![b'N']),
+                }
             }
             GSS_REQUEST if !gss => {
                 self.phase = Phase::Startup { ssl, gss: true };

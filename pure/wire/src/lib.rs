@@ -18,6 +18,7 @@
 
 extern crate alloc;
 
+pub mod authentication;
 mod body;
 mod decode;
 mod encode;

@@ -6,6 +6,7 @@ mod network;
 
 pub use disk::{checkpoints, manifests, records, segments};
 pub use network::{frames, wire};
+use scram::Verifier;
 
 use check::text::Format;
 use check::{History, Op, Outcome, Txn};
@@ -143,6 +144,28 @@ fn sound_history() -> History {
 /// What the planted decoder reads.
 pub fn planted() -> Vec<Vec<u8>> {
     vec![b"L\x03abc".to_vec()]
+}
+
+/// Messages of logins, a verifier.
+pub(crate) fn logins() -> Vec<Vec<u8>> {
+    let nonce = "abcBwcHBwcHBwcHBwcHBwcHBwcH";
+    let first = |header: &str| format!("{header}n=,r=abc");
+    // The target cuts its input in the middle.
+    let both = |first: &str, last: &str| {
+        let length = first.len().max(last.len());
+        format!("{first:length$}{last:length$}").into_bytes()
+    };
+    let last = format!("c=biws,r={nonce},p={}=", "A".repeat(43));
+    let mut named = b"SCRAM-SHA-256\0\0\0\0\x0bn,,n=,r=abc".to_vec();
+    named.extend(std::iter::repeat_n(b' ', named.len()));
+    let verifier = Verifier::new("pencil", *b"0123456789abcdef").to_string();
+    Vec::from([
+        both(&first("n,,"), &last),
+        both(&first("y,,"), &last),
+        both(&first("p=tls-server-end-point,,"), &last),
+        named,
+        verifier.into_bytes(),
+    ])
 }
 
 #[cfg(test)]

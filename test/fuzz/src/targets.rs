@@ -3,6 +3,7 @@
 use crate::{corpus, reseal};
 use check::text::Format;
 use check::{Level, check};
+use scram::{Binding, Exchange, Secret, Verifier};
 
 /// One decoder under test.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,7 @@ pub struct Target {
 /// last two read what other programs recorded, and what is said to workers of the benchmark.
 pub const TARGETS: &[Target] = &[
     target("wire", wire::fuzz, corpus::wire, None),
+    target("login", login, corpus::logins, None),
     target(
         "frames",
         runtime::frame::fuzz,
@@ -73,6 +75,24 @@ const fn target(
 
 /// A decoder with a bug: it trusts a length. The harness must find it, or it finds nothing.
 pub const PLANTED: Target = target("planted", trusts_a_length, corpus::planted, None);
+
+/// What a client says to log in, a verifier of a file, a certificate. No proof fits by chance.
+fn login(bytes: &[u8]) {
+    let verifier = Verifier::mock(&Secret::of([].into_iter()), "role");
+    let binding = scram::certificate_digest(bytes).map_or(Binding::None, Binding::Certificate);
+    let mut exchange = Exchange::new(verifier, binding, [7; scram::NONCE_BYTES]);
+    let (first, last) = bytes.split_at(bytes.len() / 2);
+    let (mechanism, data) = wire::authentication::initial_response(first)
+        .unwrap_or_else(|| (scram::MECHANISM.into(), first.to_vec()));
+    if exchange.first(&mechanism, &data).is_ok() {
+        assert!(exchange.last(last).is_err(), "nobody knows this password");
+    }
+    if let Ok(text) = core::str::from_utf8(bytes)
+        && let Ok(verifier) = Verifier::parse(text)
+    {
+        assert_eq!(Verifier::parse(&verifier.to_string()), Ok(verifier));
+    }
+}
 
 /// Parses text; statements must lie inside of it.
 fn sql_text(bytes: &[u8]) {

@@ -48,6 +48,11 @@ fn wire_messages() {
 }
 
 #[test]
+fn logins() {
+    survives("login");
+}
+
+#[test]
 fn messages_of_workers() {
     survives("workers");
 }

@@ -8,6 +8,7 @@
     reason = "a test file whose helpers are not test functions"
 )]
 
+mod access;
 mod bank;
 mod bulk;
 mod commands;

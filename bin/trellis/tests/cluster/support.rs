@@ -77,6 +77,7 @@ pub(crate) fn write_cluster_file(folder: &Path, nodes: u16, shards: u16) -> Path
         cluster: random() >> 1,
         connections: runtime::connections_default(),
         shards,
+        access: None,
         nodes,
     };
     let path = folder.join("cluster.toml");

@@ -1,0 +1,267 @@
+//! Who may log in, and how: the section `[access]` of the cluster file.
+//!
+//! ```toml
+//! [access]
+//! roles = "roles"             # lines of `name verifier`; `trellis role` writes them
+//! certificate = "server.crt"  # PEM; with a key, TLS is offered
+//! key = "server.key"
+//! loopback = "password"       # or "trust": no password for clients on this machine
+//! ```
+//!
+//! A relative path begins at the cluster file's folder. The file of roles is read again when it
+//! has changed; certificate and key are read at the start.
+
+use crate::RuntimeError;
+use crate::tls;
+use rustls::ServerConfig;
+use scram::{Binding, Secret, Verifier};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The section as it is written.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessEntry {
+    /// File of the roles and what is kept of their passwords.
+    pub roles: PathBuf,
+    /// Certificate of the server and of those that vouch for it, PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// The certificate's private key, PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// What is asked of clients on this machine.
+    #[serde(default)]
+    pub loopback: Loopback,
+}
+
+/// What is asked of clients that connect by a loopback address. Others need TLS and a password.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loopback {
+    /// A password, with or without TLS.
+    #[default]
+    Password,
+    /// Nothing: who has an account on the machine is any role.
+    Trust,
+}
+
+impl AccessEntry {
+    /// Paths become relative to `folder`.
+    pub(crate) fn resolve(&mut self, folder: &Path) {
+        let AccessEntry {
+            roles,
+            certificate,
+            key,
+            loopback: _,
+        } = self;
+        let paths = [Some(roles), certificate.as_mut(), key.as_mut()];
+        for path in paths.into_iter().flatten() {
+            *path = folder.join(&*path);
+        }
+    }
+
+    /// Whether TLS is offered.
+    pub(crate) fn encrypts(&self) -> bool {
+        self.certificate.is_some() && self.key.is_some()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match (&self.certificate, &self.key) {
+            (Some(_), None) => Err("key `access.key` is missing: the certificate's".into()),
+            (None, Some(_)) => Err("key `access.certificate` is missing: the key's".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The rules of one shard.
+#[derive(Clone)]
+pub(crate) struct Access {
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// What a login over TLS is bound to.
+    pub(crate) binding: Binding,
+    pub(crate) loopback: Loopback,
+    roles: Roles,
+    path: PathBuf,
+    /// When the file was changed last, as far as is known.
+    changed: Option<SystemTime>,
+}
+
+impl Access {
+    /// Reads the files that the section names.
+    pub(crate) fn read(entry: &AccessEntry) -> Result<Access, RuntimeError> {
+        let (tls, binding) = match (&entry.certificate, &entry.key) {
+            (Some(certificate), Some(key)) => {
+                let (config, binding) = tls::server(certificate, key)?;
+                (Some(config), binding)
+            }
+            _ => (None, Binding::None),
+        };
+        Ok(Access {
+            tls,
+            binding,
+            loopback: entry.loopback,
+            changed: changed(&entry.roles),
+            roles: Roles::read(&entry.roles)?,
+            path: entry.roles.clone(),
+        })
+    }
+
+    /// The verifier of a role, or a made-up one for a role that does not exist. `true`: it exists.
+    pub(crate) fn verifier(&mut self, role: &str) -> (Verifier, bool) {
+        self.read_again();
+        match self.roles.verifiers.get(role) {
+            Some(verifier) => (verifier.clone(), true),
+            None => {
+                let secret = Secret::of(self.roles.verifiers.values());
+                (Verifier::mock(&secret, role), false)
+            }
+        }
+    }
+
+    fn read_again(&mut self) {
+        let now = changed(&self.path);
+        if now == self.changed {
+            return;
+        }
+        self.changed = now;
+        match Roles::read(&self.path) {
+            Ok(roles) => self.roles = roles,
+            // Half a file must lock nobody out: it will change once more.
+            Err(error) => tracing::warn!(%error, "the roles stay as they were"),
+        }
+    }
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
+}
+
+/// The roles of a file.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Roles {
+    /// What is kept of the password of each.
+    pub verifiers: BTreeMap<String, Verifier>,
+}
+
+impl Roles {
+    /// Reads a file of lines `name verifier`. Empty lines and those that begin with `#` are for
+    /// its readers.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line has another form; the error names it.
+    pub fn read(path: &Path) -> Result<Roles, RuntimeError> {
+        let text = std::fs::read_to_string(path).map_err(RuntimeError::file("read", path))?;
+        Roles::parse(&text).map_err(|message| RuntimeError::Cluster {
+            path: path.to_path_buf(),
+            message,
+        })
+    }
+
+    fn parse(text: &str) -> Result<Roles, String> {
+        let mut verifiers = BTreeMap::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |what: &str| format!("line {}: {what}", index + 1);
+            // A name may have blanks in it, a verifier has none.
+            let (name, verifier) = line
+                .rsplit_once(char::is_whitespace)
+                .ok_or_else(|| wrong("not of the form `name verifier`"))?;
+            let verifier = Verifier::parse(verifier)
+                .map_err(|error| wrong(&format!("the verifier is {error}")))?;
+            let name = name.trim_end().to_owned();
+            if verifiers.insert(name, verifier).is_some() {
+                return Err(wrong("the role stands in the file twice"));
+            }
+        }
+        Ok(Roles { verifiers })
+    }
+
+    /// Sets what is kept of a role's password.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn set_password(&mut self, role: &str, password: &str) -> Result<(), RuntimeError> {
+        let verifier = Verifier::new(password, random_bytes()?);
+        self.verifiers.insert(role.to_owned(), verifier);
+        Ok(())
+    }
+
+    /// Writes the file in one step: a server that reads it meanwhile reads the old or the new one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), RuntimeError> {
+        let mut text =
+            String::from("# Roles, and what is kept of their passwords (`trellis role`)\n");
+        for (name, verifier) in &self.verifiers {
+            let _ = writeln!(text, "{name} {verifier}");
+        }
+        let draft = path.with_extension("draft");
+        std::fs::write(&draft, text).map_err(RuntimeError::file("write", &draft))?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let owner_only = std::fs::Permissions::from_mode(0o600);
+            std::fs::set_permissions(&draft, owner_only)
+                .map_err(RuntimeError::file("protect", &draft))?;
+        }
+        std::fs::rename(&draft, path).map_err(RuntimeError::file("write", path))
+    }
+}
+
+/// Bytes for secrets.
+///
+/// # Errors
+/// The system gives none.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], RuntimeError> {
+    let mut bytes = [0; N];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    let none = |_| RuntimeError::Foreign("the system gives no random bytes".into());
+    random.fill(&mut bytes).map_err(none)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_go_both_ways() {
+        let folder = std::env::temp_dir().join(format!("roles-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("roles");
+        let mut roles = Roles::default();
+        for name in ["trellis", "a name with blanks", "Größe"] {
+            let verifier = Verifier::new(name, [7; 16]);
+            roles.verifiers.insert(name.to_owned(), verifier);
+        }
+        roles.write(&path).unwrap();
+        assert_eq!(Roles::read(&path).unwrap(), roles);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        let good = Verifier::new("x", [7; 16]);
+        for (text, part) in [
+            ("# one\ntrellis".to_owned(), "line 2: not of the form"),
+            (
+                "trellis secret".to_owned(),
+                "line 1: the verifier is not of the form",
+            ),
+            (format!("a {good}\n\na {good}"), "line 3: the role stands"),
+        ] {
+            let error = Roles::parse(&text).expect_err(part);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The gate of a connection: before a session hears of a client, the client has proved who it is.
+//!
+//! ```text
+//! startup message ──> no rules, or trusted            ──> the session
+//!                 ├─> without TLS from elsewhere      ──> refused (28000)
+//!                 └─> SASL: mechanisms, two messages  ──> the session, or refused (28P01)
+//! ```
+
+use crate::access::{Access, Loopback};
+use base::{SqlError, SqlState};
+use scram::{Binding, Exchange, NONCE_BYTES, Refused};
+use wire::ClientMessage;
+use wire::authentication::{initial_response, sasl, sasl_continue, sasl_final};
+
+/// How far a client has come.
+#[derive(Debug, Default)]
+pub(crate) enum Gate {
+    /// It has not said who it is.
+    #[default]
+    Closed,
+    /// It is to prove who it is.
+    Asked(Box<Login>),
+}
+
+/// A login under way.
+#[derive(Debug)]
+pub(crate) struct Login {
+    exchange: Exchange,
+    /// The first message has been answered.
+    begun: bool,
+    /// The role exists.
+    exists: bool,
+    pub(crate) role: String,
+    /// For the session, when the login is done.
+    startup: ClientMessage,
+}
+
+/// How the client reaches the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way<'a> {
+    pub(crate) encrypted: bool,
+    /// Its address; `None`: it has gone.
+    pub(crate) from: Option<&'a std::net::IpAddr>,
+}
+
+/// What follows from a message.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// Send this and wait.
+    Ask(Gate, Vec<u8>),
+    /// Send this, and hand the startup message to the session.
+    Enter(Vec<u8>, ClientMessage),
+    /// Say why, and close.
+    Refuse(SqlError),
+}
+
+/// Judges a startup message.
+pub(crate) fn on_startup(
+    access: Option<&mut Access>,
+    way: Way<'_>,
+    startup: ClientMessage,
+    nonce: impl FnOnce() -> Option<[u8; NONCE_BYTES]>,
+) -> Verdict {
+    let (Some(access), ClientMessage::Startup { parameters }) = (access, &startup) else {
+        // The session says what is wrong with a message that is none.
+        return Verdict::Enter(Vec::new(), startup);
+    };
+    let value = |wanted| last_of(parameters, wanted).to_owned();
+    let role = value("user");
+    let is_near = way.from.is_some_and(std::net::IpAddr::is_loopback);
+    if is_near && access.loopback == Loopback::Trust {
+        return Verdict::Enter(Vec::new(), startup);
+    }
+    if !is_near && !way.encrypted {
+        let database = Some(value("database")).filter(|name| !name.is_empty());
+        let database = database.unwrap_or_else(|| role.clone());
+        let host = way.from.map(ToString::to_string).unwrap_or_default();
+        let message = format!(
+            "no pg_hba.conf entry for host \"{host}\", user \"{role}\", database \"{database}\", \
+             no encryption"
+        );
+        let error = SqlError::new(SqlState::INVALID_AUTHORIZATION, message);
+        return Verdict::Refuse(
+            error.hint("Clients on other machines need TLS (sslmode=require)."),
+        );
+    }
+    let Some(nonce) = nonce() else {
+        let message = "no random bytes for a login";
+        return Verdict::Refuse(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
+    };
+    let (verifier, exists) = access.verifier(&role);
+    let binding = match way.encrypted {
+        true => access.binding.clone(),
+        false => Binding::None,
+    };
+    let offer = sasl(Exchange::mechanisms(&binding));
+    let login = Login {
+        exchange: Exchange::new(verifier, binding, nonce),
+        begun: false,
+        exists,
+        role,
+        startup,
+    };
+    Verdict::Ask(Gate::Asked(Box::new(login)), offer)
+}
+
+/// The role of a startup message.
+pub(crate) fn role_of(startup: &ClientMessage) -> &str {
+    match startup {
+        ClientMessage::Startup { parameters } => last_of(parameters, "user"),
+        _ => "",
+    }
+}
+
+fn last_of<'a>(parameters: &'a [(String, String)], wanted: &str) -> &'a str {
+    let mut all = parameters.iter().filter(|(name, _)| name == wanted);
+    all.next_back().map_or("", |(_, value)| value)
+}
+
+/// Judges a message of a login.
+pub(crate) fn on_password(gate: Gate, body: &[u8]) -> Verdict {
+    let Gate::Asked(mut login) = gate else {
+        return Verdict::Refuse(violation("invalid frontend message type 112", ""));
+    };
+    let answer = if login.begun {
+        login.exchange.last(body)
+    } else {
+        match initial_response(body) {
+            Some((mechanism, data)) => login.exchange.first(&mechanism, &data),
+            None => Err(Refused::Malformed("The message is not complete.")),
+        }
+    };
+    match answer {
+        Ok(answer) if !login.begun => {
+            login.begun = true;
+            Verdict::Ask(Gate::Asked(login), sasl_continue(&answer))
+        }
+        Ok(answer) if login.exists => Verdict::Enter(sasl_final(&answer), login.startup),
+        Ok(_) | Err(Refused::Proof) => {
+            let message = format!("password authentication failed for user \"{}\"", login.role);
+            Verdict::Refuse(SqlError::new(SqlState::INVALID_PASSWORD, message))
+        }
+        Err(Refused::Mechanism) => Verdict::Refuse(violation(
+            "client selected an invalid SASL authentication mechanism",
+            "",
+        )),
+        Err(Refused::Malformed(detail)) => {
+            Verdict::Refuse(violation("malformed SCRAM message", detail))
+        }
+        Err(Refused::Binding) => {
+            let message = "SCRAM channel binding negotiation error";
+            let error = SqlError::new(SqlState::INVALID_AUTHORIZATION, message);
+            Verdict::Refuse(error.detail(
+                "What the client's proof is bound to is not what this server has. Somebody may be \
+                 between the two.",
+            ))
+        }
+    }
+}
+
+/// A message that has no place in a login.
+pub(crate) fn unexpected() -> SqlError {
+    violation("expected SASL response, got another message", "")
+}
+
+fn violation(message: &str, detail: &str) -> SqlError {
+    let error = SqlError::new(SqlState::PROTOCOL_VIOLATION, message);
+    match detail {
+        "" => error,
+        detail => error.detail(detail),
+    }
+}
