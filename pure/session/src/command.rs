@@ -32,6 +32,13 @@ impl Session {
             SessionCommand::Execute { name, args } => {
                 return self.execute_prepared(cx, name, args, start);
             }
+            SessionCommand::Declare(declaration) => return self.declare(cx, declaration, start),
+            SessionCommand::Fetch {
+                name,
+                direction,
+                moves,
+            } => return self.fetch(cx, (name, *direction, *moves), &start),
+            SessionCommand::Close(name) => self.close_cursors(cx, name.as_deref(), &start),
             SessionCommand::SetSessionModes(modes) => self.set_session_modes(*modes),
             SessionCommand::Set { name, value, local } => self.set(name, value.as_deref(), *local),
             SessionCommand::Reset(name) => self.reset(name.as_deref()),

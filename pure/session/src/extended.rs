@@ -117,7 +117,7 @@ impl Session {
         if self.block == Block::Failed && !ends_block(&prepared) {
             return Err(errors::in_failed_block());
         }
-        if self.portals.contains_key(&*bind.portal) {
+        if self.portals.contains_key(&*bind.portal) || self.cursors.contains_key(&*bind.portal) {
             let message = format!("cursor \"{}\" already exists", bind.portal);
             return Err(SqlError::new(SqlState::DUPLICATE_CURSOR, message));
         }
@@ -215,6 +215,12 @@ impl Session {
                 .get(&**name)
                 .and_then(|inner| self.columns_of(inner));
         }
+        if let PlanKind::Session(SessionCommand::Fetch {
+            name, moves: false, ..
+        }) = &plan.kind
+        {
+            return self.cursor_columns(name);
+        }
         plan.returns_rows.then(|| plan.columns.clone())
     }
 
@@ -238,6 +244,10 @@ impl Session {
     }
 
     pub(super) fn on_describe_portal(&mut self, cx: &mut SessionCx<'_>, name: &str) {
+        if let Some(columns) = self.cursor_columns(name) {
+            let reply = Reply::RowDescription(columns, cx.plans.text.clone());
+            return self.say(reply, Position(0));
+        }
         let Some(portal) = self.portal(name) else {
             return self.fail(cx, errors::no_portal(name), Position(0));
         };
@@ -285,6 +295,7 @@ impl Session {
             portal: Some(name),
             last,
             many: !last,
+            declares: None,
             until: None,
         };
         match state {
@@ -358,6 +369,7 @@ impl Session {
         if let Some(portal) = self.take_portal(name) {
             self.drop_portal(cx, portal);
         }
+        self.drop_cursor(name);
         self.say(Reply::CloseComplete, Position(0));
     }
 

@@ -31,6 +31,7 @@ mod command;
 mod conn;
 mod copy;
 mod cost;
+mod cursors;
 mod ddl;
 pub mod errors;
 mod extended;
@@ -63,6 +64,7 @@ use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, ClockAsking, Modes};
 use catalog::{Catalog, Database};
 use cost::LastTxn;
+use cursors::DeclaredCursor;
 use ddl::DdlWait;
 use inbox::Inbox;
 use message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
@@ -170,6 +172,8 @@ pub struct Session {
     unnamed: Option<Rc<Prepared>>,
     portals: BTreeMap<String, Portal>,
     unnamed_portal: Option<Portal>,
+    /// Cursors by DECLARE. They share their names with the portals.
+    cursors: BTreeMap<String, DeclaredCursor>,
     /// Messages that came while a statement ran, or that wait for the next one.
     inbox: Inbox,
     /// The query string under way; `None` in the extended protocol.
@@ -248,6 +252,7 @@ impl Session {
             unnamed: None,
             portals: BTreeMap::new(),
             unnamed_portal: None,
+            cursors: BTreeMap::new(),
             inbox: Inbox::default(),
             query: None,
             lookahead_until: None,

@@ -123,10 +123,12 @@ impl Session {
     pub(super) fn close_portals(&mut self) {
         self.unnamed_portal = None;
         self.portals.clear();
+        self.cursors.clear();
     }
 
     /// The block has failed: its portals stay until it ends, but do not run any more.
     pub(super) fn spend_portals(&mut self) {
+        self.cursors.clear();
         let portals = self
             .unnamed_portal
             .iter_mut()
@@ -181,6 +183,7 @@ impl Step {
             portal: start.portal,
             copy: super::copy::CopyState::None,
             copy_bytes: 0,
+            declares: None,
             cursor: Some(cursor),
             mark,
             said: 0,

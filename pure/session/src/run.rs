@@ -1,6 +1,7 @@
 //! Statements at the coordinator: their start, and the messages that come back.
 
 use super::copy::CopyState;
+use super::cursors::Declaring;
 use super::plans::Prepared;
 use super::portal::{Cursor, PortalState};
 use super::retry::ATTEMPTS_MAX;
@@ -75,6 +76,8 @@ pub(super) struct Step {
     pub(super) copy: CopyState,
     /// Bytes of COPY data that were sent to the statement and that it has not taken.
     pub(super) copy_bytes: usize,
+    /// The cursor that takes its rows, of DECLARE.
+    pub(super) declares: Option<Box<Declaring>>,
     /// Rows that have come and that no Execute has asked for.
     pub(super) cursor: Option<Box<Cursor>>,
     /// Index of its first reply among the held ones, and their number.
@@ -96,6 +99,8 @@ pub(super) struct Start {
     pub(super) last: bool,
     /// Whether other statements belong to the same implicit transaction.
     pub(super) many: bool,
+    /// The cursor that is to take its rows, of DECLARE.
+    pub(super) declares: Option<Box<Declaring>>,
     /// When `statement_timeout` ends a statement that has waited before its start.
     pub(super) until: Option<Time>,
 }
@@ -198,6 +203,7 @@ impl Session {
         // A statement without rows ignores a row limit.
         let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
         let autocommit = rows_max == 0
+            && start.declares.is_none()
             && match self.block {
                 Block::Explicit => self.commit_follows() && !self.moves_rows(cx),
                 Block::None | Block::Implicit | Block::Failed => start.last,
@@ -224,6 +230,7 @@ impl Session {
             portal: start.portal,
             copy: CopyState::None,
             copy_bytes: 0,
+            declares: start.declares,
             cursor: None,
             mark: 0,
             said: 0,
@@ -326,8 +333,11 @@ impl Session {
         step.mark = self.held.len();
         step.said = 0;
         step.rows = 0;
+        if let Some(declaring) = &mut step.declares {
+            declaring.forget();
+        }
         // Rows that a limited Execute does not want yet wait in its cursor.
-        step.spent = if step.rows_max > 0 {
+        step.spent = if step.rows_max > 0 || step.declares.is_some() {
             0
         } else {
             unread.min(CREDIT_BATCHES)
@@ -435,6 +445,9 @@ impl Session {
             return;
         }
         let step = &mut self.steps[self.at];
+        if step.declares.is_some() {
+            return self.gather(cx, number, batch, wait);
+        }
         match &mut step.cursor {
             Some(cursor) => {
                 cursor.buffer.push_back((batch, wait));
@@ -630,6 +643,7 @@ impl Session {
 
     fn step_done_well(&mut self, cx: &mut SessionCx<'_>, tag: Tag, wait: Position) {
         self.end_copy_out();
+        let (tag, wait) = self.declared(tag, wait);
         let step = &mut self.steps[self.at];
         // The tag of a limited Execute counts the rows of this Execute.
         let tag = match &step.cursor {

@@ -87,6 +87,7 @@ impl Session {
                     portal: None,
                     last,
                     many,
+                    declares: None,
                     until: None,
                 };
                 self.start(cx, start);

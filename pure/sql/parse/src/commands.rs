@@ -2,7 +2,7 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, comment, maintenance, nested, tables, with_library};
+use super::{Kind, comment, cursors, maintenance, nested, tables, with_library};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};
@@ -104,9 +104,11 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "ANALYZE" | "ANALYSE" => maintenance::analyze(words).map(Some),
         "CHECKPOINT" => maintenance::checkpoint(words).map(Some),
         "COMMENT" => comment::comment(words).map(Some),
-        "LISTEN" | "UNLISTEN" | "NOTIFY" | "DECLARE" | "FETCH" | "MOVE" | "CLOSE" | "LOCK"
-        | "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
-        | "LOAD" | "WITH" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
+        "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
+        "LISTEN" | "UNLISTEN" | "NOTIFY" | "LOCK" | "GRANT" | "REVOKE" | "DO" | "CALL"
+        | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "WITH" | "REINDEX" | "CLUSTER" => {
+            Err(words.unsupported(&first))
+        }
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
         "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
         "DELETE" if !words.is_at(1, "FROM") => Err(words.unexpected_at(1)),

@@ -10,6 +10,7 @@ mod commands;
 mod comment;
 mod constraints;
 pub mod copy;
+mod cursors;
 mod dialect;
 mod explain;
 mod expression;

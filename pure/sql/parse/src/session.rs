@@ -16,6 +16,28 @@ pub struct TxnModes {
     pub deferrable: Option<bool>,
 }
 
+/// DECLARE.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    /// Name of the cursor.
+    pub name: String,
+    /// Whether it goes backward too: it is not NO SCROLL.
+    pub backward: bool,
+    /// The query.
+    pub statement: Statement,
+}
+
+/// Where FETCH and MOVE go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Over this many rows, backward if it is negative; [`i64::MAX`]: all; 0: stays.
+    Forward(i64),
+    /// To the row of this number, from 1; from the end if it is negative; 0: before the first.
+    Absolute(i64),
+    /// To the row that is this far away.
+    Relative(i64),
+}
+
 /// Statements that concern the session itself.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
@@ -51,6 +73,15 @@ pub enum SessionCommand {
         types: Vec<Type>,
         statement: Statement,
     },
+    Declare(Declaration),
+    /// FETCH, or MOVE if it `moves`.
+    Fetch {
+        name: String,
+        direction: Direction,
+        moves: bool,
+    },
+    /// `None`: all cursors.
+    Close(Option<String>),
     /// `text` arguments are constant expressions already evaluated.
     Execute {
         name: String,
