@@ -116,8 +116,8 @@ impl Binder<'_> {
         Ok((inputs, columns))
     }
 
-    /// The type of a column of a set operation, side by side from the left as PostgreSQL finds it. What has
-    /// no type on one side gets that of the other, or becomes text.
+    /// The type of a column of a set operation, side by side from the left as PostgreSQL finds it.
+    /// What has no type on one side gets that of the other, or becomes text.
     fn common_type(
         &mut self,
         sides: &mut [BoundQuery],
