@@ -30,6 +30,14 @@ const TOO_LARGE: &[(&str, u64)] = &[
     ),
     ("SELECT DISTINCT g FROM generate_series(1, $n) g", 400_000),
     (
+        "SELECT 1 INTERSECT SELECT g FROM generate_series(1, $n) g",
+        400_000,
+    ),
+    (
+        "SELECT g FROM generate_series(1, $n) g EXCEPT SELECT 1",
+        400_000,
+    ),
+    (
         "SELECT DISTINCT ON (g) g, 1 FROM generate_series(1, $n) g ORDER BY g",
         900_000,
     ),

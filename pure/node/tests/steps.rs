@@ -57,6 +57,8 @@ const MORE: &[&str] = &[
     "INSERT INTO t SELECT g, g FROM generate_series(1, $n) g",
     "SELECT v, count(*) FROM t GROUP BY v LIMIT 1",
     "SELECT count(DISTINCT v), sum(DISTINCT id) FROM t",
+    "SELECT v FROM t INTERSECT SELECT id FROM t",
+    "SELECT id FROM t EXCEPT ALL SELECT v FROM t",
     "SELECT array_length(array_agg(v ORDER BY v), 1), \
      array_length(array_agg(id ORDER BY v DESC), 1) FROM t",
     "SELECT count(*) FROM t WHERE v NOT IN (SELECT v + 1 FROM t)",

@@ -22,6 +22,7 @@ mod predicate;
 pub mod rel;
 pub mod scope;
 mod select;
+mod set;
 mod target;
 pub mod types;
 

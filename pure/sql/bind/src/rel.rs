@@ -91,6 +91,12 @@ pub enum Rel {
     },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
+    /// The rows of the left side that the right one has, or has not.
+    Match {
+        matching: Matching,
+        left: Box<Rel>,
+        right: Box<Rel>,
+    },
 }
 
 /// A parameter slot and the value that it is set to from a row.
@@ -108,6 +114,16 @@ pub enum TableFunction {
     Unnest,
     /// One row with the value of the argument: a scalar function in FROM.
     Scalar,
+}
+
+/// INTERSECT or EXCEPT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub struct Matching {
+    /// The rows that have no match are kept: EXCEPT.
+    pub except: bool,
+    /// Equal rows count: each row of the right side matches one of the left side.
+    pub all: bool,
 }
 
 /// Kinds of joins.
@@ -354,6 +370,7 @@ impl Rel {
                 group, aggregates, ..
             } => (group.len() + aggregates.len()) as u32,
             Rel::Union { inputs } => inputs.first().map_or(0, Rel::width),
+            Rel::Match { left, .. } => left.width(),
         }
     }
 
@@ -431,6 +448,7 @@ impl Rel {
             | Rel::Filter { .. }
             | Rel::Apply { .. }
             | Rel::Aggregate { .. }
+            | Rel::Match { .. }
             | Rel::Union { .. } => None,
         }
     }
@@ -504,6 +522,10 @@ impl Rel {
                     input.each_expr_mut(visit);
                 }
             }
+            Rel::Match { left, right, .. } => {
+                left.each_expr_mut(visit);
+                right.each_expr_mut(visit);
+            }
         }
     }
 
@@ -520,7 +542,7 @@ impl Rel {
         match self {
             Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Function { .. } => {}
             Rel::Values { calls: list, .. } => calls(list, visit),
-            Rel::Join { left, right, .. } => {
+            Rel::Join { left, right, .. } | Rel::Match { left, right, .. } => {
                 left.each_binds_mut(visit);
                 right.each_binds_mut(visit);
             }

@@ -14,7 +14,7 @@ use expr::Expr;
 use expr::resolve::{self, Context};
 use sqlparser::ast::{
     self, Distinct, Expr as Ast, OrderBy, OrderByExpr, OrderByKind, Query, Select, SetExpr,
-    SetOperator, SetQuantifier,
+    SetOperator,
 };
 
 /// An output column to sort by: position among the targets, or an expression of its own.
@@ -155,7 +155,7 @@ impl Binder<'_> {
         })
     }
 
-    fn set_expr(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
+    pub(super) fn set_expr(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
         match body {
             SetExpr::Select(select) => self.nested_query(|b| {
                 let (window, locking) = (Window::default(), Locking::default());
@@ -173,11 +173,14 @@ impl Binder<'_> {
             SetExpr::SetOperation {
                 op,
                 set_quantifier,
-                left: _,
-                right: _,
+                left,
+                right,
             } => match op {
                 SetOperator::Union => self.union(body, *set_quantifier),
-                SetOperator::Intersect | SetOperator::Except => Err(unsupported(&op.to_string())),
+                SetOperator::Intersect | SetOperator::Except => {
+                    let except = matches!(op, SetOperator::Except);
+                    self.deeper(|b| b.matched((left, right), except, *set_quantifier))
+                }
                 SetOperator::Minus => Err(self.source.misplaced("MINUS")),
             },
             SetExpr::Insert(_) | SetExpr::Update(_) => {
@@ -198,107 +201,6 @@ impl Binder<'_> {
             "a set operation's side reads its own level"
         );
         Ok(bound)
-    }
-
-    /// UNION chains lean left; the spine is walked in a loop.
-    fn union(&mut self, body: &SetExpr, quantifier: SetQuantifier) -> Result<BoundQuery, SqlError> {
-        let distinct = match quantifier {
-            SetQuantifier::All => false,
-            SetQuantifier::None | SetQuantifier::Distinct => true,
-            SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName => {
-                return Err(self.source.misplaced("BY"));
-            }
-        };
-        let mut sides = Vec::new();
-        let mut leftmost = body;
-        while let SetExpr::SetOperation {
-            op: SetOperator::Union,
-            set_quantifier,
-            left,
-            right,
-        } = leftmost
-        {
-            if *set_quantifier != quantifier {
-                break;
-            }
-            sides.push(right.as_ref());
-            leftmost = left;
-        }
-        sides.push(leftmost);
-        let mut queries = sides
-            .into_iter()
-            .rev()
-            .map(|s| self.set_expr(s))
-            .collect::<Result<Vec<_>, _>>()?;
-        let width = queries[0].columns.len();
-        if queries.iter().any(|query| query.columns.len() != width) {
-            let message = "each UNION query must have the same number of columns";
-            return Err(SqlError::new(SqlState::SYNTAX, message));
-        }
-        let mut types = Vec::with_capacity(width);
-        for i in 0..width {
-            types.push(self.union_type(&mut queries, i)?);
-        }
-        let mut columns = queries[0].columns.clone();
-        for (column, ty) in columns.iter_mut().zip(&types) {
-            *column = OutColumn {
-                name: column.name.clone(),
-                ty: *ty,
-                table: 0,
-                attribute: 0,
-            };
-        }
-        let mut inputs = Vec::new();
-        for query in queries.drain(..) {
-            let exprs = query
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(i, column)| {
-                    let value = Expr::Column(i as u32, column.ty);
-                    resolve::coerce(value, types[i], Context::Implicit)
-                })
-                .collect::<Result<Vec<_>, _>>()?;
-            inputs.push(query.rel.projected(exprs));
-        }
-        let mut rel = Rel::Union { inputs };
-        if distinct {
-            rel = Rel::Distinct {
-                input: Box::new(rel),
-                keys: (0..width as u32).collect(),
-            };
-        }
-        Ok(BoundQuery { rel, columns })
-    }
-
-    /// The type of a column of a UNION, side by side from the left as PostgreSQL finds it. What has
-    /// no type on one side gets that of the other, or becomes text.
-    fn union_type(&mut self, sides: &mut [BoundQuery], column: usize) -> Result<Type, SqlError> {
-        let mut all = sides[0].columns[column].ty;
-        for side in 1..sides.len() {
-            let own = sides[side].columns[column].ty;
-            let both = resolve::common_type(&[all, own]).map_err(|_| {
-                let (all, own) = (all.name(), own.name());
-                let message = format!("UNION types {all} and {own} cannot be matched");
-                SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-            })?;
-            all = match both {
-                Type::Unknown => Type::Text,
-                known => known,
-            };
-            // What stands left of both has a type already, unless it is the first.
-            for untyped in [0, side] {
-                let query = &mut sides[untyped];
-                if query.columns[column].ty != Type::Unknown {
-                    continue;
-                }
-                query.columns[column].ty = all;
-                let value = query.rel.untyped(column as u32, all);
-                let value = value.expect("only literals and parameters have no type");
-                self.give_type(value, all, Context::Implicit)?;
-            }
-        }
-        Ok(all)
     }
 
     /// VALUES as a query: columns of common types.

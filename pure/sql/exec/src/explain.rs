@@ -431,6 +431,21 @@ impl Lines<'_> {
                 self.title(step, depth, "Append");
                 inputs.iter().for_each(|input| self.step(input, depth + 1));
             }
+            StepOp::Match {
+                matching,
+                left,
+                right,
+            } => {
+                let name = if matching.except {
+                    "Except"
+                } else {
+                    "Intersect"
+                };
+                let all = if matching.all { " All" } else { "" };
+                self.title(step, depth, &format!("{name}{all}"));
+                self.step(left, depth + 1);
+                self.step(right, depth + 1);
+            }
         }
     }
 

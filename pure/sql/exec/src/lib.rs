@@ -35,6 +35,7 @@ mod insert;
 mod join;
 mod keys;
 mod long;
+mod matched;
 mod merged;
 mod ordered;
 mod point;

@@ -5,6 +5,7 @@ use super::calls::{self, InCache};
 use super::filter::{FilterRows, retain};
 use super::join::{HashRows, LateralRows, LookupRows};
 use super::long::Long;
+use super::matched::MatchRows;
 use super::scan::ScanRows;
 use super::sort::SortRows;
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
@@ -76,6 +77,7 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
         StepOp::Lookup { .. } => Box::new(LookupRows::new(cx, step, slots)),
         StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
         StepOp::Lateral { .. } => Box::new(LateralRows::new(cx, step, slots)),
+        StepOp::Match { .. } => Box::new(MatchRows::new(cx, step, slots)),
         StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
         StepOp::Union { inputs } => Box::new(UnionRows {
             cx,

@@ -419,6 +419,10 @@ fn deep_statements_are_refused_and_never_overflow() {
     assert_eq!(state(queries), "54001");
     let unions = vec!["SELECT 1"; 500].join(" UNION ALL ");
     assert_eq!(state(unions), "ok");
+    for (n, expected) in [(100, "ok"), (500, "54001"), (3_500, "54001")] {
+        let excepts = vec!["SELECT 1"; n].join(" EXCEPT ");
+        assert_eq!(state(excepts), expected);
+    }
     let cases = format!(
         "SELECT {}1{}",
         "CASE WHEN true THEN ".repeat(400),

@@ -303,7 +303,11 @@ fn check_shape(source: &Source, tokens: &[TokenWithSpan]) -> Result<u32, SqlErro
                 Keyword::AND | Keyword::OR | Keyword::WHEN | Keyword::THEN | Keyword::ELSE => {
                     *run = 0;
                 }
-                Keyword::UNION | Keyword::IS | Keyword::JOIN => *run += 1,
+                Keyword::UNION
+                | Keyword::INTERSECT
+                | Keyword::EXCEPT
+                | Keyword::IS
+                | Keyword::JOIN => *run += 1,
                 _ => {}
             },
             Token::EscapedStringLiteral(_) | Token::Number(..) | Token::Period => {}
@@ -367,14 +371,17 @@ fn simplified(
     let mut kept = Vec::with_capacity(tokens.len());
     let mut overriding = None;
     let mut at = 0;
-    if is(0, "TABLE") {
-        for token in [word("SELECT"), Token::Mul, word("FROM")] {
-            kept.push(TokenWithSpan::new(token, tokens[0].span));
-        }
-        at = 1;
-    }
+    let side = |at: usize| {
+        let words = ["UNION", "INTERSECT", "EXCEPT", "ALL", "DISTINCT"];
+        at == 0 || words.iter().any(|word| is(at - 1, word))
+    };
     while at < tokens.len() {
-        if is(at, "FOR") && is(at + 1, "NO") && is(at + 2, "KEY") && is(at + 3, "UPDATE") {
+        if is(at, "TABLE") && side(at) {
+            for token in [word("SELECT"), Token::Mul, word("FROM")] {
+                kept.push(TokenWithSpan::new(token, tokens[at].span));
+            }
+            at += 1;
+        } else if is(at, "FOR") && is(at + 1, "NO") && is(at + 2, "KEY") && is(at + 3, "UPDATE") {
             kept.push(tokens[at].clone());
             at += 3;
         } else if is(at, "FOR") && is(at + 1, "KEY") && is(at + 2, "SHARE") {

@@ -75,7 +75,9 @@ impl Survey {
                 self.step(left);
                 self.scan(scan);
             }
-            StepOp::Hash { left, right, .. } | StepOp::Lateral { left, right, .. } => {
+            StepOp::Hash { left, right, .. }
+            | StepOp::Lateral { left, right, .. }
+            | StepOp::Match { left, right, .. } => {
                 self.step(left);
                 self.step(right);
             }

@@ -2,7 +2,7 @@
 
 use crate::formula::Formulas;
 use base::Type;
-use bind::rel::{Aggregate, Binds, Call, Init, JoinKind, SortKey, TableFunction};
+use bind::rel::{Aggregate, Binds, Call, Init, JoinKind, Matching, SortKey, TableFunction};
 use catalog::{Index, Table};
 use expr::Expr;
 use expr::program::{FormulaChange, ProgramPlan, TableShape};
@@ -148,6 +148,12 @@ pub enum StepOp {
     },
     Union {
         inputs: Vec<Step>,
+    },
+    /// The right side is read first.
+    Match {
+        matching: Matching,
+        left: Box<Step>,
+        right: Box<Step>,
     },
 }
 

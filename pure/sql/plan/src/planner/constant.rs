@@ -9,12 +9,12 @@ use expr::{Expr, fold, walk};
 /// As [`check`] for all that a relation is made of, which will not be planned.
 pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
     match rel {
-        Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
-            [left, right].into_iter().try_for_each(|side| {
-                check(side)?;
-                check_below(side)
-            })
-        }
+        Rel::Join { left, right, .. }
+        | Rel::Lateral { left, right, .. }
+        | Rel::Match { left, right, .. } => [left, right].into_iter().try_for_each(|side| {
+            check(side)?;
+            check_below(side)
+        }),
         Rel::Filter { input, .. }
         | Rel::Project { input, .. }
         | Rel::Apply { input, .. }

@@ -11,6 +11,7 @@ mod order;
 mod point;
 mod query;
 mod semi;
+mod set;
 mod write;
 
 use crate::plan::{Plan, PlanKind, Reads};

@@ -227,6 +227,11 @@ impl Planner<'_, '_> {
                 offset,
             } => self.limit(*input, (limit, offset), conditions, need, wish),
             Rel::Union { inputs } => self.union(inputs, conditions, need),
+            Rel::Match {
+                matching,
+                left,
+                right,
+            } => self.matched(matching, (*left, *right), conditions),
             source => self.source(source, conditions),
         }
     }
@@ -330,30 +335,6 @@ impl Planner<'_, '_> {
         let step = self.step(width, rows, op);
         let planned = Planned { step, ..planned };
         Ok(self.finish(planned, conditions))
-    }
-
-    fn union(
-        &mut self,
-        inputs: Vec<Rel>,
-        conditions: Vec<Expr>,
-        need: &Need,
-    ) -> Result<Planned, SqlError> {
-        let layout: Vec<u32> = need.union(&columns_of(&conditions)).copied().collect();
-        let need = layout.iter().copied().collect();
-        let mut steps = Vec::new();
-        for input in inputs {
-            let planned = self.rel(input, conditions.clone(), &need, Wish::default())?;
-            steps.push(self.arrange(planned, &layout));
-        }
-        let rows = steps.iter().map(|step| step.rows).sum();
-        let width = layout.len() as u32;
-        let step = self.step(width, rows, StepOp::Union { inputs: steps });
-        let ordered = false;
-        Ok(Planned {
-            step,
-            layout,
-            ordered,
-        })
     }
 
     /// A source of all its columns, filtered.

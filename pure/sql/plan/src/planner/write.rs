@@ -270,9 +270,9 @@ fn reads(rel: &Rel, table: &Table) -> bool {
                     .iter()
                     .any(|call| call.kind.query().is_some_and(|q| reads(q, table)))
         }
-        Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
-            reads(left, table) || reads(right, table)
-        }
+        Rel::Join { left, right, .. }
+        | Rel::Lateral { left, right, .. }
+        | Rel::Match { left, right, .. } => reads(left, table) || reads(right, table),
         Rel::Union { inputs } => inputs.iter().any(|input| reads(input, table)),
     }
 }
