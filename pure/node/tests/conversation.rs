@@ -212,6 +212,9 @@ impl World {
                         writeln!(trace, "{name}< raw {}", escaped(&bytes)).expect("always");
                     }
                     Incoming::Cancel { pid, secret } => self.step(Input::Cancel { pid, secret }),
+                    Incoming::StartTls | Incoming::Password(_) => {
+                        writeln!(trace, "{name}< for the host: {incoming:?}").expect("always");
+                    }
                 }
             }
         }

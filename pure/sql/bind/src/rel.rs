@@ -517,11 +517,7 @@ impl Rel {
                 offset.iter_mut().for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
-            Rel::Union { inputs } => {
-                for input in inputs {
-                    input.each_expr_mut(visit);
-                }
-            }
+            Rel::Union { inputs } => inputs.iter_mut().for_each(|it| it.each_expr_mut(visit)),
             Rel::Match { left, right, .. } => {
                 left.each_expr_mut(visit);
                 right.each_expr_mut(visit);

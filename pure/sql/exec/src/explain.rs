@@ -8,7 +8,7 @@ use super::{Cx, StepStats, statement};
 use base::{Datum, RowBatch, TableId, Tag, Type};
 use bind::PlanCx;
 use bind::rel::Signal;
-use bind::rel::{Call, CallKind, InitValue, JoinKind, QueryUse, SortKey};
+use bind::rel::{Call, CallKind, InitValue, JoinKind, Matching, QueryUse, SortKey};
 use catalog::Table;
 use core::fmt::Write;
 use expr::program::{Body, ProgramPlan};
@@ -373,11 +373,7 @@ impl Lines<'_> {
                 keys,
                 filter,
             } => {
-                let how = if keys.is_empty() {
-                    "Nested Loop"
-                } else {
-                    "Hash"
-                };
+                let how = keys.first().map_or("Nested Loop", |_| "Hash");
                 self.title(step, depth, &format!("{how} {}", join_name(*kind)));
                 self.pairs((left, right), keys, filter.as_ref(), depth);
                 self.step(left, depth + 1);
@@ -411,15 +407,8 @@ impl Lines<'_> {
                 self.step(input, depth + 1);
             }
             StepOp::Sort { input, limit, keys } => {
-                self.title(
-                    step,
-                    depth,
-                    if limit.is_some() {
-                        "Top-N Sort"
-                    } else {
-                        "Sort"
-                    },
-                );
+                let name = limit.as_ref().map_or("Sort", |_| "Top-N Sort");
+                self.title(step, depth, name);
                 self.list(depth, "Sort Key", sort_texts(input, keys));
                 self.step(input, depth + 1);
             }
@@ -436,13 +425,7 @@ impl Lines<'_> {
                 left,
                 right,
             } => {
-                let name = if matching.except {
-                    "Except"
-                } else {
-                    "Intersect"
-                };
-                let all = if matching.all { " All" } else { "" };
-                self.title(step, depth, &format!("{name}{all}"));
+                self.title(step, depth, match_title(matching));
                 self.step(left, depth + 1);
                 self.step(right, depth + 1);
             }
@@ -585,6 +568,15 @@ fn is_guarded(program: &ProgramPlan) -> bool {
             shares && !modify.cases.is_empty() && modify.returning.is_empty()
         }
         Body::Rows { .. } | Body::Top { .. } | Body::First { .. } | Body::Aggregate { .. } => false,
+    }
+}
+
+fn match_title(matching: &Matching) -> &'static str {
+    match (matching.except, matching.all) {
+        (false, false) => "Intersect",
+        (false, true) => "Intersect All",
+        (true, false) => "Except",
+        (true, true) => "Except All",
     }
 }
 
