@@ -38,10 +38,10 @@ impl Locking {
 type Named = (Rel, Scope);
 
 /// A FROM entry and the slots of earlier entries' columns that it reads.
-struct Factor {
-    rel: Rel,
-    scope: Scope,
-    binds: Binds,
+pub(super) struct Factor {
+    pub(super) rel: Rel,
+    pub(super) scope: Scope,
+    pub(super) binds: Binds,
 }
 
 impl Binder<'_> {
@@ -342,9 +342,7 @@ impl Binder<'_> {
                     self.no(settings.is_some(), "SETTINGS")?;
                     return self.function_factor(name, args, alias.as_ref(), visible);
                 }
-                let (rel, scope) = self.table_factor(name, alias.as_ref(), locking)?;
-                let binds = Vec::new();
-                Ok(Factor { rel, scope, binds })
+                self.table_factor(name, alias.as_ref(), locking)
             }
             // Functions see the entries before them with LATERAL and without.
             TableFactor::Function {
@@ -463,7 +461,10 @@ impl Binder<'_> {
         name: &ast::ObjectName,
         alias: Option<&TableAlias>,
         locking: &Locking,
-    ) -> Result<Named, SqlError> {
+    ) -> Result<Factor, SqlError> {
+        if let Some(index) = self.find_named(name) {
+            return self.named_factor(index, alias, locking);
+        }
         check_database(&self.cx.database.name, name)
             .map_err(|error| error.at(name_position(&self.source, name)))?;
         let (schema, table) = object_name(name);
@@ -488,7 +489,8 @@ impl Binder<'_> {
         };
         let (rel, mut scope) = named;
         self.rename(&mut scope, alias)?;
-        Ok((rel, scope))
+        let binds = Vec::new();
+        Ok(Factor { rel, scope, binds })
     }
 
     fn function_factor(
@@ -727,7 +729,11 @@ impl Binder<'_> {
     }
 
     /// Applies the column names of an alias.
-    fn rename(&self, scope: &mut Scope, alias: Option<&TableAlias>) -> Result<(), SqlError> {
+    pub(super) fn rename(
+        &self,
+        scope: &mut Scope,
+        alias: Option<&TableAlias>,
+    ) -> Result<(), SqlError> {
         let Some(TableAlias { name, columns }) = alias else {
             return Ok(());
         };

@@ -25,6 +25,7 @@ mod select;
 mod set;
 mod target;
 pub mod types;
+mod with;
 
 pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
@@ -141,6 +142,10 @@ pub struct Binder<'a> {
     pub locks: bool,
     /// The name of the first column of the scalar subquery that was bound last.
     subquery_name: String,
+    /// The queries of WITH clauses whose names can be used here, innermost last.
+    named: Vec<with::NamedQuery>,
+    /// How often they have been used.
+    named_uses: u32,
     /// The locks that the query to be bound next takes over from the one around it.
     inherited: Option<(txn::LockMode, &'static str)>,
     /// A parameter, its type, and another one as which an expression takes it.
@@ -174,6 +179,8 @@ impl<'a> Binder<'a> {
             depth: 0,
             chained: 0,
             locks: false,
+            named: Vec::new(),
+            named_uses: 0,
             inherited: None,
             conflict: Cell::new(None),
             untyped: Untyped::Text,

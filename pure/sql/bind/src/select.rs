@@ -37,12 +37,15 @@ impl Binder<'_> {
     /// # Errors
     /// Those of binding; 0A000 for clauses of later releases.
     pub fn query(&mut self, query: &Query) -> Result<BoundQuery, SqlError> {
-        self.deeper(|binder| binder.query_inner(query))
+        self.deeper(|binder| match &query.with {
+            Some(with) => binder.with(with, |binder| binder.query_inner(query)),
+            None => binder.query_inner(query),
+        })
     }
 
     fn query_inner(&mut self, query: &Query) -> Result<BoundQuery, SqlError> {
         let Query {
-            with,
+            with: _,
             body,
             order_by,
             limit,
@@ -54,9 +57,6 @@ impl Binder<'_> {
             settings,
             format_clause,
         } = query;
-        if with.is_some() {
-            return Err(unsupported("WITH"));
-        }
         self.no(!limit_by.is_empty(), "BY")?;
         self.no(for_clause.is_some(), "FOR")?;
         self.no(settings.is_some(), "SETTINGS")?;

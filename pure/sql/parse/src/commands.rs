@@ -106,7 +106,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "COMMENT" => comment::comment(words).map(Some),
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
         "LISTEN" | "UNLISTEN" | "NOTIFY" | "LOCK" | "GRANT" | "REVOKE" | "DO" | "CALL"
-        | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "WITH" | "REINDEX" | "CLUSTER" => {
+        | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "REINDEX" | "CLUSTER" => {
             Err(words.unsupported(&first))
         }
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...

@@ -55,11 +55,9 @@ fn declare(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
     }
     words.take(&["WITHOUT", "HOLD"]);
     words.expect(&["FOR"])?;
-    if !words.is(&["SELECT"]) && !words.is(&["VALUES"]) && words.peek() != &Token::LParen {
-        return Err(match words.is(&["WITH"]) || words.is(&["TABLE"]) {
-            true => words.unsupported("a cursor for WITH or TABLE"),
-            false => words.unexpected(),
-        });
+    let begins = ["SELECT", "VALUES", "WITH", "TABLE"];
+    if !begins.iter().any(|word| words.is(&[word])) && words.peek() != &Token::LParen {
+        return Err(words.unexpected());
     }
     let both = |text: &str| SqlError::new(SqlState::INVALID_CURSOR_DEFINITION, text);
     if scroll && no_scroll {

@@ -14,6 +14,7 @@ mod cursors;
 mod dialect;
 mod explain;
 mod expression;
+mod indexes;
 mod insert;
 mod joins;
 mod keywords;
@@ -28,11 +29,13 @@ pub mod stack;
 mod tables;
 mod tail;
 mod weight;
+mod with;
 mod words;
 
 pub use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
 pub use constraints::{AlterStatement, Marks};
 pub use explain::ExplainOptions;
+pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
 pub use source::Source;
 pub use words::fold;
@@ -87,6 +90,7 @@ pub enum Kind {
     Insert(Box<ast::Statement>, Box<InsertWords>),
     CreateTable(Box<TableStatement>),
     AlterTable(Box<AlterStatement>),
+    CreateIndex(Box<IndexStatement>),
     CreateDatabase {
         name: String,
         options: DatabaseOptions,
@@ -435,6 +439,18 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
             true => Kind::AlterTable(Box::new(AlterStatement { statement, marks })),
             false => Kind::Sql(Box::new(statement)),
         });
+    }
+    if constraints::is_word(tokens, 0, "WITH") {
+        with::check(&mut Words::new(tokens, source))?;
+    }
+    if indexes::is_create_index(tokens) {
+        let (tokens, classes) = indexes::without_classes(source, tokens)?;
+        let (tokens, _) = simplified(source, &tokens)?;
+        let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
+        return Ok(Kind::CreateIndex(Box::new(IndexStatement {
+            statement,
+            classes,
+        })));
     }
     let (mut tokens, overriding) = simplified(source, tokens)?;
     let mut index_condition = None;

@@ -1,6 +1,7 @@
 //! Schema changes: statements to catalog commands and work over existing rows.
 
 mod alter;
+mod class;
 mod default;
 mod names;
 mod shown;
@@ -11,7 +12,7 @@ use base::{IndexId, SqlError, SqlState, Type};
 use bind::scope::{check_database, check_reserved, ident, object_name};
 use bind::{Binder, unsupported};
 use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Switching, Table};
-use parse::{Comment, DatabaseOptions, Kind};
+use parse::{Comment, DatabaseOptions, IndexStatement, Kind};
 use pg_catalog::names::known_schema;
 use sqlparser::ast::{self, ObjectType, SequenceOptions};
 
@@ -24,6 +25,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
     match kind {
         Kind::CreateTable(statement) => table::create(statement, binder),
         Kind::AlterTable(statement) => alter::plan(statement, binder),
+        Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
@@ -39,7 +41,6 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
             Ok(simple("DROP DATABASE", vec![command]))
         }
         Kind::Sql(ast) => match ast.as_ref() {
-            ast::Statement::CreateIndex(create) => create_index(create, binder),
             ast::Statement::CreateSequence {
                 if_not_exists,
                 name,
@@ -250,7 +251,10 @@ fn index_column(
     })
 }
 
-fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+fn create_index(statement: &IndexStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let ast::Statement::CreateIndex(create) = &statement.statement else {
+        return Err(unsupported("this form of CREATE INDEX"));
+    };
     let ast::CreateIndex {
         name,
         table_name,
@@ -286,6 +290,11 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
     let table = binder.find_table(table_name)?;
     let columns = keys.iter().map(|key| index_column(&table, key, binder));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    for (key, named) in columns.iter().zip(&statement.classes) {
+        if let Some(named) = named {
+            class::check(&table, key.column, named)?;
+        }
+    }
     let database = binder.cx.database.clone();
     let name = match name {
         Some(name) => own_name(name, binder)?,

@@ -99,7 +99,8 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::AlterDatabase { .. }
         | Kind::Comment(_)
         | Kind::CreateTable(_)
-        | Kind::AlterTable(_) => {
+        | Kind::AlterTable(_)
+        | Kind::CreateIndex(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
         }

@@ -1,0 +1,81 @@
+//! Operator classes of index columns. An index has one order for each type; a class that asks for
+//! that order changes nothing, and others are refused.
+
+use base::{SqlError, SqlState, Type};
+use catalog::Table;
+use parse::OperatorClass;
+use pg_catalog::names::known_schema;
+
+/// The classes of PostgreSQL 15 for `btree`.
+const CLASSES: &str = " array_ops bit_ops bool_ops bpchar_ops bpchar_pattern_ops bytea_ops \
+     char_ops cidr_ops date_ops enum_ops float4_ops float8_ops inet_ops int2_ops int4_ops int8_ops \
+     interval_ops jsonb_ops macaddr8_ops macaddr_ops money_ops multirange_ops name_ops numeric_ops \
+     oid_ops oidvector_ops pg_lsn_ops range_ops record_image_ops record_ops text_ops \
+     text_pattern_ops tid_ops time_ops timestamp_ops timestamptz_ops timetz_ops tsquery_ops \
+     tsvector_ops uuid_ops varbit_ops varchar_ops varchar_pattern_ops xid8_ops ";
+
+/// Checks the class of a column of `table`.
+///
+/// # Errors
+/// 42704 if there is no such class, 42804 if it is of another type, 0A000 if its order is another
+/// than that of the index.
+pub(super) fn check(table: &Table, column: u16, class: &OperatorClass) -> Result<(), SqlError> {
+    let OperatorClass { schema, name } = class;
+    if let Some(schema) = schema
+        && schema != "pg_catalog"
+    {
+        known_schema(Some(schema))?;
+        return Err(unknown(&format!("{schema}.{name}")));
+    }
+    if name.contains(' ') || !CLASSES.contains(&format!(" {name} ")) {
+        return Err(unknown(name));
+    }
+    let ty = table.columns[usize::from(column)].ty;
+    let own: &[&str] = match ty {
+        Type::Bool => &["bool_ops"],
+        Type::Int2 => &["int2_ops"],
+        Type::Int4 => &["int4_ops"],
+        Type::Int8 => &["int8_ops"],
+        Type::Float4 => &["float4_ops"],
+        Type::Float8 => &["float8_ops"],
+        Type::Numeric(_) => &["numeric_ops"],
+        // All text is compared by its bytes, so the pattern's order is the only one.
+        Type::Text | Type::Varchar(_) => &[
+            "text_ops",
+            "varchar_ops",
+            "text_pattern_ops",
+            "varchar_pattern_ops",
+        ],
+        Type::Char(_) => &["bpchar_ops", "bpchar_pattern_ops"],
+        Type::Bytea => &["bytea_ops"],
+        Type::Date => &["date_ops"],
+        Type::Timestamp(_) => &["timestamp_ops"],
+        Type::Timestamptz(_) => &["timestamptz_ops"],
+        Type::Uuid => &["uuid_ops"],
+        Type::Interval => &["interval_ops"],
+        Type::Name => &["name_ops"],
+        Type::Oid => &["oid_ops"],
+        _ => &[],
+    };
+    if own.contains(&&**name) {
+        return Ok(());
+    }
+    // PostgreSQL takes text as what is padded with blanks, which are not compared then.
+    if matches!(ty, Type::Text | Type::Varchar(_)) && name.starts_with("bpchar_") {
+        let message = format!(
+            "operator class \"{name}\" for type {} is not supported",
+            ty.name()
+        );
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let message = format!(
+        "operator class \"{name}\" does not accept data type {}",
+        ty.name()
+    );
+    Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message))
+}
+
+fn unknown(name: &str) -> SqlError {
+    let message = format!("operator class \"{name}\" does not exist for access method \"btree\"");
+    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+}
