@@ -54,7 +54,7 @@ impl Secret {
 }
 
 impl Verifier {
-    /// For `password`, with [`SALT_BYTES`] random bytes.
+    /// For `password`, with 16 random bytes.
     ///
     /// Cost: some milliseconds, on purpose.
     pub fn new(password: &str, salt: [u8; SALT_BYTES]) -> Verifier {
