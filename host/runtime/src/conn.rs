@@ -2,13 +2,13 @@
 
 use crate::login::Gate;
 use crate::tls::Tls;
-use base::Position;
+use base::{Position, SqlError};
 use mio::net::TcpStream;
 use rustls::ServerConfig;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
-use wire::{Decoder, Reply};
+use wire::{Decoder, Reply, Severity};
 
 /// Read at most so much at once.
 pub(crate) const READ_BYTES: usize = 64 << 10;
@@ -142,6 +142,7 @@ impl ClientConn {
     }
 
     /// Reads what is there into the decoder, by way of `buffer`.
+    #[inline]
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Got {
         let decoder = &mut self.decoder;
         let Some(tls) = &mut self.tls else {
@@ -158,6 +159,7 @@ impl ClientConn {
 
     /// Takes a reply; it leaves with the next flush unless it or one before it waits for the
     /// journal. Returns whether it is held.
+    #[inline]
     pub(crate) fn reply(&mut self, reply: Reply, wait: Position, durable: Position) -> bool {
         if !self.held.is_empty() || wait > durable {
             self.ends_held += usize::from(ends_round(&reply));
@@ -191,6 +193,12 @@ impl ClientConn {
             }
             _ => wire::encode(reply, &mut self.out),
         }
+    }
+
+    /// Says why the client is not let in. The connection is closed when that is sent.
+    pub(crate) fn refuse(&mut self, error: SqlError) {
+        wire::encode(&Reply::Error(Severity::Fatal, error), &mut self.out);
+        self.closing = true;
     }
 
     /// Appends bytes that are no reply of the session.

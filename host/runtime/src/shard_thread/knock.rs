@@ -5,12 +5,11 @@ use crate::access::random_bytes;
 use crate::conn::ClientConn;
 use crate::login::{self, Gate, Verdict, Way};
 use crate::mailbox::Seat;
-use base::Position;
 use mio::net::TcpStream;
 use node::{ConnId, Input};
 use scram::NONCE_BYTES;
 use std::time::{Duration, Instant};
-use wire::{ClientMessage, Reply, Severity};
+use wire::ClientMessage;
 
 /// How long a client may take to log in, as PostgreSQL's `authentication_timeout`.
 const LOGIN_MAX: Duration = Duration::from_secs(60);
@@ -136,9 +135,7 @@ impl ShardThread {
                 let from = client.stream.peer_addr().ok();
                 let from = from.map(|address| address.to_string());
                 tracing::warn!(from, error = %error.fields().message, "login refused");
-                for reply in [Reply::Error(Severity::Fatal, error), Reply::Close] {
-                    client.reply(reply, Position(0), Position(0));
-                }
+                client.refuse(error);
             }
         }
     }
