@@ -6,7 +6,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
-use runtime::access::{Roles, random_bytes};
+use runtime::access::{Roles, random_bytes, write_secret};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,12 @@ pub(crate) struct RoleArgs {
 /// The file has lines of another form, or cannot be written; there is no password.
 pub(crate) fn run_role(args: &RoleArgs) -> Result<()> {
     let name = &*args.name;
-    if name.is_empty() || name.starts_with('#') || name.contains(char::is_control) {
-        bail!("a role's name is not empty, has no control characters and does not begin with #");
+    let is_plain = name == name.trim() && !name.contains(char::is_control);
+    if name.is_empty() || name.starts_with('#') || !is_plain {
+        bail!(
+            "a role's name is not empty, has no control characters, does not begin with # and has \
+             no blanks at its ends"
+        );
     }
     let mut roles = match args.file.exists() {
         true => Roles::read(&args.file)?,
@@ -126,7 +130,7 @@ pub(crate) fn run_cert(args: &CertArgs) -> Result<()> {
     params.use_authority_key_identifier_extension = true;
     let key = KeyPair::generate()?;
     let certificate = params.signed_by(&key, &issuer)?;
-    write_secret(&args.dir.join("server.key"), &key.serialize_pem())?;
+    keep_secret(&args.dir.join("server.key"), &key.serialize_pem())?;
     write(&args.dir.join("server.crt"), &certificate.pem())?;
     let dir = args.dir.display();
     writeln!(
@@ -155,7 +159,7 @@ fn authority(dir: &Path) -> Result<Issuer<'static, KeyPair>> {
     }
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?;
-    write_secret(&path, &key.serialize_pem())?;
+    keep_secret(&path, &key.serialize_pem())?;
     write(&dir.join("ca.crt"), &certificate.pem())?;
     Ok(Issuer::new(params, key))
 }
@@ -170,15 +174,6 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes a file that only its owner can read, from its first byte on.
-fn write_secret(path: &Path, text: &str) -> Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options
-        .open(path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    file.write_all(text.as_bytes())
-        .with_context(|| format!("cannot write {}", path.display()))
+fn keep_secret(path: &Path, text: &str) -> Result<()> {
+    write_secret(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -87,6 +87,8 @@ pub(crate) struct Access {
     pub(crate) binding: Binding,
     pub(crate) loopback: Loopback,
     roles: Roles,
+    /// Of the same roles. Drawn when they are read: a login takes as long whether its role exists.
+    secret: Secret,
     path: PathBuf,
     /// When the file was changed last, as far as is known.
     changed: Option<SystemTime>,
@@ -102,12 +104,15 @@ impl Access {
             }
             _ => (None, Binding::None),
         };
+        let changed = changed(&entry.roles);
+        let roles = Roles::read(&entry.roles)?;
         Ok(Access {
             tls,
             binding,
             loopback: entry.loopback,
-            changed: changed(&entry.roles),
-            roles: Roles::read(&entry.roles)?,
+            changed,
+            secret: roles.secret(),
+            roles,
             path: entry.roles.clone(),
         })
     }
@@ -117,10 +122,7 @@ impl Access {
         self.read_again();
         match self.roles.verifiers.get(role) {
             Some(verifier) => (verifier.clone(), true),
-            None => {
-                let secret = Secret::of(self.roles.verifiers.values());
-                (Verifier::mock(&secret, role), false)
-            }
+            None => (Verifier::mock(&self.secret, role), false),
         }
     }
 
@@ -131,7 +133,7 @@ impl Access {
         }
         self.changed = now;
         match Roles::read(&self.path) {
-            Ok(roles) => self.roles = roles,
+            Ok(roles) => (self.secret, self.roles) = (roles.secret(), roles),
             // Half a file must lock nobody out: it will change once more.
             Err(error) => tracing::warn!(%error, "the roles stay as they were"),
         }
@@ -185,6 +187,10 @@ impl Roles {
         Ok(Roles { verifiers })
     }
 
+    fn secret(&self) -> Secret {
+        Secret::of(self.verifiers.values())
+    }
+
     /// Sets what is kept of a role's password.
     ///
     /// # Errors
@@ -206,16 +212,24 @@ impl Roles {
             let _ = writeln!(text, "{name} {verifier}");
         }
         let draft = path.with_extension("draft");
-        std::fs::write(&draft, text).map_err(RuntimeError::file("write", &draft))?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let owner_only = std::fs::Permissions::from_mode(0o600);
-            std::fs::set_permissions(&draft, owner_only)
-                .map_err(RuntimeError::file("protect", &draft))?;
-        }
+        let written = write_secret(&draft, text.as_bytes());
+        written.map_err(RuntimeError::file("write", &draft))?;
         std::fs::rename(&draft, path).map_err(RuntimeError::file("write", path))
     }
+}
+
+/// Writes a file that only its owner can read, from its first byte on, and that is durable then.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_secret(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    std::io::Write::write_all(&mut file, bytes)?;
+    file.sync_all()
 }
 
 /// Bytes for secrets.
@@ -246,6 +260,9 @@ mod tests {
         }
         roles.write(&path).unwrap();
         assert_eq!(Roles::read(&path).unwrap(), roles);
+        let mode = std::fs::metadata(&path).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&mode.permissions());
+        assert_eq!(mode & 0o077, 0, "others can read it");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
