@@ -68,6 +68,8 @@ planted! {
     GivenWayGoesOn = "given-way-goes-on",
     /// Writes: a later write of a row takes the place of an earlier one of its transaction.
     OwnWriteReplaced = "own-write-replaced",
+    /// Writes: what a row was before a savepoint is forgotten by the first write since.
+    RollBackToForgets = "roll-back-to-forgets",
     /// Writes: prepare or commit rides on a statement that has failed, or has more rows to send.
     FinishRidesAnyway = "finish-rides-anyway",
     /// Wait-die: a younger transaction waits for an older one.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Modules: [`write_set`] one write per key, in key order; [`written`] what a transaction has
-//! written, up to its record; [`seen`] a row under one's own write; [`access`] operations on
+//! written, up to its record, and back to a savepoint; [`seen`] a row under one's own write; [`access`] operations on
 //! single rows; [`scan`] and [`visit`] of many; [`load`] many new ones; [`record`] the commit of
 //! one shard; [`limits`] their bounds; [`jobs`], [`stop`] and [`ask`] operations that wait;
 //! [`txns`] the states of transactions.
@@ -37,6 +37,7 @@ pub mod jobs;
 pub mod limits;
 pub mod load;
 pub mod record;
+mod savepoints;
 pub mod scan;
 pub mod seen;
 pub mod stop;

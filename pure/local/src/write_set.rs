@@ -144,8 +144,8 @@ impl WriteSet {
         }
     }
 
-    /// Takes out the write of a key. A bucket's run from which a write is taken moves into the
-    /// tree: a transaction that changes loaded rows changes many.
+    /// Takes out the write of a key. A bucket's run from which a write is taken, not its last one,
+    /// moves into the tree: a transaction that changes loaded rows changes many.
     pub fn remove(&mut self, key: &Key) -> Option<Write> {
         let write = match self.find_few(key) {
             Ok(at) => self.few.remove(at).1,
@@ -157,6 +157,15 @@ impl WriteSet {
 
     fn remove_of_many(&mut self, key: &Key) -> Option<Write> {
         let place = place(key.index, key.slot);
+        if let Some(run) = self.runs.get_mut(&place)
+            && let Some((_, write)) = run.pop_if(|(last, _)| last == key)
+        {
+            self.run_len -= 1;
+            if run.is_empty() {
+                self.runs.remove(&place);
+            }
+            return Some(write);
+        }
         if self
             .runs
             .get(&place)

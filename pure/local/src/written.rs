@@ -6,15 +6,16 @@
 //! ```
 
 use crate::record::{commit_few, commit_frozen};
+use crate::savepoints::Savepoints;
 use crate::stop::Stop;
 use crate::write_set::{Drain, WriteSet};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{IndexId, Key, Planted, Position, Slot, SqlError, SqlState, Ts, TxnId, is_planted};
 use store::{Formula, Store, Write};
-use txn::bulk::{Chunks, Frozen, Wanted};
+use txn::bulk::{self, Chunks, Frozen, Wanted};
 use txn::rows::NewRow;
-use txn::{AbortReason, Bulks, Counters, Cx, Installed, JournalPort, WriteList};
+use txn::{AbortReason, Bulks, Counters, Cx, Installed, JournalPort, Savepoint, WriteList};
 
 /// A large write set on its way into the journal.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub struct Written {
     bytes: usize,
     /// Indexes written, with the oldest catalog version for which a write was planned.
     planned: Vec<(IndexId, u64)>,
+    savepoints: Savepoints,
 }
 
 impl Written {
@@ -42,6 +44,7 @@ impl Written {
         self.freezing = None;
         self.bytes = 0;
         self.planned.clear();
+        self.savepoints.clear();
     }
 
     /// Whether there is nothing to commit.
@@ -120,6 +123,11 @@ impl Written {
         bytes_max: usize,
     ) -> Result<(), SqlError> {
         self.claim(key.bytes.len() + write.size_bytes(), bytes_max)?;
+        if !self.savepoints.is_empty() {
+            let before = self.writes.get(&key).filter(|_| !first);
+            let image = self.savepoints.note(&key, before);
+            self.claim(image, bytes_max)?;
+        }
         let before = match first {
             true => None,
             false => self.writes.remove(&key),
@@ -157,8 +165,40 @@ impl Written {
     ) -> Result<(), SqlError> {
         let sizes = rows.iter().map(|row| row.key.len() + row.row.len());
         self.claim(sizes.sum(), bytes_max)?;
+        if !self.savepoints.is_empty() {
+            let mut images = 0;
+            for row in rows {
+                let key = Key::new(index, slot, row.key.to_vec());
+                images += self.savepoints.note(&key, None);
+            }
+            self.claim(images, bytes_max)?;
+        }
         self.writes.add_rows(index, slot, rows);
         Ok(())
+    }
+
+    /// Whether the transaction has set a savepoint here. A formula beside an own one then needs an
+    /// exclusive lock: the escrow of others knows the sum of both, and not what is left of it when
+    /// one is undone.
+    #[inline]
+    pub fn has_savepoints(&self) -> bool {
+        !self.savepoints.is_empty()
+    }
+
+    /// Sets a savepoint, or goes back to one: at most about `most` writes at a time. Returns
+    /// whether that is done; if not, the same call goes on.
+    pub fn save(&mut self, bulks: &mut Bulks, savepoint: Savepoint, most: u64) -> bool {
+        let (all, writes) = (&mut self.savepoints, &mut self.writes);
+        match savepoint {
+            Savepoint::Set { number, within } => all.set(number, within, self.bytes, most),
+            Savepoint::RollBackTo(to) => all.roll_back(writes, bulks, &mut self.bytes, to, most),
+        }
+    }
+
+    /// The first write of a key was just added, and belongs before all savepoints: the transaction
+    /// made it elsewhere before them.
+    pub fn predate(&mut self, key: &Key) {
+        self.savepoints.predate(key);
     }
 
     fn claim(&mut self, size: usize, bytes_max: usize) -> Result<(), SqlError> {
@@ -220,6 +260,9 @@ impl Written {
         bulks: &Bulks,
         scratch: &mut Vec<u8>,
     ) -> Result<(), Stop<W>> {
+        if !self.savepoints.is_empty() && !self.savepoints.free(bulk::SLICE_UNITS) {
+            return Err(Stop::Budget);
+        }
         let freezing = self.freezing.get_or_insert_with(|| {
             Box::new(Freezing {
                 frozen: bulks.freeze(),
@@ -288,6 +331,11 @@ impl Written {
 
     /// Gives up writes that will not be committed; a large write set is freed in slices.
     pub fn discard(&mut self, journal: &mut dyn JournalPort, bulks: &mut Bulks) {
+        for images in self.savepoints.take_images() {
+            if bulks.takes(images.len(), 0) {
+                bulks.discard_parts(images, core::iter::empty());
+            }
+        }
         let rest = match self.freezing.take() {
             Some(freezing) => {
                 let (writes, mut chunks) = freezing.frozen.into_parts();

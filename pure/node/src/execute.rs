@@ -13,7 +13,7 @@ use session::message::FromTxn;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use txn::{AbortReason, Op, OpError, OpResult, Snapshot};
+use txn::{AbortReason, Op, OpError, OpResult, Savepoint, Snapshot};
 
 /// A statement that was started.
 pub(crate) enum Start {
@@ -123,10 +123,15 @@ async fn execute(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Re
 
 /// Starts a plan. A statement of one free local row ends at once.
 fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
-    assert!(
-        matches!(plan.kind, PlanKind::Run(_)),
-        "only Run plans reach a transaction"
-    );
+    match &plan.kind {
+        PlanKind::Run(_) => {}
+        PlanKind::Savepoint(savepoint) => {
+            return Start::Running(Box::pin(save(*savepoint, port)));
+        }
+        PlanKind::Session(_) | PlanKind::Ddl(_) | PlanKind::Nothing(_) => {
+            unreachable!("they do not reach a transaction")
+        }
+    }
     match exec::execute_fast(&plan, &params, &*port) {
         None => Start::Running(exec::execute(plan, params, port)),
         Some(Err(error)) => Start::Over(Err(error)),
@@ -140,6 +145,25 @@ fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
             Ok(tag)
         })),
     }
+}
+
+/// Sets a savepoint, or goes back to one, on all shards on which the transaction may have written.
+/// Operations of statements that were cut off come first.
+async fn save(savepoint: Savepoint, port: Rc<StatementPort>) -> Result<Tag, OpError> {
+    let _ = poll_fn(|_| port.poll_drained()).await;
+    let planned = port.catalog().version;
+    let asked: Vec<OpFuture<'_>> = port
+        .shards_written()
+        .into_iter()
+        .map(|shard| OpFuture::start(&*port, shard, planned, Op::Savepoint(savepoint), false))
+        .collect();
+    for done in asked {
+        done.await?;
+    }
+    Ok(Tag::Word(match savepoint {
+        Savepoint::Set { .. } => "SAVEPOINT",
+        Savepoint::RollBackTo(_) => "ROLLBACK",
+    }))
 }
 
 /// Sends the one row of a point statement, without credit.

@@ -306,6 +306,17 @@ impl StatementPort {
         )
     }
 
+    /// The shards on which the transaction may have written.
+    pub(crate) fn shards_written(&self) -> Vec<ShardId> {
+        let mut shards = Vec::new();
+        let core = self.txn.core.borrow();
+        core.protocols
+            .each_written(self.txn.protocol, self.txn.id, &mut |shard| {
+                shards.push(shard);
+            });
+        shards
+    }
+
     /// Waits for the statement's open operations and drops the answers. Returns the largest
     /// timestamp to which one of them wanted the snapshot raised; zero: none did.
     pub(crate) fn poll_drained(&self) -> Poll<Ts> {

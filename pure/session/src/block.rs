@@ -1,6 +1,7 @@
 //! Transaction blocks: BEGIN, COMMIT, ROLLBACK and their modes.
 
 use super::run::Ending;
+use super::savepoints::Savepoints;
 use super::{Activity, Session, SessionCx, errors};
 use crate::message::ToTxn;
 use base::{Planted, Position, ShardId, SqlError, SqlState, is_planted};
@@ -107,7 +108,9 @@ fn given(asked: Isolation) -> Isolation {
 pub(super) fn ends_block(command: &SessionCommand) -> bool {
     matches!(
         command,
-        SessionCommand::Commit { .. } | SessionCommand::Rollback { .. }
+        SessionCommand::Commit { .. }
+            | SessionCommand::Rollback { .. }
+            | SessionCommand::RollBackTo(_)
     )
 }
 
@@ -205,6 +208,8 @@ impl Session {
     pub(super) fn commit(&mut self, cx: &mut SessionCx<'_>, chain: bool) {
         match self.block {
             Block::Failed => {
+                self.roll_back(cx);
+                self.restore_settings();
                 self.after_block(chain);
                 self.complete(Tag::Word("ROLLBACK"));
                 return;
@@ -246,6 +251,7 @@ impl Session {
     /// A block has ended; with `chain` the next one begins with the same modes.
     pub(super) fn after_block(&mut self, chain: bool) {
         self.close_portals();
+        self.savepoints = Savepoints::default();
         self.block_time = None;
         self.block = if chain { Block::Explicit } else { Block::None };
     }
@@ -292,6 +298,7 @@ impl Session {
     pub(super) fn fail_ending(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
         // A failed COMMIT ends the block all the same.
         self.block = Block::None;
+        self.savepoints = Savepoints::default();
         self.block_time = None;
         self.flush_statics();
         self.fail(cx, error, wait);

@@ -28,6 +28,9 @@ impl Session {
             SessionCommand::Start(modes) => return self.begin(cx, *modes, "START TRANSACTION"),
             SessionCommand::Commit { chain } => return self.commit(cx, *chain),
             SessionCommand::Rollback { chain } => return self.rollback_command(cx, *chain),
+            SessionCommand::Savepoint(name) => return self.savepoint(cx, name, start),
+            SessionCommand::Release(name) => return self.release_savepoint(cx, name),
+            SessionCommand::RollBackTo(name) => return self.roll_back_to(cx, name, start),
             SessionCommand::SetTransaction(modes) => return self.set_transaction(cx, *modes),
             SessionCommand::Execute { name, args } => {
                 return self.execute_prepared(cx, name, args, start);
@@ -162,7 +165,7 @@ impl Session {
         }
     }
 
-    fn settings_changed(&mut self) {
+    pub(super) fn settings_changed(&mut self) {
         self.facts_modes = None;
         if self.txn.is_some() {
             self.refresh_facts();

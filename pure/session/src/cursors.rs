@@ -381,7 +381,7 @@ impl Session {
         Ok("CLOSE CURSOR")
     }
 
-    fn close_named(&mut self, cx: &mut SessionCx<'_>, name: &str) {
+    pub(super) fn close_named(&mut self, cx: &mut SessionCx<'_>, name: &str) {
         self.drop_cursor(name);
         if let Some(portal) = self.portals.remove(name) {
             self.drop_portal(cx, portal);

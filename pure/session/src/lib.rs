@@ -45,6 +45,7 @@ mod quiesced;
 mod retry;
 mod rides;
 mod run;
+mod savepoints;
 mod settings;
 mod simple;
 mod startup;
@@ -73,6 +74,7 @@ use portal::Portal;
 use quiesced::Quiesced;
 use retry::Retry;
 use run::{Ending, OpenTxn, Step};
+use savepoints::Savepoints;
 use settings::Settings;
 use simple::QueryString;
 use std::collections::{BTreeMap, VecDeque};
@@ -191,6 +193,7 @@ pub struct Session {
     /// Number of row batches released since the client's buffer was last empty.
     in_flight: u32,
     block: Block,
+    savepoints: Savepoints,
     modes: Modes,
     /// Start of the transaction block (`now()`), if one is open.
     block_time: Option<Time>,
@@ -262,6 +265,7 @@ impl Session {
             held_batches: 0,
             in_flight: 0,
             block: Block::None,
+            savepoints: Savepoints::default(),
             modes: Modes::default(),
             block_time: None,
             txn: None,
@@ -656,14 +660,22 @@ impl Session {
 
     /// An error of the query string or pipeline: the transaction is rolled back.
     fn fail(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
-        self.roll_back(cx);
-        self.restore_settings();
         match self.block {
+            Block::Explicit | Block::Failed if self.outlives_error() => {
+                self.block = Block::Failed;
+                self.restore_saved_settings();
+                if let Some(txn) = &mut self.txn {
+                    txn.retryable = false;
+                }
+            }
             Block::Explicit | Block::Failed => {
+                self.undo_txn(cx);
+                self.lose_savepoints();
                 self.block = Block::Failed;
                 self.spend_portals();
             }
             Block::None | Block::Implicit => {
+                self.undo_txn(cx);
                 self.block = Block::None;
                 self.close_portals();
             }
@@ -686,6 +698,11 @@ impl Session {
             self.skipping = true;
             self.release(cx);
         }
+    }
+
+    fn undo_txn(&mut self, cx: &mut SessionCx<'_>) {
+        self.roll_back(cx);
+        self.restore_settings();
     }
 
     /// An error that ends the connection.

@@ -4,6 +4,7 @@
 use super::{Activity, Session, SessionCx, errors};
 use crate::away::AWAY_US_MAX;
 use base::{Position, SqlError, Time, Ts};
+use plan::PlanKind;
 use std::collections::VecDeque;
 use txn::AbortReason;
 use wire::Reply;
@@ -249,6 +250,9 @@ impl Session {
 
     fn replan_steps(&mut self, cx: &mut SessionCx<'_>) -> Result<(), SqlError> {
         for at in 0..self.steps.len() {
+            if matches!(self.steps[at].plan.kind, PlanKind::Savepoint(_)) {
+                continue;
+            }
             let zone = self.settings.zone_name();
             if !self.steps[at].prepared.is_fresh(cx.catalog.version, zone) {
                 let prepared = self.refreshed(cx, &self.steps[at].prepared.clone())?;

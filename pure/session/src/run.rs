@@ -105,6 +105,34 @@ pub(super) struct Start {
     pub(super) until: Option<Time>,
 }
 
+impl Step {
+    /// A step that has not begun, in a transaction that goes on behind it.
+    fn new(start: Start, plan: Arc<Plan>, facts: Arc<SessionFacts>) -> Step {
+        Step {
+            prepared: start.prepared,
+            plan,
+            params: start.params,
+            formats: start.formats,
+            describe: start.describe,
+            rows_max: start.rows_max,
+            rows: 0,
+            spent: 0,
+            autocommit: false,
+            number: 0,
+            facts,
+            deadline: None,
+            portal: start.portal,
+            copy: CopyState::None,
+            copy_bytes: 0,
+            declares: start.declares,
+            cursor: None,
+            mark: 0,
+            said: 0,
+            before: 0,
+        }
+    }
+}
+
 impl Session {
     /// Starts a statement of any kind.
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
@@ -134,6 +162,7 @@ impl Session {
                 self.fail(cx, not_in_block(tag), Position(0));
             }
             PlanKind::Nothing(tag) => self.complete(Tag::Word(tag)),
+            PlanKind::Savepoint(_) => unreachable!("made by the session for itself"),
         }
     }
 
@@ -205,7 +234,10 @@ impl Session {
         let autocommit = rows_max == 0
             && start.declares.is_none()
             && match self.block {
-                Block::Explicit => self.commit_follows() && !self.moves_rows(cx),
+                // What comes behind a failed statement may go back to a savepoint.
+                Block::Explicit => {
+                    self.savepoints.is_empty() && self.commit_follows() && !self.moves_rows(cx)
+                }
                 Block::None | Block::Implicit | Block::Failed => start.last,
             };
         if rows_max > 0 {
@@ -214,28 +246,8 @@ impl Session {
         let timeout_us = self.settings.knobs.statement_timeout_us;
         let begun = || self.timeout_from(cx.now).after(timeout_us);
         let deadline = start.until.or_else(|| (timeout_us > 0).then(begun));
-        let step = Step {
-            prepared: start.prepared,
-            plan,
-            params: start.params,
-            formats: start.formats,
-            describe: start.describe,
-            rows_max,
-            rows: 0,
-            spent: 0,
-            autocommit,
-            number: 0,
-            facts: self.facts.clone(),
-            deadline,
-            portal: start.portal,
-            copy: CopyState::None,
-            copy_bytes: 0,
-            declares: start.declares,
-            cursor: None,
-            mark: 0,
-            said: 0,
-            before: 0,
-        };
+        let mut step = Step::new(start, plan, self.facts.clone());
+        (step.rows_max, step.autocommit, step.deadline) = (rows_max, autocommit, deadline);
         self.note_written(&step.plan);
         self.push_step(step);
         self.run_step(cx);
@@ -251,6 +263,20 @@ impl Session {
                 }
             });
         }
+    }
+
+    /// Has the open transaction run a plan of the session's own, which returns no rows.
+    pub(super) fn run_own(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        start: Start,
+        plan: Arc<Plan>,
+        deadline: Option<Time>,
+    ) {
+        let mut step = Step::new(start, plan, self.facts.clone());
+        (step.rows_max, step.deadline) = (0, deadline);
+        self.push_step(step);
+        self.run_step(cx);
     }
 
     /// Makes `step` the present one. Earlier steps are kept only if they may have to run again.
@@ -635,7 +661,12 @@ impl Session {
                 if error.is_retryable() && txn.retryable && txn.tries < ATTEMPTS_MAX {
                     self.restart(cx);
                 } else {
-                    self.fail(cx, error, done.wait);
+                    let step = &self.steps[self.at];
+                    let savepoint = super::savepoints::failed(&step.prepared, &step.plan);
+                    if savepoint.is_none() {
+                        self.activity = Activity::Idle;
+                    }
+                    self.fail(cx, savepoint.unwrap_or(error), done.wait);
                 }
             }
         }

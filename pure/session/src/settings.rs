@@ -33,11 +33,18 @@ pub(super) struct Settings {
     zone_name: Box<str>,
 }
 
+#[derive(Clone)]
 struct Undo {
     /// Values after a rollback.
     before: Values,
     /// Values after a commit: without SET LOCAL.
     after: Values,
+}
+
+/// All values at a savepoint.
+pub(super) struct Mark {
+    current: Values,
+    undo: Option<Box<Undo>>,
 }
 
 /// Settings that the session uses, read once per change.
@@ -234,6 +241,24 @@ impl Settings {
     pub(super) fn reset_all(&mut self, in_txn: bool) {
         let start = self.start.clone();
         self.change(in_txn, false, |values| values.clone_from(&start));
+    }
+
+    /// The values at a savepoint.
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            current: self.current.clone(),
+            undo: self.undo.clone(),
+        }
+    }
+
+    /// Goes back to a savepoint. Returns whether any setting has changed since.
+    pub(super) fn go_back(&mut self, mark: &Mark) -> bool {
+        self.undo.clone_from(&mark.undo);
+        let changed = self.current != mark.current;
+        if changed {
+            self.replace(mark.current.clone());
+        }
+        changed
     }
 
     /// The transaction has committed. Returns whether it has changed any setting.

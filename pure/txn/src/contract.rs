@@ -133,6 +133,25 @@ pub enum Op {
     /// Reads nothing and asks for the clock: [`OpResult::Clock`]. Afterwards the shard draws
     /// timestamps above the snapshot, and counts the reader as come (see [`crate::snapshot`]).
     Clock(Snapshot),
+    /// Sets a savepoint on the shard, or goes back to one: [`OpResult::Done`]. No other operation
+    /// of the transaction may be outstanding.
+    Savepoint(Savepoint),
+}
+
+/// What happens to the writes of a transaction on one shard. Locks, rows that it owns, what it has
+/// read and its intents stay as they are, so that isolation does not depend on savepoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Savepoint {
+    /// From now on, writes can be undone back to here.
+    Set {
+        /// Number of the savepoint in its transaction, from 1; later ones have larger numbers.
+        number: u32,
+        /// The newest savepoint before it that can still be gone back to; 0: there is none.
+        within: u32,
+    },
+    /// Undoes all writes since the savepoint of this number was set, which remains. A shard that
+    /// does not know it had no write at that time, and undoes all.
+    RollBackTo(u32),
 }
 
 /// The result of an operation.
@@ -599,6 +618,10 @@ pub trait Protocol: fmt::Display {
     /// already. `wait` is the position before which nobody may be told: until then a crash may
     /// still commit what was promised (rule C18).
     fn abort(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId) -> OpReply;
+
+    /// Calls `f` with each shard on which the transaction, which is coordinated here, may have
+    /// written: those that [`Op::Savepoint`] concerns.
+    fn each_written(&self, txn: TxnId, f: &mut dyn FnMut(ShardId));
 
     /// Cost of a transaction so far; `None`: it is not known here (any more). Readable until
     /// [`Protocol::forget`].

@@ -20,7 +20,7 @@ impl Op {
             | Op::Insert { key, .. }
             | Op::Formula { key, .. }
             | Op::Write { key, .. } => Some(key),
-            Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => None,
+            Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) | Op::Savepoint(_) => None,
         }
     }
 
@@ -36,7 +36,7 @@ impl Op {
             | Op::Write { key, .. } => Some(key.index),
             Op::InsertMany(rows) => Some(rows.index()),
             Op::Scan(scan) => Some(scan.index),
-            Op::Clock(_) => None,
+            Op::Clock(_) | Op::Savepoint(_) => None,
         }
     }
 
@@ -54,7 +54,8 @@ impl Op {
             | Op::Insert { .. }
             | Op::Formula { .. }
             | Op::Write { .. }
-            | Op::Clock(_) => self.key() == Some(key),
+            | Op::Clock(_)
+            | Op::Savepoint(_) => self.key() == Some(key),
         }
     }
 
@@ -68,7 +69,8 @@ impl Op {
             | Op::Insert { .. }
             | Op::InsertMany(_)
             | Op::Formula { .. }
-            | Op::Write { .. } => None,
+            | Op::Write { .. }
+            | Op::Savepoint(_) => None,
         }
     }
 
@@ -87,14 +89,15 @@ impl Op {
             | Op::InsertMany(_)
             | Op::Write { .. }
             | Op::Scan(_)
-            | Op::Clock(_) => &[],
+            | Op::Clock(_)
+            | Op::Savepoint(_) => &[],
         }
     }
 
     /// Whether the operation may write rows.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        self.read().is_none()
+        self.read().is_none() && !matches!(self, Op::Savepoint(_))
     }
 
     /// Whether the operation takes no lock and writes nothing.
@@ -113,7 +116,8 @@ impl Op {
             | Op::InsertMany(_)
             | Op::Formula { .. }
             | Op::Write { .. }
-            | Op::Clock(_) => None,
+            | Op::Clock(_)
+            | Op::Savepoint(_) => None,
         }
     }
 
@@ -135,7 +139,8 @@ impl Op {
             | Op::InsertMany(_)
             | Op::Formula { .. }
             | Op::Write { .. }
-            | Op::Clock(_) => None,
+            | Op::Clock(_)
+            | Op::Savepoint(_) => None,
         }
     }
 
@@ -161,7 +166,8 @@ impl Op {
             | Op::Insert { .. }
             | Op::InsertMany(_)
             | Op::Formula { .. }
-            | Op::Write { .. } => return None,
+            | Op::Write { .. }
+            | Op::Savepoint(_) => return None,
         };
         match read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot),

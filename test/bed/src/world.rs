@@ -400,6 +400,15 @@ impl<P: Subject> World<P> {
         id
     }
 
+    /// The shards on which a transaction may have written.
+    pub fn written(&mut self, txn: TxnId) -> Vec<ShardId> {
+        let mut shards = Vec::new();
+        self.call(txn.shard, |protocol, _| {
+            protocol.each_written(txn, &mut |shard| shards.push(shard));
+        });
+        shards
+    }
+
     /// Commits; the answer, now or later, is in [`World::answers`].
     pub fn commit(&mut self, txn: TxnId) -> OpId {
         self.ops += 1;

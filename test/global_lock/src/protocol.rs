@@ -63,6 +63,10 @@ impl Protocol for GlobalLock {
         OpReply::rolled_back(ended, Position(0))
     }
 
+    fn each_written(&self, _: TxnId, f: &mut dyn FnMut(ShardId)) {
+        f(self.guard);
+    }
+
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
         self.asking.get(&txn).map(|asking| asking.cost)
     }

@@ -6,11 +6,11 @@ use journal::Writes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use txn::bulk::Wanted;
-use txn::{Modified, Op, OpError, OpResult, Program, Read, ScanOp, Slots, Write};
+use txn::{Modified, Op, OpError, OpResult, Program, Read, Savepoint, ScanOp, Slots, Write};
 
-/// What one transaction has written.
+/// What one transaction has written, and had written at each savepoint.
 #[derive(Debug, Default)]
-pub(crate) struct WriteSet(BTreeMap<Key, Write>);
+pub(crate) struct WriteSet(BTreeMap<Key, Write>, Vec<(u32, BTreeMap<Key, Write>)>);
 
 impl WriteSet {
     pub(crate) fn take(&mut self) -> Writes {
@@ -100,6 +100,16 @@ impl WriteSet {
             Op::Clock(snapshot) => {
                 cx.clock.merge(snapshot.at);
                 Ok(OpResult::Clock(cx.clock.last()))
+            }
+            Op::Savepoint(Savepoint::Set { number, .. }) => {
+                self.1.push((number, self.0.clone()));
+                Ok(OpResult::Done)
+            }
+            Op::Savepoint(Savepoint::RollBackTo(number)) => {
+                self.1.retain(|(other, _)| *other <= number);
+                let then = self.1.last().filter(|(other, _)| *other == number);
+                self.0 = then.map_or_else(BTreeMap::new, |(_, writes)| writes.clone());
+                Ok(OpResult::Done)
             }
         }
     }

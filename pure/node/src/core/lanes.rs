@@ -333,6 +333,11 @@ impl Protocols {
         one!(self, kind, |machine| machine.locks())
     }
 
+    /// See [`Protocol::each_written`].
+    pub(crate) fn each_written(&self, kind: ProtocolKind, txn: TxnId, f: &mut dyn FnMut(ShardId)) {
+        one!(self, kind, |machine| machine.each_written(txn, f));
+    }
+
     /// See [`Protocol::may_be_awaited`].
     pub(crate) fn may_be_awaited(&self, kind: ProtocolKind, txn: TxnId) -> bool {
         one!(self, kind, |machine| machine.may_be_awaited(txn))

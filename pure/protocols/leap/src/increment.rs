@@ -17,6 +17,7 @@ use crate::txns::Phase;
 use crate::{Cx, Leap};
 use alloc::boxed::Box;
 use base::{Key, Ts, TxnId};
+use local::Written;
 use store::{Formula, Write};
 use txn::escrow::Escrow;
 use txn::increment::{Folding, claim_of, claim_to_change};
@@ -24,7 +25,7 @@ use txn::lock::{Claim, Item};
 use txn::{LockMode, OpError, OpId, OpResult, Submitted};
 
 impl Leap {
-    /// The lock that a change by one of the formulas needs now.
+    /// The lock that a change by one of the formulas needs now. See [`Written::has_savepoints`].
     pub(crate) fn formula_claim(
         &self,
         cx: &Cx<'_>,
@@ -36,6 +37,9 @@ impl Leap {
         let held = held.map(|formula| Write::Formula(formula.clone()));
         let written = self.coord.txns.get(&txn).map(|state| &state.written);
         let own = held.as_ref().or_else(|| written?.get(key));
+        if own.is_some() && written.is_some_and(Written::has_savepoints) {
+            return LockMode::Exclusive.into();
+        }
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         let escrow = self.escrow(txn, key);

@@ -254,6 +254,14 @@ impl Leap {
                 cx.clock.merge(snapshot.at);
                 Ok(OpResult::Clock(cx.clock.reached()))
             }
+            Op::Savepoint(savepoint) => {
+                let (bulks, most) = (&mut self.bulks, self.settings.slice_units);
+                let written = &mut self.coord.txns.of(job.txn).written;
+                match written.save(bulks, *savepoint, most) {
+                    true => Ok(OpResult::Done),
+                    false => Err(Stop::Budget),
+                }
+            }
             op @ (Op::Get { .. }
             | Op::Modify { .. }
             | Op::Insert { .. }

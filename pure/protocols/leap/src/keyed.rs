@@ -81,7 +81,9 @@ impl Leap {
                 access.write(cx, key.clone(), write.clone(), false)?;
                 Ok(OpResult::Done)
             }
-            Op::Scan(_) | Op::Clock(_) => unreachable!("they go another way"),
+            Op::Scan(_) | Op::Clock(_) | Op::Savepoint(_) => {
+                unreachable!("they go another way")
+            }
         }
     }
 

@@ -58,6 +58,11 @@ impl Protocol for Leap {
         OpReply::rolled_back(state.and_then(|state| state.outcome.clone()), Position(0))
     }
 
+    /// Rows are written where the transaction runs.
+    fn each_written(&self, _: TxnId, f: &mut dyn FnMut(ShardId)) {
+        f(self.shard);
+    }
+
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
         self.coord.cost_so_far(self.shard.node(), txn)
     }

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{Record, Shipment, Shipped};
 use store::{Formula, Write};
-use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Rounds};
+use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Rounds, Savepoint};
 
 /// A formula that an owner holds.
 #[derive(Clone, Debug)]
@@ -64,6 +64,10 @@ impl Leap {
             return None;
         }
         let state = &self.coord.txns[&txn];
+        // What an owner holds is not undone, so the row comes here.
+        if state.written.has_savepoints() {
+            return None;
+        }
         if let Some(ship) = state.shipped.iter().find(|ship| ship.key == *key) {
             return (!ship.pulled && !self.is_down(ship.owner)).then_some(ship.owner);
         }
@@ -156,7 +160,8 @@ impl Leap {
                 return Err(Stop::aborted(AbortReason::ParticipantLost(owner)));
             }
             self.access(job)
-                .write(cx, key, Write::Formula(formula), false)?;
+                .write(cx, key.clone(), Write::Formula(formula), false)?;
+            self.coord.txns.of(job.txn).written.predate(&key);
         }
     }
 
@@ -398,8 +403,11 @@ fn owed_of(txn: TxnId, commit_ts: Ts, shipment: &Shipment) -> Owed {
     }
 }
 
-/// Whether an operation reads or writes `key`.
+/// Whether an operation reads or writes `key`, or may undo a write of it.
 fn touches(op: &Op, key: &Key) -> bool {
+    if let Op::Savepoint(Savepoint::RollBackTo(_)) = op {
+        return true;
+    }
     match op.key() {
         Some(own) => own == key,
         None => op.index() == Some(key.index),

@@ -54,6 +54,10 @@ impl<C: Control> Machine<C> {
             _ => None,
         };
         let seals = self.seals();
+        let savepoint = match &job.op {
+            Some(Op::Savepoint(savepoint)) => Some(*savepoint),
+            _ => None,
+        };
         let mut hands = Hands {
             control: &mut self.control,
             locks: &mut self.locks,
@@ -68,6 +72,15 @@ impl<C: Control> Machine<C> {
             settings: self.settings,
         };
         let found = hands.run(cx, job)?;
+        if let Some(savepoint) = savepoint
+            && let Some(part) = self.parts.get_mut(&job.txn)
+            && !part
+                .written
+                .save(&mut self.bulks, savepoint, self.settings.slice_units)
+        {
+            job.op = Some(Op::Savepoint(savepoint));
+            return Err(Stop::Budget);
+        }
         if job.freezes()
             && found.allows_finish()
             && let Err(stop) = self.freeze(cx, job)
@@ -163,6 +176,7 @@ impl<C: Control> Hands<'_, C> {
         }
         match op {
             Op::Clock(snapshot) => Ok(OpResult::Clock(arrive(cx, job, *snapshot))),
+            Op::Savepoint(_) => Ok(OpResult::Done),
             Op::Get { key, read, program } => self.get(cx, job, asker, key, *read, program),
             Op::Modify { key, program } => {
                 let program = program.live(cx.decode).map_err(SqlError::from)?;

@@ -19,7 +19,7 @@ use crate::message::{Finish, Prepare};
 use crate::{Control, Cx, Fault, Machine};
 use alloc::boxed::Box;
 use base::{Key, Planted, Position, Ts, TxnId, is_planted};
-use local::Asker;
+use local::{Asker, Written};
 use store::{Formula, Write};
 use txn::escrow::Escrow;
 use txn::increment::{Folding, claim_of, claim_to_change, columns_of};
@@ -43,9 +43,13 @@ fn promised_claim_of(write: &Write, folding: Folding) -> Claim {
 }
 
 impl<C: Control> Hands<'_, C> {
-    /// See [`claim_to_change`].
+    /// See [`claim_to_change`] and [`Written::has_savepoints`].
     pub(crate) fn formula_claim(&mut self, cx: &Cx<'_>, key: &Key, formulas: &[Formula]) -> Claim {
-        let own = self.part.as_deref().and_then(|part| part.written.get(key));
+        let written = self.part.as_deref().map(|part| &part.written);
+        let own = written.and_then(|written| written.get(key));
+        if own.is_some() && written.is_some_and(Written::has_savepoints) {
+            return LockMode::Exclusive.into();
+        }
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         claim_to_change(formulas, own, self.escrow.take(), newest, C::FOLDING)

@@ -1,6 +1,7 @@
 //! The contract of `txn::Protocol`, as this protocol keeps it.
 
 use crate::control::Kind;
+use crate::coord::Member;
 use crate::message::{Body, Finish};
 use crate::{Control, Cx, Machine, Message};
 use alloc::vec::Vec;
@@ -86,6 +87,18 @@ impl<C: Control> Protocol for Machine<C> {
         let called = self.call_off_ride(cx, txn);
         self.pump(cx);
         called
+    }
+
+    fn each_written(&self, txn: TxnId, f: &mut dyn FnMut(ShardId)) {
+        let Some(coord) = self.coords.get(&txn) else {
+            return;
+        };
+        let wrote = |member: &&Member| member.stateful || !member.queue.is_empty();
+        coord
+            .members
+            .iter()
+            .filter(wrote)
+            .for_each(|it| f(it.shard));
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {

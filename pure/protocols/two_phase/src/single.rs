@@ -42,7 +42,7 @@ impl<C: Control> Machine<C> {
         }
         let op = &*op;
         match op {
-            Op::Scan(_) | Op::InsertMany(_) | Op::Clock(_) => return None,
+            Op::Scan(_) | Op::InsertMany(_) | Op::Clock(_) | Op::Savepoint(_) => return None,
             Op::Get { key, .. }
             | Op::Modify { key, .. }
             | Op::Insert { key, .. }
@@ -179,7 +179,7 @@ fn claim_of_op(cx: &Cx<'_>, op: &Op, folding: Folding) -> Option<Claim> {
         }
         Op::Formula { formula, .. } if folding.shares(formula) => Claim::folds(columns_of(formula)),
         Op::Formula { .. } | Op::Insert { .. } | Op::Write { .. } => LockMode::Exclusive.into(),
-        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => return None,
+        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) | Op::Savepoint(_) => return None,
     })
 }
 

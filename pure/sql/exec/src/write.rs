@@ -140,7 +140,9 @@ fn op_slot(op: &Op) -> base::Slot {
         | Op::Insert { key, .. }
         | Op::Formula { key, .. }
         | Op::Write { key, .. } => key.slot,
-        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => unreachable!("it is no write"),
+        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) | Op::Savepoint(_) => {
+            unreachable!("it is no write")
+        }
     }
 }
 

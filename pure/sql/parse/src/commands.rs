@@ -62,7 +62,14 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "BEGIN" | "START" => session(begin(words)?),
         "COMMIT" | "END" => session(end(words, true)?),
         "ROLLBACK" | "ABORT" => session(end(words, false)?),
-        "SAVEPOINT" | "RELEASE" => Err(savepoints(words)),
+        "SAVEPOINT" => {
+            words.at += 1;
+            session(SessionCommand::Savepoint(only_name(words)?))
+        }
+        "RELEASE" => {
+            words.at += 1;
+            session(SessionCommand::Release(savepoint_name(words)?))
+        }
         "SET" => session(set(words)?),
         "RESET" => {
             words.at += 1;
@@ -139,8 +146,19 @@ fn create_other(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
     }
 }
 
-fn savepoints(words: &Words<'_>) -> SqlError {
-    words.unsupported("SAVEPOINT")
+/// `[SAVEPOINT] name`, and nothing behind it. The word alone is a name too.
+fn savepoint_name(words: &mut Words<'_>) -> Result<String, SqlError> {
+    if words.is(&["SAVEPOINT"]) && words.at + 1 < words.tokens.len() {
+        words.at += 1;
+    }
+    only_name(words)
+}
+
+/// A name, and nothing behind it.
+fn only_name(words: &mut Words<'_>) -> Result<String, SqlError> {
+    let name = words.identifier()?;
+    words.expect_end()?;
+    Ok(name)
 }
 
 /// Modes as they follow BEGIN, SET TRANSACTION and SET SESSION CHARACTERISTICS.
@@ -191,8 +209,8 @@ fn end(words: &mut Words<'_>, commit: bool) -> Result<SessionCommand, SqlError> 
         return Err(words.unsupported("PREPARE TRANSACTION"));
     }
     let _ = words.take_any(&["WORK", "TRANSACTION"]);
-    if words.is(&["TO"]) {
-        return Err(savepoints(words));
+    if !commit && words.take(&["TO"]) {
+        return Ok(SessionCommand::RollBackTo(savepoint_name(words)?));
     }
     let mut chain = false;
     if words.take(&["AND"]) {

@@ -51,6 +51,9 @@ pub enum SessionCommand {
     Rollback {
         chain: bool,
     },
+    Savepoint(String),
+    Release(String),
+    RollBackTo(String),
     SetTransaction(TxnModes),
     /// SET SESSION CHARACTERISTICS
     SetSessionModes(TxnModes),

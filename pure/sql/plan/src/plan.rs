@@ -35,6 +35,23 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan without parameters that returns no rows.
+    pub fn plain(kind: PlanKind, catalog_version: u64) -> Plan {
+        Plan {
+            kind,
+            params: Vec::new(),
+            columns: Arc::from([]),
+            returns_rows: false,
+            catalog_version,
+            writes: false,
+            locks: false,
+            reads: Reads::Keys,
+            zone: Box::default(),
+            work: 0,
+            by_rows: false,
+        }
+    }
+
     /// Whether it is EXPLAIN ANALYZE.
     pub fn is_analyzed(&self) -> bool {
         matches!(&self.kind, PlanKind::Run(run) if run.action.is_analyzed())
@@ -69,6 +86,9 @@ pub enum PlanKind {
     Ddl(DdlPlan),
     /// Accepted without effect (VACUUM, ANALYZE, CHECKPOINT, ...): the command tag.
     Nothing(&'static str),
+    /// Run inside a transaction, on all shards on which it may have written: part of SAVEPOINT and
+    /// ROLLBACK TO, which the session runs.
+    Savepoint(txn::Savepoint),
 }
 
 /// A schema change in steps: commands, then work over existing rows, then commands.

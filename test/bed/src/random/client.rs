@@ -4,7 +4,7 @@ use crate::programs::{self, Test, program, row};
 use crate::{TABLE, TRAIL};
 use base::{Datum, Key, Position, ShardId, Ts, TxnId, Type};
 use store::{FormulaOp, Write};
-use txn::{NewRows, Op, OpId, OpResult, Outcome, Read};
+use txn::{NewRows, Op, OpId, OpResult, Outcome, Read, Savepoint};
 
 /// An operation of a client.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ pub enum Act {
         /// Which rows.
         keys: Vec<Key>,
     },
+    /// Sets a savepoint, or goes back to one, on all shards that may have writes.
+    Save(Savepoint),
 }
 
 /// What an operation told.
@@ -188,6 +190,7 @@ impl Act {
                 }
                 Op::InsertMany(rows)
             }
+            Act::Save(savepoint) => Op::Savepoint(*savepoint),
         }
     }
 
@@ -214,7 +217,7 @@ impl Act {
             | Act::Put { .. }
             | Act::Rows { .. } => true,
             Act::Insert { .. } | Act::Remove { .. } => told == Some(Told::Done),
-            Act::Get { .. } | Act::Sum { .. } => false,
+            Act::Get { .. } | Act::Sum { .. } | Act::Save(_) => false,
         }
     }
 }
@@ -250,7 +253,8 @@ impl Client {
 
     /// Whether a record of it must be there if it has committed.
     pub(super) fn wrote(&self) -> bool {
-        self.steps.iter().any(|step| step.act.wrote(step.told)) && !self.undid()
+        let mut kept = self.kept().into_iter();
+        kept.any(|step| step.act.wrote(step.told)) && !self.undid()
     }
 
     /// It removed what it had inserted: perhaps nothing is left to record.

@@ -1,9 +1,10 @@
 //! Clients at work.
 
 use super::client::{Act, Client, Ending, Step, Told};
+use super::savepoints::{has_savepoints, weave};
 use super::{Mix, Run};
 use crate::Subject;
-use base::{Position, SqlState, Ts, TxnId, Type};
+use base::{Position, Prng, SqlState, Ts, TxnId, Type};
 use txn::{OpError, OpId, OpReply, Outcome};
 
 impl<P: Subject, M: Mix<P>> Run<P, M> {
@@ -15,11 +16,18 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
             1..=4 => Ending::Ride,
             _ => Ending::Commit,
         };
+        let mut parallel = apart && self.prng.below(2) == 0;
+        let mut steps = steps;
+        let mut aside = Prng::new(self.seed ^ 0x5a7e ^ (self.clients.len() as u64) << 32);
+        if has_savepoints(self.seed) && aside.below(2) == 0 && !steps.is_empty() {
+            steps = weave(&mut aside, steps);
+            parallel = false;
+        }
         self.clients.push(Client {
             txn,
             steps,
             next: 0,
-            parallel: apart && self.prng.below(2) == 0,
+            parallel,
             ending,
             pending: Vec::new(),
             wait: Position(0),
@@ -59,6 +67,11 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
             client.next += 1;
             let step = client.steps[number].clone();
             let idle = client.pending.is_empty();
+            if let Act::Save(_) = step.act {
+                self.save(at, number, &step);
+                self.collect();
+                return;
+            }
             let last = client.ending == Ending::Ride && client.next == client.steps.len() && idle;
             let id = self.world.submit_to(txn, step.shard, step.act.op(), last);
             self.clients[at].pending.push((id, Some(number)));
@@ -71,6 +84,23 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
             self.clients[at].pending.push((id, None));
         }
         self.collect();
+    }
+
+    /// Submits a savepoint to the shards that it concerns.
+    fn save(&mut self, at: usize, number: usize, step: &Step) {
+        let txn = self.clients[at].txn;
+        let shards = self.world.written(txn);
+        if shards.is_empty() {
+            self.clients[at].steps[number].told = Some(Told::Done);
+        }
+        for shard in shards {
+            if self.clients[at].outcome.is_some() {
+                return;
+            }
+            let id = self.world.submit_to(txn, shard, step.act.op(), false);
+            self.clients[at].pending.push((id, Some(number)));
+            self.collect();
+        }
     }
 
     /// ROLLBACK or cancel at any moment, also while the commit is under way.
@@ -125,7 +155,7 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
                 let out_of_range = error.state() == SqlState::NUMERIC_OUT_OF_RANGE;
                 assert!(overflows && out_of_range, "{error}");
                 assert_eq!(outcome, None, "a failed statement commits nothing");
-                client.failed = true;
+                client.failed = !step.is_some_and(|at| client.goes_back(at));
                 self.overflows += 1;
             }
         }

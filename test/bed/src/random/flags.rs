@@ -157,7 +157,7 @@ fn apart(steps: &[Step]) -> bool {
             | Act::Insert { key, .. }
             | Act::Put { key }
             | Act::Remove { key } => keys.push(key),
-            Act::Sum { .. } | Act::Rows { .. } => return false,
+            Act::Sum { .. } | Act::Rows { .. } | Act::Save(_) => return false,
         }
     }
     keys.sort_unstable();

@@ -8,7 +8,7 @@ use core::ops::ControlFlow;
 use journal::Record;
 use std::collections::BTreeMap;
 use store::FormulaOp;
-use txn::{Outcome, Read};
+use txn::{Outcome, Read, Savepoint};
 
 /// Rows of all shards.
 type Rows = BTreeMap<(ShardId, Key), i64>;
@@ -20,6 +20,8 @@ type Committed<'a> = (Ts, bool, &'a Client);
 struct Replay {
     rows: Rows,
     versions: Vec<(Ts, Rows)>,
+    /// As of the savepoints of the transaction that is replayed.
+    saved: Vec<(u32, Rows)>,
 }
 
 impl Replay {
@@ -92,6 +94,15 @@ impl Replay {
                 let insert = |key: &&Key| self.rows.insert(place(key), 1).is_some();
                 Told::Exist(keys.iter().filter(insert).count() as i64)
             }
+            Act::Save(Savepoint::Set { number, .. }) => {
+                self.saved.push((*number, self.rows.clone()));
+                Told::Done
+            }
+            Act::Save(Savepoint::RollBackTo(to)) => {
+                let saved = self.saved.iter().find(|(number, _)| number == to);
+                self.rows = saved.expect("it was set").1.clone();
+                Told::Done
+            }
         }
     }
 }
@@ -126,7 +137,7 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
                 (Some(Outcome::Committed { commit_ts }), record) => {
                     assert!(record.is_none_or(|ts| ts == *commit_ts), "{}", who());
                     assert!(record.is_some() || !wrote, "{}", who());
-                    let free = P::MOVES_ROWS || client.undid();
+                    let free = P::MOVES_ROWS || client.undid() || client.went_back();
                     assert!(free || record.is_none() || wrote, "{}", who());
                     committed.push((*commit_ts, wrote, client));
                 }
@@ -165,9 +176,11 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
         let mut replay = Replay {
             versions: vec![(Ts::ZERO, rows.clone())],
             rows,
+            saved: Vec::new(),
         };
         let seed = self.seed;
         for (ts, _, client) in committed {
+            replay.saved.clear();
             for step in &client.steps {
                 if let Act::Sum {
                     read: Read::Snapshot(snapshot),

@@ -11,6 +11,7 @@ mod clients;
 mod faults;
 mod flags;
 mod judge;
+mod savepoints;
 
 pub use accounts::Accounts;
 pub use client::{Act, Client, Step, Told};
@@ -163,6 +164,13 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
     pub fn committed(&self) -> usize {
         let committed = |c: &&Client| matches!(c.outcome, Some(Outcome::Committed { .. }));
         self.clients.iter().filter(committed).count()
+    }
+
+    /// Transactions that have gone back to a savepoint and have committed.
+    pub fn went_back(&self) -> usize {
+        let committed = |c: &&Client| matches!(c.outcome, Some(Outcome::Committed { .. }));
+        let all = self.clients.iter().filter(committed);
+        all.filter(|client| client.went_back()).count()
     }
 
     /// What the mix has drawn.

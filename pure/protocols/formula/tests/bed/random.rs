@@ -8,15 +8,20 @@ use bed::random::{Accounts, Flags, seeds};
 fn random_transactions_are_serializable_under_faults() {
     let seeds = seeds(400);
     let all = seeds.end - seeds.start;
-    let (mut committed, mut overflows, mut repeated) = (0, 0, 0);
+    let (mut committed, mut overflows, mut went_back, mut repeated) = (0, 0, 0, 0);
     for seed in seeds {
         let run = bed::random::Run::<Tested, Accounts>::whole(seed, None);
         committed += run.committed();
         overflows += run.overflows;
+        went_back += run.went_back();
         repeated += run.mix().repeated;
     }
     assert!(committed as u64 >= all, "most runs get something done");
     assert!(all < 100 || overflows > 0, "some meet the end of a range");
+    assert!(
+        all < 100 || went_back > 40,
+        "{went_back} go back to savepoints"
+    );
     assert!(
         all < 100 || repeated > 20,
         "{repeated} compute a value again and again"

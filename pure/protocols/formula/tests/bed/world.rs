@@ -51,6 +51,9 @@ impl Protocol for Tested {
     fn abort(&mut self, cx: &mut Cx<'_, Message>, txn: TxnId) -> OpReply {
         self.0.abort(cx, txn)
     }
+    fn each_written(&self, txn: TxnId, f: &mut dyn FnMut(ShardId)) {
+        self.0.each_written(txn, f);
+    }
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
         self.0.cost(txn)
     }

@@ -16,17 +16,22 @@ pub(crate) fn sum_op(read: Read) -> Op {
 fn random_transactions_are_serializable_under_faults() {
     let seeds = seeds(400);
     let all = seeds.end - seeds.start;
-    let (mut committed, mut checkpoints) = (0, 0);
+    let (mut committed, mut checkpoints, mut went_back) = (0, 0, 0);
     let mut moves = Moves::default();
     for seed in seeds {
         let run = Run::whole(seed, None);
         committed += run.committed() as u64;
+        went_back += run.went_back();
         checkpoints += run.world.checkpoints;
         for shard in run.world.shards.values() {
             moves.add(&shard.protocol.moves());
         }
     }
     assert!(committed >= all, "most runs get something done");
+    assert!(
+        all < 100 || went_back > 40,
+        "{went_back} go back to savepoints"
+    );
     assert!(
         all < 100 || (moves.moved_in > all && checkpoints > all),
         "rows move"

@@ -9,15 +9,20 @@ type Run = bed::random::Run<TwoPhase, Accounts>;
 fn random_transactions_are_serializable_under_faults() {
     let seeds = seeds(400);
     let all = seeds.end - seeds.start;
-    let (mut committed, mut overflows, mut raises) = (0, 0, 0);
+    let (mut committed, mut overflows, mut went_back, mut raises) = (0, 0, 0, 0);
     for seed in seeds {
         let run = Run::whole(seed, None);
         committed += run.committed();
         overflows += run.overflows;
+        went_back += run.went_back();
         raises += run.raises;
     }
     assert!(committed as u64 >= all, "most runs get something done");
     assert!(all < 100 || overflows > 0, "some meet the end of a range");
+    assert!(
+        all < 100 || went_back > 40,
+        "{went_back} go back to savepoints"
+    );
     assert!(all < 100 || raises > 0, "some snapshots are raised");
 }
 

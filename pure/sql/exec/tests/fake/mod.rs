@@ -175,6 +175,7 @@ impl Cluster {
             }
             PlanKind::Nothing(tag) => Ok(tagged(tag)),
             PlanKind::Session(command) => self.session(command),
+            PlanKind::Savepoint(_) => unreachable!("sessions make such plans"),
         }
     }
 

@@ -167,6 +167,7 @@ impl FakePort {
             }
             Op::Scan(scan) => self.scan(rows, &scan),
             Op::Clock(snapshot) => done(OpResult::Clock(snapshot.at)),
+            Op::Savepoint(_) => unreachable!("the session tells shards of savepoints"),
         }
     }
 

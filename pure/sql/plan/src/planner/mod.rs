@@ -46,19 +46,7 @@ pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlErro
 
 /// A plan of a statement without parameters and result.
 fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
-    Plan {
-        kind,
-        params: Vec::new(),
-        columns: Arc::from([]),
-        returns_rows: false,
-        catalog_version: binder.cx.catalog.version,
-        writes: false,
-        locks: false,
-        reads: Reads::Keys,
-        zone: Box::default(),
-        work: 0,
-        by_rows: false,
-    }
+    Plan::plain(kind, binder.cx.catalog.version)
 }
 
 fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
