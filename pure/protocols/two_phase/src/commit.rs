@@ -308,12 +308,14 @@ impl<C: Control> Machine<C> {
         let only_read = |vote: &Vote| {
             vote.top == Ts::MAX && !vote.durable && vote.redo.is_empty() && vote.chunks == 0
         };
+        let stamped = coord.stamp > Ts::ZERO;
         let mut commit_ts = early.unwrap_or_else(|| match C::JUDGES {
-            // Nothing guards what was read: from the first vote on it may have changed.
-            true if own.is_none() && votes.iter().all(|(.., vote)| only_read(vote)) => {
+            // Nothing guards what was read without locks: from the first vote on it may have
+            // changed.
+            true if stamped && own.is_none() && votes.iter().all(|(.., vote)| only_read(vote)) => {
                 times.min().unwrap_or_default()
             }
-            // What was read is guarded as far as the tops of the votes go.
+            // What was read is locked, or guarded as far as the tops of the votes go.
             true => largest,
             false => {
                 let now = cx.clock.tick(cx.now);

@@ -5,6 +5,7 @@ mod constraints;
 mod ddl;
 mod groups;
 mod histories;
+mod savepoints;
 mod switch;
 mod tpcc;
 mod waits;
@@ -87,6 +88,7 @@ pub const ALL: &[Entry] = &[
     waits::SWITCHING,
     histories::STOCK,
     histories::HOT_PAIR,
+    savepoints::ENTRY,
 ];
 
 /// The workload of this name.

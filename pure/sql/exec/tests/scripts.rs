@@ -123,7 +123,7 @@ fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
 }
 
 /// What only a session can do. `cargo xtask slt` runs these like all the others.
-const OF_SESSIONS: [&str; 1] = ["pg_compat_cursors.slt"];
+const OF_SESSIONS: [&str; 2] = ["pg_compat_cursors.slt", "pg_compat_savepoints.slt"];
 
 #[test]
 fn scripts_give_what_they_say() {

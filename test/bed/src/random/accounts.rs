@@ -222,7 +222,7 @@ impl<P: Subject> Run<P, Accounts> {
     /// clients know that they have committed.
     fn answered(&self) -> Ts {
         let clients = self.clients.iter().filter(|client| !client.held);
-        let writers = clients.filter(|c| c.steps.iter().any(|step| step.act.changes_sums()));
+        let writers = clients.filter(|c| c.kept().iter().any(|step| step.act.changes_sums()));
         let committed = writers.filter_map(|client| match client.outcome {
             Some(Outcome::Committed { commit_ts }) => Some(commit_ts),
             _ => None,

@@ -259,13 +259,18 @@ impl Client {
 
     /// It removed what it had inserted: perhaps nothing is left to record.
     pub(super) fn undid(&self) -> bool {
-        let any = |is: fn(&Act) -> bool| self.steps.iter().any(|step| is(&step.act));
+        let kept = self.kept();
+        let any = |is: fn(&Act) -> bool| kept.iter().any(|step| is(&step.act));
         any(|act| matches!(act, Act::Insert { .. }))
             && any(|act| matches!(act, Act::Remove { .. }))
             && !any(|act| {
                 !matches!(
                     act,
-                    Act::Insert { .. } | Act::Remove { .. } | Act::Get { .. } | Act::Sum { .. }
+                    Act::Insert { .. }
+                        | Act::Remove { .. }
+                        | Act::Get { .. }
+                        | Act::Sum { .. }
+                        | Act::Save(_)
                 )
             })
     }

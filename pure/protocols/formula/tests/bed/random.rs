@@ -42,7 +42,7 @@ fn rows_that_come_and_go_are_serializable_under_faults() {
 /// Runs by the thousand have found faults with these.
 #[test]
 fn seeds_that_have_failed_are_serializable() {
-    for seed in [500_276, 509_717, 609_407] {
+    for seed in [500_276, 509_717, 609_407, 905_277] {
         bed::random::Run::<Tested, Accounts>::whole(seed, None);
     }
 }
