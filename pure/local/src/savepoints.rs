@@ -165,3 +165,71 @@ impl Savepoints {
             .map(|mark| mark.images)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{IndexId, Prng, Slot};
+
+    /// Random writes and savepoints, against copies of a plain map; in slices of any size.
+    #[test]
+    fn going_back_restores_what_was_there() {
+        for seed in 0..200 {
+            let mut prng = Prng::new(seed);
+            let (mut writes, mut model) = (WriteSet::default(), BTreeMap::new());
+            let (mut savepoints, mut bulks) = (Savepoints::default(), Bulks::default());
+            // Those that can be gone back to.
+            let mut live: Vec<(u32, BTreeMap<Key, Write>)> = Vec::new();
+            let (mut count, mut bytes) = (0, 0);
+            for round in 0..300u64 {
+                let most = 1 + prng.below(5);
+                match prng.below(12) {
+                    0 => {
+                        count += 1;
+                        let within = live.last().map_or(0, |(number, _)| *number);
+                        while !savepoints.set(count, within, bytes, most) {}
+                        live.push((count, model.clone()));
+                    }
+                    1 => drop(live.pop()),
+                    2 if !live.is_empty() => {
+                        live.truncate(1 + prng.below(live.len() as u64) as usize);
+                        let (to, then) = live.last().expect("at least one");
+                        let mut back = || {
+                            savepoints.roll_back(&mut writes, &mut bulks, &mut bytes, *to, most)
+                        };
+                        while !back() {}
+                        model.clone_from(then);
+                    }
+                    _ => {
+                        let name = prng.below(40) as u8;
+                        let key = Key::new(IndexId(1), Slot(u16::from(name) % 3), vec![name]);
+                        let write = Write::Put(vec![round as u8]);
+                        savepoints.note(&key, writes.get(&key));
+                        writes.remove(&key);
+                        model.remove(&key);
+                        if prng.below(4) > 0 {
+                            writes.put_back(key.clone(), write.clone());
+                            model.insert(key, write);
+                        }
+                    }
+                }
+                let mut all: Vec<_> = writes.iter().collect();
+                all.sort_by_key(|(key, _)| *key);
+                assert!(all.into_iter().eq(model.iter()), "seed {seed}");
+            }
+            while !savepoints.free(2) {}
+            assert!(savepoints.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_shard_that_does_not_know_the_savepoint_undoes_all() {
+        let (mut writes, mut savepoints) = (WriteSet::default(), Savepoints::default());
+        let (mut bulks, mut bytes) = (Bulks::default(), 10);
+        writes.add(Key::new(IndexId(1), Slot(0), vec![1]), Write::Delete);
+        // The savepoint 2 came when there were writes, 1 before.
+        assert!(savepoints.set(2, 1, bytes, 9));
+        assert!(savepoints.roll_back(&mut writes, &mut bulks, &mut bytes, 1, 9));
+        assert!(writes.is_empty() && savepoints.is_empty() && bytes == 0);
+    }
+}

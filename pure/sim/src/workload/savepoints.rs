@@ -90,13 +90,12 @@ impl Savepoints {
     }
 
     /// Runs a transaction. Returns whether it has committed.
-    async fn transact(&self, conn: &mut SimConn, rng: &mut Prng) -> Result<bool, SimError> {
+    async fn transact(&self, conn: &mut SimConn, all: &[String]) -> Result<bool, SimError> {
         let mut failed = false;
-        let all = self.statements(rng);
-        let mut last = None;
-        for statement in &all {
+        let (mut last, mut looks) = (None, Vec::new());
+        for statement in all {
             if let Ok(amount) = statement.parse::<i64>() {
-                self.check(last.take(), -amount);
+                looks.push((last.take(), -amount));
                 continue;
             }
             // In a failed block only ROLLBACK TO goes on.
@@ -123,6 +122,10 @@ impl Savepoints {
                 Err(lost) => return Err(lost),
             }
         }
+        // What a transaction has read counts if it commits.
+        for (answer, total) in looks {
+            self.check(answer, total);
+        }
         Ok(true)
     }
 
@@ -148,8 +151,8 @@ impl Savepoints {
             };
             while conn.is_open() {
                 more += u32::from(cx.stopping());
-                let mut rng = cx.rng();
-                match self.transact(&mut conn, &mut rng).await {
+                let statements = self.statements(&mut cx.rng());
+                match self.transact(&mut conn, &statements).await {
                     Ok(true) => self.committed.set(self.committed.get() + 1),
                     Ok(false) => {}
                     Err(_) => break,
