@@ -462,6 +462,15 @@ impl exec::Port for StatementPort {
         }
     }
 
+    fn read_snapshot(&self) -> Read {
+        Read::Snapshot(self.statement_snapshot())
+    }
+
+    fn try_lock(&self, mode: LockMode, skips: bool) -> Read {
+        self.txn.locked_rows.set(true);
+        Read::TryLock { mode, skips }
+    }
+
     fn read_only(&self) -> bool {
         self.txn.read_only
     }

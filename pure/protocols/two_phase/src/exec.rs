@@ -9,6 +9,7 @@ use crate::{Control, Cx, Machine, Settings};
 use alloc::collections::BTreeMap;
 use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
 use core::slice;
+use local::ask::try_lock;
 use local::{Access, Asker};
 use txn::Installed;
 use txn::bulk::Wanted;
@@ -262,17 +263,39 @@ impl<C: Control> Hands<'_, C> {
                 }
                 Ts::MAX
             }
+            Read::TryLock { .. } => {
+                cx.check_memory(1)?;
+                Ts::MAX
+            }
         };
         let mut batch = RowBatch::new(program.width());
-        let mut access = self.access(job);
-        let (passed, mut version) = access.point(cx.store, key, at, &*program, &mut batch)?;
-        if let (Read::LockRows { mode, .. }, true) = (read, passed) {
-            asker.ask(self.locks, Item::of(key), mode)?;
+        let (passed, mut version) =
+            self.access(job)
+                .point(cx.store, key, at, &*program, &mut batch)?;
+        let locked = match read {
+            Read::LockRows { mode, .. } if passed => {
+                asker.ask(self.locks, Item::of(key), mode)?;
+                true
+            }
+            Read::TryLock { mode, skips } if passed => {
+                let free = try_lock(asker, self.locks, Item::of(key), mode, skips)?;
+                if !free {
+                    return Ok(OpResult::Rows {
+                        batch: RowBatch::new(program.width()),
+                        resume: None,
+                    });
+                }
+                self.await_folds(cx, job, Wanted::Row(key))?;
+                true
+            }
+            _ => false,
+        };
+        if locked {
             batch = RowBatch::new(program.width());
-            access = self.access(job);
+            let mut access = self.access(job);
             (_, version) = access.point(cx.store, key, Ts::MAX, &*program, &mut batch)?;
         }
-        access.note_read(cx, key, version);
+        self.access(job).note_read(cx, key, version);
         Ok(OpResult::Rows {
             batch,
             resume: None,

@@ -25,6 +25,27 @@ pub(crate) struct Locking {
     pub(crate) clause: Option<&'static str>,
     /// Aliases; empty: all.
     pub(crate) of: Vec<String>,
+    /// NOWAIT or SKIP LOCKED.
+    pub(crate) at_once: Option<AtOnce>,
+}
+
+/// What happens with rows that another transaction has locked, from the weakest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum AtOnce {
+    /// SKIP LOCKED.
+    Skip,
+    /// NOWAIT.
+    Fail,
+}
+
+impl AtOnce {
+    /// Its words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            AtOnce::Skip => "SKIP LOCKED",
+            AtOnce::Fail => "NOWAIT",
+        }
+    }
 }
 
 impl Locking {

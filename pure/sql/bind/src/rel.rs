@@ -89,6 +89,14 @@ pub enum Rel {
         limit: Option<Expr>,
         offset: Option<Expr>,
     },
+    /// Rows of one table, locked one after the other as they are wanted, without a wait for a lock.
+    /// The input is a sort of a projection of a filter of the table; sort and filter may be absent.
+    Locked {
+        input: Box<Rel>,
+        mode: LockMode,
+        /// Rows that another transaction has locked are passed over; else they are an error.
+        skips: bool,
+    },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
     /// The rows of the left side that the right one has, or has not.
@@ -363,7 +371,8 @@ impl Rel {
             Rel::Filter { input, .. }
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
-            | Rel::Limit { input, .. } => input.width(),
+            | Rel::Limit { input, .. }
+            | Rel::Locked { input, .. } => input.width(),
             Rel::Project { exprs, .. } => exprs.len() as u32,
             Rel::Apply { input, calls } => input.width() + calls.len() as u32,
             Rel::Aggregate {
@@ -433,6 +442,11 @@ impl Rel {
             },
             Rel::Sort { input, keys: _ }
             | Rel::Distinct { input, keys: _ }
+            | Rel::Locked {
+                input,
+                mode: _,
+                skips: _,
+            }
             | Rel::Limit {
                 input,
                 limit: _,
@@ -507,7 +521,9 @@ impl Rel {
                 }
                 input.each_expr_mut(visit);
             }
-            Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
+            Rel::Distinct { input, .. } | Rel::Sort { input, .. } | Rel::Locked { input, .. } => {
+                input.each_expr_mut(visit);
+            }
             Rel::Limit {
                 input,
                 limit,
@@ -558,7 +574,8 @@ impl Rel {
             | Rel::Aggregate { input, .. }
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
-            | Rel::Limit { input, .. } => input.each_binds_mut(visit),
+            | Rel::Limit { input, .. }
+            | Rel::Locked { input, .. } => input.each_binds_mut(visit),
             Rel::Union { inputs } => {
                 let inputs = inputs.iter_mut();
                 inputs.for_each(|input| input.each_binds_mut(visit));

@@ -416,6 +416,10 @@ impl Lines<'_> {
                 self.title(step, depth, "Limit");
                 self.step(input, depth + 1);
             }
+            StepOp::Locked { input, .. } => {
+                self.title(step, depth, "LockRows");
+                self.step(input, depth + 1);
+            }
             StepOp::Union { inputs } => {
                 self.title(step, depth, "Append");
                 inputs.iter().for_each(|input| self.step(input, depth + 1));

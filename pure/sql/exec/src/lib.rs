@@ -34,6 +34,7 @@ mod foreign;
 mod insert;
 mod join;
 mod keys;
+mod locked;
 mod long;
 mod matched;
 mod merged;

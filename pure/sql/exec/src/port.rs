@@ -37,6 +37,16 @@ pub trait Port {
     fn read(&self) -> Read;
     /// How FOR UPDATE/SHARE, UPDATE and DELETE read.
     fn read_locking(&self, mode: LockMode) -> Read;
+    /// How rows are found that are locked afterwards, each by itself: without locks, whatever the
+    /// isolation level.
+    fn read_snapshot(&self) -> Read {
+        self.read()
+    }
+    /// How a row is locked at once or not at all; one that is locked by another transaction is
+    /// passed over if it `skips`.
+    fn try_lock(&self, mode: LockMode, skips: bool) -> Read {
+        Read::TryLock { mode, skips }
+    }
     /// Whether writes are refused (25006).
     fn read_only(&self) -> bool;
     /// The catalog that the plan was made with.

@@ -67,6 +67,10 @@ impl Survey {
             | StepOp::Distinct { input, .. }
             | StepOp::Sort { input, .. }
             | StepOp::Limit { input, .. } => self.step(input),
+            StepOp::Locked { input, .. } => {
+                self.acts = true;
+                self.step(input);
+            }
             StepOp::Apply { input, calls } => {
                 self.step(input);
                 calls.iter().for_each(|call| self.call(call));
