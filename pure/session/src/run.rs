@@ -200,6 +200,11 @@ impl Session {
             self.fail(cx, error, Position(0));
             return;
         }
+        if plan.locks && self.modes.read_only {
+            let error = read_only(locking_verb(&start.prepared.text));
+            self.fail(cx, error, Position(0));
+            return;
+        }
         // A statement without rows ignores a row limit.
         let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
         let autocommit = rows_max == 0
@@ -708,6 +713,21 @@ fn read_only(tag: &str) -> SqlError {
 fn not_in_block(tag: &str) -> SqlError {
     let message = format!("{tag} cannot run inside a transaction block");
     SqlError::new(SqlState::ACTIVE_TXN, message)
+}
+
+/// SELECT with the clause by which it locks rows, for the message of a refusal.
+fn locking_verb(text: &str) -> &'static str {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(str::to_ascii_uppercase)
+        .collect();
+    let clause = words.windows(2).find(|pair| pair[0] == "FOR");
+    match clause.map(|pair| &*pair[1]) {
+        Some("NO") => "SELECT FOR NO KEY UPDATE",
+        Some("KEY") => "SELECT FOR KEY SHARE",
+        Some(word) if word.starts_with("SHARE") => "SELECT FOR SHARE",
+        _ => "SELECT FOR UPDATE",
+    }
 }
 
 /// First word of a statement, for the message of a refusal.
