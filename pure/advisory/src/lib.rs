@@ -1,4 +1,5 @@
-//! Advisory locks: numbers that sessions lock for purposes of their own.
+//! How sessions lock out and tell each other: advisory locks, numbers that they lock for purposes of
+//! their own, and the [`Notification`]s of NOTIFY.
 //!
 //! One shard keeps those of a database ([`Locks`]); a session asks it for each ([`Ask`]).
 //!
@@ -21,11 +22,13 @@
 extern crate alloc;
 
 mod locks;
+mod notification;
 
 #[cfg(test)]
 mod tests;
 
 pub use locks::{HOLDS_MAX, Held, Locks};
+pub use notification::Notification;
 
 use alloc::string::String;
 use base::{DatabaseId, ShardId, TxnId};

@@ -131,8 +131,8 @@ pub struct Locks {
     /// Ends of waits.
     timeouts: BTreeSet<(Time, LockKey, i32)>,
     answers: Vec<(Asker, Answer)>,
-    /// Sessions that have come to hold or await something.
-    news: Vec<i32>,
+    /// Sessions that have come to hold or await something (true), or have nothing more.
+    news: Vec<(i32, bool)>,
 }
 
 impl Locks {
@@ -231,7 +231,7 @@ impl Locks {
     fn session(&mut self, session: i32) -> &mut Session {
         let news = &mut self.news;
         self.sessions.entry(session).or_insert_with(|| {
-            news.push(session);
+            news.push((session, true));
             Session::default()
         })
     }
@@ -312,6 +312,7 @@ impl Locks {
         });
         if known.keys.is_empty() {
             self.sessions.remove(&session);
+            self.news.push((session, false));
         }
     }
 
@@ -342,7 +343,8 @@ impl Locks {
         self.forget_session(session);
     }
 
-    fn stop_waiting(&mut self, session: i32) {
+    /// The session waits no more.
+    pub fn stop_waiting(&mut self, session: i32) {
         let known = self.sessions.get(&session);
         let Some(key) = known.and_then(|known| known.awaited) else {
             return;
@@ -424,8 +426,8 @@ impl Locks {
         core::mem::take(&mut self.answers)
     }
 
-    /// Sessions that have come since the last call.
-    pub fn take_news(&mut self) -> Vec<i32> {
+    /// Sessions that have come (true) or gone since the last call, in order.
+    pub fn take_news(&mut self) -> Vec<(i32, bool)> {
         core::mem::take(&mut self.news)
     }
 

@@ -36,6 +36,7 @@ mod show;
 mod show_rows;
 mod snapshot;
 mod stages;
+mod together;
 mod touched;
 mod txns;
 mod used;

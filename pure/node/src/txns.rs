@@ -13,6 +13,7 @@ use crate::port::{Events, Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
+use crate::together::Together;
 use crate::touched::Touched;
 use crate::used::Used;
 use admission::Admission;
@@ -307,6 +308,8 @@ impl Txns {
             locked_rows: Cell::new(false),
             used: Used::new(database.clone()),
             touched: Touched::default(),
+            asked_keeper: Cell::new(None),
+            undone: Cell::new(false),
         });
         let txn = Txn {
             shared,
@@ -611,8 +614,12 @@ impl Txns {
         let mut effects = ended.port.effects.take();
         if let (Err(_), Some(effects)) = (&result, &mut effects) {
             effects.settings.clear();
+            effects.notifications.clear();
         }
         let ends = outcome.is_some();
+        if let Err(OpError::Aborted(_)) = &result {
+            txn.shared.undone.set(true);
+        }
         let mut done = Done {
             result,
             outcome,
@@ -665,6 +672,9 @@ impl Txns {
         let outcome = reply.outcome.expect("a commit ends with an outcome");
         if let (Outcome::Committed { .. }, Some(txn)) = (&outcome, self.by_handle.get(&handle)) {
             txn.shared.touched.note_committed();
+        }
+        if let (Outcome::Aborted(_), Some(txn)) = (&outcome, self.by_handle.get(&handle)) {
+            txn.shared.undone.set(true);
         }
         let Some((statement, tag)) = ending else {
             let wait_of_reads = self.by_handle[&handle].shared.wait.get();
@@ -726,6 +736,15 @@ impl Txns {
         }
         core.note_answered();
         self.by_id.remove(&txn.shared.id);
+        if let Some((keeper, session)) = txn.shared.asked_keeper.get() {
+            let ended = Together::TxnEnded {
+                session,
+                txn: txn.shared.id,
+                undone: txn.shared.undone.get(),
+            };
+            let mut shows = self.shows.borrow_mut();
+            shows.advisory.to_send.push((keeper, ended));
+        }
         let cost = core.forget(txn.shared.protocol, txn.shared.id)?;
         ended::write_cost(txn.cost, &txn.shared, cost)
     }

@@ -237,6 +237,7 @@ impl Session {
         }
         self.roll_back(cx);
         self.restore_settings();
+        self.untell();
         self.steps.clear();
         self.at = 0;
         self.after_block(chain);
@@ -305,6 +306,7 @@ impl Session {
         self.retry = None;
         self.carried = None;
         self.keep_settings();
+        self.tell_others(cx, wait);
         match self
             .ending
             .take()

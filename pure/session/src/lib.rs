@@ -36,6 +36,7 @@ mod ddl;
 pub mod errors;
 mod extended;
 mod inbox;
+mod listen;
 pub mod message;
 mod names;
 mod plans;
@@ -67,6 +68,8 @@ use cost::LastTxn;
 use cursors::DeclaredCursor;
 use ddl::DdlWait;
 use inbox::Inbox;
+pub use listen::Told;
+use listen::Listening;
 use message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
 use plans::Prepared;
 use portal::Portal;
@@ -124,6 +127,8 @@ pub struct SessionCx<'a> {
     pub leftovers: &'a Leftovers,
     /// Stops panics of parsing and planning.
     pub barrier: Barrier,
+    /// What sessions tell others.
+    pub told: &'a mut Vec<Told>,
     /// Whether the node has memory for this many bytes more.
     pub claim_memory: &'a mut dyn FnMut(u64) -> bool,
 }
@@ -231,6 +236,8 @@ pub struct Session {
     terminated: bool,
     /// The client was told that the session is ready, and has sent nothing since.
     is_ready: bool,
+    /// What it listens to, and what it tells. `None`: nothing, as most.
+    listening: Option<Box<Listening>>,
 }
 
 impl Session {
@@ -286,6 +293,7 @@ impl Session {
             connected: Time(0),
             terminated: false,
             is_ready: false,
+            listening: None,
         }
     }
 
@@ -631,6 +639,7 @@ impl Session {
         for (name, value) in self.settings.report() {
             self.say(Reply::ParameterStatus(name, value), Position(0));
         }
+        self.say_notifications();
         self.say(Reply::Ready(self.block.status()), wait);
         self.release(cx);
         self.in_flight = 0;
@@ -658,6 +667,7 @@ impl Session {
     fn fail(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
         self.roll_back(cx);
         self.restore_settings();
+        self.untell();
         match self.block {
             Block::Explicit | Block::Failed => {
                 self.block = Block::Failed;

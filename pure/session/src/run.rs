@@ -558,12 +558,23 @@ impl Session {
             self.note_rollback(cx.now);
         }
         if let Some(effects) = done.effects.take() {
-            let SessionEffects { currval, settings } = *effects;
+            let SessionEffects {
+                currval,
+                settings,
+                warnings,
+                notifications,
+            } = *effects;
             if !currval.is_empty() {
                 self.merge_currval(currval);
             }
             if matches!(done.outcome, None | Some(Outcome::Committed { .. })) {
                 self.take_settings(settings);
+                self.take_notifications(notifications);
+            }
+            if self.is_running(number) {
+                for warning in warnings {
+                    self.warn_of_step(warning);
+                }
             }
         }
         let txn = self.txn.as_mut().expect("checked by the caller");
@@ -674,6 +685,7 @@ impl Session {
             self.steps.clear();
             self.at = 0;
             self.keep_settings();
+            self.tell_others(cx, wait);
             if self.block == Block::Implicit {
                 self.after_block(false);
             }

@@ -230,6 +230,10 @@ pub enum CallKind<R> {
     Sleep(Expr),
     /// Cancels or ends the session with this number.
     Signal(Expr, Signal),
+    /// Asks for advisory locks, or gives them back.
+    Advisory(advisory::Call, Vec<Expr>),
+    /// Tells the sessions that listen to a channel: its name and the text.
+    Notify(Vec<Expr>),
 }
 
 impl<R> CallKind<R> {
@@ -242,6 +246,7 @@ impl<R> CallKind<R> {
                 QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&[], binds),
             },
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => (core::slice::from_ref(arg), &[]),
+            CallKind::Advisory(_, args) | CallKind::Notify(args) => (args, &[]),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&[], &[]),
         }
     }
@@ -257,6 +262,7 @@ impl<R> CallKind<R> {
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => {
                 (core::slice::from_mut(arg), &mut [])
             }
+            CallKind::Advisory(_, args) | CallKind::Notify(args) => (args, &mut []),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&mut [], &mut []),
         }
     }
@@ -311,6 +317,8 @@ impl<R> CallKind<R> {
             CallKind::Currval(sequence) => CallKind::Currval(sequence),
             CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
             CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
+            CallKind::Advisory(call, args) => CallKind::Advisory(call, args),
+            CallKind::Notify(args) => CallKind::Notify(args),
         })
     }
 }

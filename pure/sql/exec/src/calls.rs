@@ -179,6 +179,14 @@ async fn computed<'a>(
         CallKind::Signal(pid, signal) => {
             return signalled(cx, eval(pid, row, &cx.env(slots))?, *signal).await;
         }
+        CallKind::Advisory(call, args) => {
+            let args = values(args, row, &cx.env(slots))?;
+            return super::together::advisory(cx, *call, &args).await;
+        }
+        CallKind::Notify(args) => {
+            let args = values(args, row, &cx.env(slots))?;
+            return Ok(super::together::notify(cx, &args)?);
+        }
     };
     let bound = || bound(cx, binds, row, slots);
     match usage {

@@ -450,6 +450,8 @@ impl Lines<'_> {
             CallKind::Sleep(_) => "Sleep",
             CallKind::Signal(_, Signal::Cancel) => "Cancel Session",
             CallKind::Signal(_, Signal::Terminate) => "End Session",
+            CallKind::Advisory(..) => "Advisory Lock",
+            CallKind::Notify(_) => "Notify",
         };
         self.line(depth, name);
         if let Some(query) = call.kind.query() {

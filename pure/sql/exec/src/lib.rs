@@ -47,6 +47,7 @@ mod session;
 mod show;
 mod sort;
 mod source;
+mod together;
 mod write;
 
 pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};

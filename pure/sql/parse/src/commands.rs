@@ -105,7 +105,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CHECKPOINT" => maintenance::checkpoint(words).map(Some),
         "COMMENT" => comment::comment(words).map(Some),
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
-        "LISTEN" | "UNLISTEN" | "NOTIFY" | "LOCK" | "GRANT" | "REVOKE" | "DO" | "CALL"
+        "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
+        "LOCK" | "GRANT" | "REVOKE" | "DO" | "CALL"
         | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "REINDEX" | "CLUSTER" => {
             Err(words.unsupported(&first))
         }
@@ -121,6 +122,27 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),
     }
+}
+
+/// LISTEN, UNLISTEN and NOTIFY.
+fn channels(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
+    let command = if words.take(&["LISTEN"]) {
+        SessionCommand::Listen(words.identifier()?)
+    } else if words.take(&["UNLISTEN"]) {
+        let all = words.take_token(&Token::Mul);
+        let channel = (!all).then(|| words.identifier()).transpose()?;
+        SessionCommand::Unlisten(channel)
+    } else {
+        words.expect(&["NOTIFY"])?;
+        let channel = words.identifier()?;
+        let payload = match words.take_token(&Token::Comma) {
+            true => words.string()?,
+            false => String::new(),
+        };
+        SessionCommand::Notify { channel, payload }
+    };
+    words.expect_end()?;
+    Ok(command)
 }
 
 /// Leaves what the library knows of CREATE to it, and refuses the rest.

@@ -51,7 +51,10 @@ impl Survey {
     fn call(&mut self, call: &Call<Step>) {
         match &call.kind {
             CallKind::Query { query, .. } => self.step(query),
-            CallKind::Nextval(_) | CallKind::Signal(..) => self.acts = true,
+            CallKind::Nextval(_)
+            | CallKind::Signal(..)
+            | CallKind::Advisory(..)
+            | CallKind::Notify(_) => self.acts = true,
             CallKind::Currval(_) | CallKind::Sleep(_) => {}
         }
     }

@@ -586,7 +586,11 @@ impl Planner<'_, '_> {
             };
             let effect = matches!(
                 call.kind,
-                CallKind::Nextval(_) | CallKind::Sleep(_) | CallKind::Signal(..)
+                CallKind::Nextval(_)
+                    | CallKind::Sleep(_)
+                    | CallKind::Signal(..)
+                    | CallKind::Advisory(..)
+                    | CallKind::Notify(_)
             );
             if wanted.contains(&column) || effect {
                 wanted.extend(columns_of(call.kind.outer_exprs()));
