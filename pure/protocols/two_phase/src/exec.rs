@@ -288,7 +288,10 @@ impl<C: Control> Hands<'_, C> {
                 self.await_folds(cx, job, Wanted::Row(key))?;
                 true
             }
-            _ => false,
+            Read::Snapshot(_)
+            | Read::Lock(_)
+            | Read::LockRows { .. }
+            | Read::TryLock { .. } => false,
         };
         if locked {
             batch = RowBatch::new(program.width());
