@@ -67,9 +67,8 @@ impl Entry {
     }
 
     fn add(&mut self, session: i32, mode: Mode, txn: Option<TxnId>) {
-        let same = |hold: &&mut Hold| {
-            hold.session == session && hold.mode == mode && hold.txn == txn
-        };
+        let same =
+            |hold: &&mut Hold| hold.session == session && hold.mode == mode && hold.txn == txn;
         match self.holds.iter_mut().find(same) {
             Some(hold) => hold.count += 1,
             None => self.holds.push(Hold {
@@ -83,8 +82,7 @@ impl Entry {
 
     /// Takes one off. Returns whether there was one.
     fn take_off(&mut self, session: i32, mode: Mode, txn: Option<TxnId>) -> bool {
-        let same =
-            |hold: &Hold| hold.session == session && hold.mode == mode && hold.txn == txn;
+        let same = |hold: &Hold| hold.session == session && hold.mode == mode && hold.txn == txn;
         let Some(at) = self.holds.iter().position(same) else {
             return false;
         };

@@ -113,10 +113,7 @@ pub fn try_lock<W>(
 /// 55P03 of a row that another transaction has locked. The executor names its table.
 #[must_use]
 pub fn not_available() -> SqlError {
-    SqlError::new(
-        SqlState::LOCK_NOT_AVAILABLE,
-        "could not obtain lock on row",
-    )
+    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, "could not obtain lock on row")
 }
 
 /// Locks new rows together. Returns `false`, and locks nothing, if another transaction holds, wants

@@ -90,7 +90,9 @@ impl Session {
         channel: &str,
     ) -> Result<&'static str, SqlError> {
         Notification::new(channel, "")?;
-        self.listening().changes.push(Change::Listen(channel.into()));
+        self.listening()
+            .changes
+            .push(Change::Listen(channel.into()));
         self.tell_at_once(cx);
         Ok("LISTEN")
     }

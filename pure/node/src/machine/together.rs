@@ -290,13 +290,17 @@ impl Shard {
     /// The last connection to a node is lost.
     pub(super) fn keep_without(&mut self, node: NodeId) {
         let now = self.core.borrow().now;
-        self.together.early.retain(|(asker, ..)| asker.shard.node() != node);
+        self.together
+            .early
+            .retain(|(asker, ..)| asker.shard.node() != node);
         for session in self.sessions_of(node) {
             // Nobody would hear of a grant.
             self.together.locks.stop_waiting(session);
         }
         self.together.lost.insert(node, now.after(LOCKS_END_US));
-        self.together.cut_off.insert(node, now.after(SESSIONS_END_US));
+        self.together
+            .cut_off
+            .insert(node, now.after(SESSIONS_END_US));
         self.tell_askers();
     }
 

@@ -275,7 +275,8 @@ impl Leap {
                     && !self.sharing.has_copy(key)
                     && !self.requester.wants(key)
             }
-            (Some(key), Some(Read::Snapshot(_) | Read::TryLock { .. })) => match self.standing(key) {
+            (Some(key), Some(Read::Snapshot(_) | Read::TryLock { .. })) => match self.standing(key)
+            {
                 Standing::Mine => false,
                 Standing::Elsewhere => true,
                 Standing::Doubtful => !self.is_home(key),

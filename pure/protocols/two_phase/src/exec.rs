@@ -269,9 +269,9 @@ impl<C: Control> Hands<'_, C> {
             }
         };
         let mut batch = RowBatch::new(program.width());
-        let (passed, mut version) =
-            self.access(job)
-                .point(cx.store, key, at, &*program, &mut batch)?;
+        let (passed, mut version) = self
+            .access(job)
+            .point(cx.store, key, at, &*program, &mut batch)?;
         let locked = match read {
             Read::LockRows { mode, .. } if passed => {
                 asker.ask(self.locks, Item::of(key), mode)?;
@@ -288,10 +288,9 @@ impl<C: Control> Hands<'_, C> {
                 self.await_folds(cx, job, Wanted::Row(key))?;
                 true
             }
-            Read::Snapshot(_)
-            | Read::Lock(_)
-            | Read::LockRows { .. }
-            | Read::TryLock { .. } => false,
+            Read::Snapshot(_) | Read::Lock(_) | Read::LockRows { .. } | Read::TryLock { .. } => {
+                false
+            }
         };
         if locked {
             batch = RowBatch::new(program.width());

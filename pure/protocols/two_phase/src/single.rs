@@ -49,7 +49,10 @@ impl<C: Control> Machine<C> {
             | Op::Formula { key, .. }
             | Op::Write { key, .. } => {
                 let read = op.read();
-                if matches!(read, Some(Read::Snapshot(_) | Read::LockRows { .. } | Read::TryLock { .. })) {
+                if matches!(
+                    read,
+                    Some(Read::Snapshot(_) | Read::LockRows { .. } | Read::TryLock { .. })
+                ) {
                     return None;
                 }
                 let claim = claim_of_op(cx, op, C::FOLDING)?;

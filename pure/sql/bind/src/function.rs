@@ -127,7 +127,9 @@ impl Binder<'_> {
                 self.note(arg);
             }
             let result = if call.tells() { Type::Bool } else { Type::Text };
-            return Ok(Ok(self.volatile_call(CallKind::Advisory(call, bound), result)));
+            return Ok(Ok(
+                self.volatile_call(CallKind::Advisory(call, bound), result)
+            ));
         }
         let texts = |expr: &Expr| expr.ty().is_text() || untyped(expr);
         if name == "pg_notify" && bound.len() == 2 && bound.iter().all(texts) {

@@ -4,8 +4,8 @@ use super::clauses::SelectClauses;
 use super::expr::unwrapped;
 use super::form::Forms;
 use super::from::Locking;
-use super::locked::Locked;
 use super::group::SelectParts;
+use super::locked::Locked;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
@@ -305,7 +305,8 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let locked = Locked::of(locking);
-        let (mut rel, scope) = self.bind_from(from, locked.as_ref().map_or(locking, |l| &l.plain))?;
+        let (mut rel, scope) =
+            self.bind_from(from, locked.as_ref().map_or(locking, |l| &l.plain))?;
         check_locked_names(&scope, locking)?;
         if let Some(locked) = &locked {
             locked.check(&rel)?;

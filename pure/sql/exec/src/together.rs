@@ -22,11 +22,7 @@ impl Drop for Asked<'_> {
 }
 
 /// The result of an advisory function; NULL if an argument is.
-pub(super) async fn advisory(
-    cx: &Cx<'_>,
-    call: Call,
-    args: &[Datum],
-) -> Result<Datum, OpError> {
+pub(super) async fn advisory(cx: &Cx<'_>, call: Call, args: &[Datum]) -> Result<Datum, OpError> {
     let numbers: Option<Vec<i64>> = args.iter().map(Datum::as_int).collect();
     let database = cx.port.database().id;
     let Some(ask) = numbers.and_then(|numbers| call.ask(database, &numbers)) else {

@@ -105,6 +105,21 @@ pub fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlError> {
             array.into()
         }
         ArrayFunc::Position => position(args)?,
+        ArrayFunc::Positions if args[0].is_null() => Datum::Null,
+        ArrayFunc::Positions => {
+            let found = items(args, 0).iter().enumerate();
+            let found = found.filter(|(_, item)| same(item, &args[1]));
+            let found: Vec<Datum> = found.map(|(at, _)| Datum::Int(at as i64 + 1)).collect();
+            found.into()
+        }
+        ArrayFunc::Trim => {
+            let (count, size) = (int(args, 1), items(args, 0).len() as i64);
+            if !(0..=size).contains(&count) {
+                let message = format!("number of elements to trim must be between 0 and {size}");
+                return Err(SqlError::new(SqlState(*b"2202E"), message));
+            }
+            slice(items(args, 0), 1, size - count)
+        }
         ArrayFunc::Remove | ArrayFunc::Replace if args[0].is_null() => Datum::Null,
         ArrayFunc::Remove => {
             let kept = items(args, 0).iter().filter(|item| !same(item, &args[1]));

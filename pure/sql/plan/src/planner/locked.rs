@@ -113,7 +113,10 @@ impl Planner<'_, '_> {
         let (pushed, mut rest): (Vec<Expr>, Vec<Expr>) =
             parts.conditions.into_iter().partition(pushable);
         if !rest.iter().all(is_repeatable) {
-            return Err(refusal(words, "volatile functions or outer columns in WHERE"));
+            return Err(refusal(
+                words,
+                "volatile functions or outer columns in WHERE",
+            ));
         }
         let columns: Vec<u32> = columns_of(exprs.iter().chain(&rest)).into_iter().collect();
         rest.iter_mut().for_each(|expr| remap(expr, &columns));
