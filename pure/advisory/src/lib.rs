@@ -1,7 +1,8 @@
-//! How sessions lock out and tell each other: advisory locks, numbers that they lock for purposes of
-//! their own, and the [`Notification`]s of NOTIFY.
+//! How sessions lock out and tell each other: advisory locks, numbers that they lock for purposes
+//! of their own, and the [`Notification`]s of NOTIFY.
 //!
-//! One shard keeps those of a database ([`Locks`]); a session asks it for each ([`Ask`]).
+//! One shard keeps those of a database ([`Locks`], [`Keeping`]); a session asks it for each
+//! ([`Ask`], [`Asks`]).
 //!
 //! ```text
 //! Ask::Lock ──> Yes                     free, or held by the session already: it counts
@@ -21,14 +22,18 @@
 
 extern crate alloc;
 
+mod keeping;
 mod locks;
 mod notification;
+mod together;
 
 #[cfg(test)]
 mod tests;
 
+pub use keeping::{Effect, Keeping, LOCKS_END_US, SESSIONS_END_US, START_US};
 pub use locks::{HOLDS_MAX, Held, Locks};
 pub use notification::Notification;
+pub use together::{Asks, Together, keeper};
 
 use alloc::string::String;
 use base::{DatabaseId, ShardId, TxnId};

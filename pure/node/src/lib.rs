@@ -36,7 +36,6 @@ mod show;
 mod show_rows;
 mod snapshot;
 mod stages;
-mod together;
 mod touched;
 mod txns;
 mod used;

@@ -56,7 +56,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use switch::Switch;
 use takeover::Takeover;
-use together::Keeping;
 use txn::{ClockBound, JournalPort};
 use wire::{Reply, Severity};
 
@@ -133,7 +132,9 @@ pub struct Shard {
     switch: Switch,
     quiescing: Quiescing,
     ahead: Ahead,
-    together: Keeping,
+    together: advisory::Keeping,
+    /// What sessions tell others.
+    told: Vec<session::Told>,
     checkpoint: Option<CheckpointRun>,
     /// A checkpoint that waits until no large commit is half installed.
     checkpoint_wanted: Option<CheckpointWanted>,
@@ -212,7 +213,8 @@ impl Shard {
             switch: Switch::default(),
             quiescing: Quiescing::default(),
             ahead: Ahead::default(),
-            together: Keeping::default(),
+            together: advisory::Keeping::new(session::pid_shard),
+            told: Vec::new(),
             checkpoint: None,
             checkpoint_wanted: None,
             step_units_max: 0,
@@ -418,7 +420,7 @@ impl Shard {
     fn start_wanted(&mut self) -> bool {
         let nothing = self.sequences.borrow().wanted.is_empty()
             && self.shows.borrow().has_nothing_to_send()
-            && self.together.told.is_empty()
+            && self.told.is_empty()
             && self.ddl_wanted.is_empty()
             && self.statistics.is_idle()
             && self.ddl.is_idle()

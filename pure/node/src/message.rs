@@ -4,7 +4,7 @@ use crate::oldest::Oldest;
 pub use crate::parcel::Parcel;
 pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
-use crate::together::Together;
+use advisory::Together;
 use base::{NodeId, RowBatch, ShardId, SqlError, TableId};
 use catalog::{Catalog, Command};
 use parse::show::Show;

@@ -4,7 +4,6 @@ use crate::core::Core;
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use crate::snapshot::Held;
-use crate::together::keeper;
 use crate::touched::Touched;
 use crate::used::Used;
 use base::limits::PROGRAM_BYTES_MAX;
@@ -692,7 +691,7 @@ impl exec::Port for StatementPort {
         ask: advisory::Ask,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<advisory::Answer, OpError>> {
-        let keeper = keeper(self.database.id, self.catalog.placement.shards());
+        let keeper = advisory::keeper(self.database.id, self.catalog.placement.shards());
         let (here, session) = (self.txn.id.shard, self.facts.pid);
         self.txn.asked_keeper.set(Some((keeper, session)));
         let timeout = exec::Port::setting(self, "lock_timeout");

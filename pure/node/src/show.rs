@@ -30,7 +30,7 @@ pub(crate) struct Shows {
     /// When shards that have not answered are asked again.
     pub(crate) again_at: Option<Time>,
     /// Requests for advisory locks.
-    pub(crate) advisory: crate::together::Asks,
+    pub(crate) advisory: advisory::Asks,
     /// Questions to be sent: number, question, receivers.
     pub(crate) to_ask: Vec<(u64, Question, Vec<ShardId>)>,
 }

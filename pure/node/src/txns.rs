@@ -13,7 +13,6 @@ use crate::port::{Events, Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
-use crate::together::Together;
 use crate::touched::Touched;
 use crate::used::Used;
 use admission::Admission;
@@ -736,15 +735,7 @@ impl Txns {
         }
         core.note_answered();
         self.by_id.remove(&txn.shared.id);
-        if let Some((keeper, session)) = txn.shared.asked_keeper.get() {
-            let ended = Together::TxnEnded {
-                session,
-                txn: txn.shared.id,
-                undone: txn.shared.undone.get(),
-            };
-            let mut shows = self.shows.borrow_mut();
-            shows.advisory.to_send.push((keeper, ended));
-        }
+        ended::tell_keeper(&self.shows, &txn.shared);
         let cost = core.forget(txn.shared.protocol, txn.shared.id)?;
         ended::write_cost(txn.cost, &txn.shared, cost)
     }

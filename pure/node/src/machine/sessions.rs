@@ -72,7 +72,7 @@ impl Shard {
             preparations: &mut self.preparations,
             leftovers: &self.leftovers,
             barrier: core.config.barrier,
-            told: &mut self.together.told,
+            told: &mut self.told,
             claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };
         call(session, &mut cx);

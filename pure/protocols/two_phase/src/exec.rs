@@ -272,26 +272,13 @@ impl<C: Control> Hands<'_, C> {
         let (passed, mut version) = self
             .access(job)
             .point(cx.store, key, at, &*program, &mut batch)?;
-        let locked = match read {
-            Read::LockRows { mode, .. } if passed => {
-                asker.ask(self.locks, Item::of(key), mode)?;
-                true
-            }
-            Read::TryLock { mode, skips } if passed => {
-                let free = try_lock(asker, self.locks, Item::of(key), mode, skips)?;
-                if !free {
-                    return Ok(OpResult::Rows {
-                        batch: RowBatch::new(program.width()),
-                        resume: None,
-                    });
-                }
-                self.await_folds(cx, job, Wanted::Row(key))?;
-                true
-            }
-            Read::Snapshot(_) | Read::Lock(_) | Read::LockRows { .. } | Read::TryLock { .. } => {
-                false
-            }
-        };
+        let locked = passed && self.lock_found(cx, job, asker, key, read)?;
+        if let (false, Read::TryLock { .. }) = (locked, read) {
+            return Ok(OpResult::Rows {
+                batch: RowBatch::new(program.width()),
+                resume: None,
+            });
+        }
         if locked {
             batch = RowBatch::new(program.width());
             let mut access = self.access(job);
@@ -302,6 +289,31 @@ impl<C: Control> Hands<'_, C> {
             batch,
             resume: None,
         })
+    }
+
+    /// Locks a row that passes, if it is read again under a lock. Returns whether it is.
+    fn lock_found(
+        &mut self,
+        cx: &mut Cx<'_>,
+        job: &mut Job,
+        asker: &Asker,
+        key: &Key,
+        read: Read,
+    ) -> Result<bool, Stop> {
+        match read {
+            Read::LockRows { mode, .. } => {
+                asker.ask(self.locks, Item::of(key), mode)?;
+                Ok(true)
+            }
+            Read::TryLock { mode, skips } => {
+                let free = try_lock(asker, self.locks, Item::of(key), mode, skips)?;
+                if free {
+                    self.await_folds(cx, job, Wanted::Row(key))?;
+                }
+                Ok(free)
+            }
+            Read::Snapshot(_) | Read::Lock(_) => Ok(false),
+        }
     }
 
     /// Whether the job reads the row without a lock. A row that its transaction has written is

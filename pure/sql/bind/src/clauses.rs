@@ -1,6 +1,7 @@
 //! The clauses of a query: what PostgreSQL's grammar has is used, the rest is refused.
 
-use super::from::{AtOnce, Locking};
+use super::from::Locking;
+use super::locked::AtOnce;
 use super::rel::SortKey;
 use super::scope::Scope;
 use super::select::Window;

@@ -26,26 +26,7 @@ pub(crate) struct Locking {
     /// Aliases; empty: all.
     pub(crate) of: Vec<String>,
     /// NOWAIT or SKIP LOCKED.
-    pub(crate) at_once: Option<AtOnce>,
-}
-
-/// What happens with rows that another transaction has locked, from the weakest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum AtOnce {
-    /// SKIP LOCKED.
-    Skip,
-    /// NOWAIT.
-    Fail,
-}
-
-impl AtOnce {
-    /// Its words.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            AtOnce::Skip => "SKIP LOCKED",
-            AtOnce::Fail => "NOWAIT",
-        }
-    }
+    pub(crate) at_once: Option<super::locked::AtOnce>,
 }
 
 impl Locking {

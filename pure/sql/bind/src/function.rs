@@ -83,11 +83,6 @@ impl Binder<'_> {
             self.note(&seconds);
             return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
         }
-        if let (Some(signal), [pid]) = (signal_of(&name), bound.as_slice()) {
-            let pid = self.explicit(pid.clone(), Type::Int4)?;
-            self.note(&pid);
-            return Ok(self.volatile_call(CallKind::Signal(pid, signal), Type::Bool));
-        }
         let bound = match self.session_call(&name, bound)? {
             Ok(call) => return Ok(call),
             Err(bound) => bound,
@@ -101,13 +96,20 @@ impl Binder<'_> {
         self.computed(call)
     }
 
-    /// A function by which sessions lock out or tell each other; `Err`: it is none, or has other
+    /// A function by which sessions end, lock out or tell each other; `Err`: it is none, or has other
     /// arguments.
     fn session_call(
         &mut self,
         name: &str,
         mut bound: Vec<Expr>,
     ) -> Result<Result<Expr, Vec<Expr>>, SqlError> {
+        if let (Some(signal), [pid]) = (signal_of(name), bound.as_slice()) {
+            let pid = self.explicit(pid.clone(), Type::Int4)?;
+            self.note(&pid);
+            return Ok(Ok(
+                self.volatile_call(CallKind::Signal(pid, signal), Type::Bool)
+            ));
+        }
         let untyped = |expr: &Expr| expr.ty() == Type::Unknown;
         let fits = |expr: &Expr| expr.ty().is_integer() || untyped(expr);
         if let Some(call) = advisory::Call::named(name) {

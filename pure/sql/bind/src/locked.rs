@@ -1,9 +1,28 @@
 //! SELECT that locks rows without waiting for a lock: NOWAIT, SKIP LOCKED.
 
-use super::from::{AtOnce, Locking};
+use super::from::Locking;
 use super::rel::Rel;
 use base::{SqlError, SqlState};
 use txn::LockMode;
+
+/// What happens with rows that another transaction has locked, from the weakest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum AtOnce {
+    /// SKIP LOCKED.
+    Skip,
+    /// NOWAIT.
+    Fail,
+}
+
+impl AtOnce {
+    /// Its words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            AtOnce::Skip => "SKIP LOCKED",
+            AtOnce::Fail => "NOWAIT",
+        }
+    }
+}
 
 /// Rows of one table are locked at once or not at all.
 pub(super) struct Locked {
@@ -39,12 +58,15 @@ impl Locked {
         }
     }
 
-    /// The rows of `rel`, locked one after the other.
-    pub(super) fn over(self, rel: Rel) -> Rel {
+    /// The rows of `rel`, locked one after the other if there is such a clause.
+    pub(super) fn over(locked: Option<Locked>, rel: Rel) -> Rel {
+        let Some(locked) = locked else {
+            return rel;
+        };
         Rel::Locked {
             input: Box::new(rel),
-            mode: self.mode,
-            skips: self.at_once == AtOnce::Skip,
+            mode: locked.mode,
+            skips: locked.at_once == AtOnce::Skip,
         }
     }
 }

@@ -529,9 +529,8 @@ impl Rel {
                 }
                 input.each_expr_mut(visit);
             }
-            Rel::Distinct { input, .. } | Rel::Sort { input, .. } | Rel::Locked { input, .. } => {
-                input.each_expr_mut(visit);
-            }
+            Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
+            Rel::Locked { input, .. } => input.each_expr_mut(visit),
             Rel::Limit {
                 input,
                 limit,

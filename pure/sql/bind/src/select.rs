@@ -427,10 +427,7 @@ impl Binder<'_> {
                 keys: on,
             };
         }
-        if let Some(locked) = locked {
-            rel = locked.over(rel);
-        }
-        rel = windowed(rel, window);
+        rel = windowed(Locked::over(locked, rel), window);
         if extra {
             let kept = (0..count)
                 .map(|i| Expr::Column(i, types[i as usize]))

@@ -1,7 +1,7 @@
 //! The step that locks rows at once or not at all (NOWAIT, SKIP LOCKED).
 //!
-//! Its input finds rows in a snapshot. Each is locked and read again, in the order of the input, and
-//! no more than are wanted: a row that is not given is not locked, so it is left to others.
+//! Its input finds rows in a snapshot. Each is locked and read again, in the order of the input,
+//! and no more than are wanted: a row that is not given is not locked, so it is left to others.
 
 use super::request::get;
 use super::scan::{primary_key, rows_of};

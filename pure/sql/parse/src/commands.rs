@@ -65,35 +65,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "SAVEPOINT" | "RELEASE" => Err(savepoints(words)),
         "SET" if is_own_role(words) => Ok(Some(Kind::Nothing("SET"))),
         "SET" => session(set(words)?),
-        "RESET" => {
-            words.at += 1;
-            if words.take(&["ROLE"]) || words.take(&["SESSION", "AUTHORIZATION"]) {
-                // No session has another role than that of its login.
-                words.expect_end()?;
-                return Ok(Some(Kind::Nothing("RESET")));
-            }
-            let name = if words.take(&["ALL"]) {
-                None
-            } else {
-                Some(setting_name(words)?)
-            };
-            words.expect_end()?;
-            session(SessionCommand::Reset(name))
-        }
+        "RESET" => reset(words).map(Some),
         "SHOW" => show(words).map(Some),
-        "DISCARD" => {
-            words.at += 1;
-            let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
-            let what = what.ok_or_else(|| words.unexpected())?;
-            words.expect_end()?;
-            match what {
-                "ALL" => session(SessionCommand::Discard),
-                // Plans are made anew when a table changes, and the other two hold nothing.
-                "PLANS" => Ok(Some(Kind::Nothing("DISCARD PLANS"))),
-                "SEQUENCES" => Ok(Some(Kind::Nothing("DISCARD SEQUENCES"))),
-                _ => Ok(Some(Kind::Nothing("DISCARD TEMP"))),
-            }
-        }
+        "DISCARD" => discard(words).map(Some),
         "PREPARE" => prepare(words).map(Some),
         "EXECUTE" => execute(words).map(Some),
         "DEALLOCATE" => {
@@ -115,10 +89,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "COMMENT" => comment::comment(words).map(Some),
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
         "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
-        "LOCK" => Err(words.unsupported("LOCK TABLE").hint(
-            "Lock rows by SELECT FOR UPDATE or FOR SHARE, or let sessions agree on a number by \
-             pg_advisory_xact_lock.",
-        )),
+        "LOCK" => Err(words.unsupported("LOCK TABLE").hint(LOCK_HINT)),
         "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
         | "LOAD" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
@@ -133,6 +104,36 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),
     }
+}
+
+const LOCK_HINT: &str = "Lock rows by SELECT FOR UPDATE or FOR SHARE, or let sessions agree on a \
+                         number by pg_advisory_xact_lock.";
+
+fn reset(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["RESET"])?;
+    if words.take(&["ROLE"]) || words.take(&["SESSION", "AUTHORIZATION"]) {
+        // No session has another role than that of its login.
+        words.expect_end()?;
+        return Ok(Kind::Nothing("RESET"));
+    }
+    let all = words.take(&["ALL"]);
+    let name = (!all).then(|| setting_name(words)).transpose()?;
+    words.expect_end()?;
+    Ok(Kind::Session(SessionCommand::Reset(name)))
+}
+
+fn discard(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["DISCARD"])?;
+    let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
+    let what = what.ok_or_else(|| words.unexpected())?;
+    words.expect_end()?;
+    Ok(match what {
+        "ALL" => Kind::Session(SessionCommand::Discard),
+        // Plans are made anew when a table changes, and the other two hold nothing.
+        "PLANS" => Kind::Nothing("DISCARD PLANS"),
+        "SEQUENCES" => Kind::Nothing("DISCARD SEQUENCES"),
+        _ => Kind::Nothing("DISCARD TEMP"),
+    })
 }
 
 /// LISTEN, UNLISTEN and NOTIFY.
@@ -260,8 +261,8 @@ fn setting_name(words: &mut Words<'_>) -> Result<String, SqlError> {
 }
 
 /// The value behind SET TIME ZONE, up to the end of the statement.
-/// SET ROLE NONE and SET SESSION AUTHORIZATION DEFAULT: no session has another role than that of its
-/// login.
+/// SET ROLE NONE and SET SESSION AUTHORIZATION DEFAULT: no session has another role than that of
+/// its login.
 fn is_own_role(words: &mut Words<'_>) -> bool {
     let start = words.at;
     words.at += 1;

@@ -126,17 +126,7 @@ impl Planner<'_, '_> {
         let scan = Scan {
             program: rows_program(&parts.table, &columns, pushed),
             width: columns.len() as u32,
-            access: Access {
-                index: 0,
-                prefix: Vec::new(),
-                rows: Vec::new(),
-                low: None,
-                high: None,
-                slot: None,
-                point: false,
-                reverse: false,
-                in_order: false,
-            },
+            access: any_key(),
             lock: Some(mode),
             newest: false,
             candidates: false,
@@ -205,5 +195,20 @@ fn reads_candidates(step: &mut Step) {
         | StepOp::Filter { input, .. }
         | StepOp::Project { input, .. } => reads_candidates(input),
         _ => {}
+    }
+}
+
+/// Rows are read by keys that come from elsewhere.
+fn any_key() -> Access {
+    Access {
+        index: 0,
+        prefix: Vec::new(),
+        rows: Vec::new(),
+        low: None,
+        high: None,
+        slot: None,
+        point: false,
+        reverse: false,
+        in_order: false,
     }
 }

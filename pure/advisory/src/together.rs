@@ -1,14 +1,16 @@
-//! Advisory locks and notifications between shards.
+//! What shards tell each other, and the requests of one of them.
 //!
 //! One shard keeps the advisory locks of a database, its *keeper*. A statement asks it from the
 //! shard that coordinates its transaction; the keeper tells the session's shard when the session
 //! comes to hold something, so that the end of the session reaches the keeper.
 
-use advisory::{Answer, Ask, Asker, Notification};
+use crate::{Answer, Ask, Asker, Notification};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
 use base::{DatabaseId, ShardId, SqlError, SqlState, TxnId};
+use core::task::Poll;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::task::Poll;
 
 /// What shards tell each other of sessions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -69,23 +71,27 @@ pub enum Together {
 }
 
 /// The shard that keeps the advisory locks of a database.
-pub(crate) fn keeper(database: DatabaseId, shards: &[ShardId]) -> ShardId {
+#[must_use]
+pub fn keeper(database: DatabaseId, shards: &[ShardId]) -> ShardId {
     shards[database.0 as usize % shards.len()]
 }
 
 /// Requests of the statements of this shard.
-#[derive(Default)]
-pub(crate) struct Asks {
-    /// Numbers begin with the life of the node.
-    pub(crate) next: u64,
+#[derive(Default, Debug)]
+pub struct Asks {
+    /// Number of the last request; begins with the life of the node.
+    pub next: u64,
     open: BTreeMap<u64, (ShardId, i32, Option<Answer>)>,
     /// Messages to be sent.
-    pub(crate) to_send: Vec<(ShardId, Together)>,
+    pub to_send: Vec<(ShardId, Together)>,
 }
 
 impl Asks {
     /// Asks, or takes the answer.
-    pub(crate) fn poll(
+    ///
+    /// # Errors
+    /// 08006 if the keeper cannot be reached.
+    pub fn poll(
         &mut self,
         keeper: ShardId,
         unreachable: &BTreeSet<ShardId>,
@@ -126,14 +132,15 @@ impl Asks {
         }
     }
 
-    pub(crate) fn on_answer(&mut self, number: u64, answer: Answer) {
+    /// The keeper has answered.
+    pub fn on_answer(&mut self, number: u64, answer: Answer) {
         if let Some(open) = self.open.get_mut(&number) {
             open.2 = Some(answer);
         }
     }
 
     /// The statement ends without the answer.
-    pub(crate) fn withdraw(&mut self, number: u64) {
+    pub fn withdraw(&mut self, number: u64) {
         if let Some((keeper, session, _)) = self.open.remove(&number) {
             let message = Together::Withdraw { session, number };
             self.to_send.push((keeper, message));
