@@ -616,9 +616,7 @@ impl Txns {
             effects.notifications.clear();
         }
         let ends = outcome.is_some();
-        if let Err(OpError::Aborted(_)) = &result {
-            txn.shared.undone.set(true);
-        }
+        (txn.shared.undone).set(matches!(result, Err(OpError::Aborted(_))));
         let mut done = Done {
             result,
             outcome,

@@ -96,8 +96,8 @@ impl Binder<'_> {
         self.computed(call)
     }
 
-    /// A function by which sessions end, lock out or tell each other; `Err`: it is none, or has other
-    /// arguments.
+    /// A function by which sessions end, lock out or tell each other; `Err`: it is none, or has
+    /// other arguments.
     fn session_call(
         &mut self,
         name: &str,
