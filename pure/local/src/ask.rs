@@ -3,9 +3,9 @@
 use crate::load::Group;
 use crate::stop::Stop;
 use crate::write_set::WriteSet;
-use base::{Time, TxnId};
+use base::{SqlError, SqlState, Time, TxnId};
 use txn::lock::{Acquired, Claim, Item, LockRequest, Taken};
-use txn::{AbortReason, LockTable, Priority, TxnOptions};
+use txn::{AbortReason, LockMode, LockTable, Priority, TxnOptions};
 
 /// The job that asks for locks, and how it asks.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,34 @@ impl Asker {
             })),
         }
     }
+}
+
+/// Locks a row that no other transaction is in the way of. `false`: one is, and nothing is asked.
+///
+/// # Errors
+/// As [`Asker::ask`]; [`not_available`] unless the row `skips`.
+pub fn try_lock<W>(
+    asker: &Asker,
+    locks: &mut LockTable,
+    item: Item<'_>,
+    mode: LockMode,
+    skips: bool,
+) -> Result<bool, Stop<W>> {
+    let txn = asker.priority.txn;
+    if !locks.holds(txn, &item, mode) && locks.in_the_way(txn, &item, mode).is_some() {
+        return match skips {
+            true => Ok(false),
+            false => Err(Stop::from(not_available())),
+        };
+    }
+    asker.ask(locks, item, mode)?;
+    Ok(true)
+}
+
+/// 55P03 of a row that another transaction has locked. The executor names its table.
+#[must_use]
+pub fn not_available() -> SqlError {
+    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, "could not obtain lock on row")
 }
 
 /// Locks new rows together. Returns `false`, and locks nothing, if another transaction holds, wants

@@ -42,7 +42,7 @@ pub trait Visitor {
         match read {
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => None,
             Read::Lock(mode) => Some((mode, false)),
-            Read::LockRows { mode, .. } => Some((mode, true)),
+            Read::LockRows { mode, .. } | Read::TryLock { mode, .. } => Some((mode, true)),
         }
     }
 

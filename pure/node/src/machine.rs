@@ -21,6 +21,7 @@ mod schema;
 mod sessions;
 mod switch;
 mod takeover;
+mod together;
 mod unpack;
 
 use crate::checkpoint::CheckpointRun;
@@ -131,6 +132,9 @@ pub struct Shard {
     switch: Switch,
     quiescing: Quiescing,
     ahead: Ahead,
+    together: advisory::Keeping,
+    /// What sessions tell others.
+    told: Vec<session::Told>,
     checkpoint: Option<CheckpointRun>,
     /// A checkpoint that waits until no large commit is half installed.
     checkpoint_wanted: Option<CheckpointWanted>,
@@ -209,10 +213,13 @@ impl Shard {
             switch: Switch::default(),
             quiescing: Quiescing::default(),
             ahead: Ahead::default(),
+            together: advisory::Keeping::new(session::pid_shard),
+            told: Vec::new(),
             checkpoint: None,
             checkpoint_wanted: None,
             step_units_max: 0,
         };
+        shard.shows.borrow_mut().advisory.next = u64::from(incarnation) << 32;
         shard.begin_switch();
         shard
     }
@@ -360,6 +367,7 @@ impl Shard {
                 self.txns.wake_all();
             }
             WireMessage::DiskFull(full) => self.note_disk(from, full),
+            WireMessage::Together(message) => self.on_together(from, message),
             WireMessage::Quiesce { version, tables } => self.on_quiesce(version, tables),
             WireMessage::Quiesced { version } => self.on_quiesced(from, version),
             WireMessage::InTheWay(named) => self.txns.give_way(named),
@@ -384,6 +392,7 @@ impl Shard {
         if self.shows.borrow_mut().on_tick(now) {
             self.txns.wake_all();
         }
+        self.tick_together(now);
         self.tick_sessions(now);
     }
 
@@ -410,7 +419,8 @@ impl Shard {
     /// Starts what stages have asked for: sequence draws, questions, schema changes.
     fn start_wanted(&mut self) -> bool {
         let nothing = self.sequences.borrow().wanted.is_empty()
-            && self.shows.borrow().to_ask.is_empty()
+            && self.shows.borrow().has_nothing_to_send()
+            && self.told.is_empty()
             && self.ddl_wanted.is_empty()
             && self.statistics.is_idle()
             && self.ddl.is_idle()
@@ -440,6 +450,7 @@ impl Shard {
         }
         any |= self.tend_statistics();
         any |= self.ask_shows();
+        any |= self.tend_together();
         any |= self.ask_ddl();
         any |= self.run_ddl();
         any |= self.tend_switch();
@@ -662,6 +673,7 @@ impl Shard {
         add(self.quiescing.deadline());
         add(self.ddl_deadline());
         add(self.takeover_deadline());
+        add(self.together.deadline());
         first
     }
 

@@ -4,6 +4,7 @@ use crate::oldest::Oldest;
 pub use crate::parcel::Parcel;
 pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
+use advisory::Together;
 use base::{NodeId, RowBatch, ShardId, SqlError, TableId};
 use catalog::{Catalog, Command};
 use parse::show::Show;
@@ -117,6 +118,8 @@ pub enum WireMessage {
     },
     /// Messages of protocols that share a frame.
     Parcel(Parcel),
+    /// Advisory locks and notifications.
+    Together(Together),
 }
 
 /// What a shard asks others, so that a statement can answer its client.
@@ -190,6 +193,7 @@ impl WireMessage {
             WireMessage::Quiesce { .. } => "quiesce",
             WireMessage::Quiesced { .. } => "quiesced",
             WireMessage::Parcel(_) => "parcel",
+            WireMessage::Together(_) => "together",
         }
     }
 }

@@ -73,6 +73,10 @@ pub(crate) struct TxnShared {
     /// Key spaces that its statements have used, if there may be more than one statement.
     pub(crate) used: Used,
     pub(crate) touched: Touched,
+    /// The shard that a statement has asked for advisory locks, and the session.
+    pub(crate) asked_keeper: Cell<Option<(ShardId, i32)>>,
+    /// The protocol has rolled it back.
+    pub(crate) undone: Cell<bool>,
 }
 
 impl TxnShared {
@@ -473,6 +477,15 @@ impl exec::Port for StatementPort {
         }
     }
 
+    fn read_snapshot(&self) -> Read {
+        Read::Snapshot(self.statement_snapshot())
+    }
+
+    fn try_lock(&self, mode: LockMode, skips: bool) -> Read {
+        self.txn.locked_rows.set(true);
+        Read::TryLock { mode, skips }
+    }
+
     fn read_only(&self) -> bool {
         self.txn.read_only
     }
@@ -682,6 +695,55 @@ impl exec::Port for StatementPort {
         let shards = self.catalog.placement.shards();
         let mut shows = self.shows.borrow_mut();
         shows.poll_signal(pid, signal, shards, ticket)
+    }
+
+    fn poll_advisory(
+        &self,
+        ask: advisory::Ask,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<advisory::Answer, OpError>> {
+        let keeper = advisory::keeper(self.database.id, self.catalog.placement.shards());
+        let (here, session) = (self.txn.id.shard, self.facts.pid);
+        self.txn.asked_keeper.set(Some((keeper, session)));
+        let timeout = exec::Port::setting(self, "lock_timeout");
+        let timeout = timeout.and_then(|ms| pg_catalog::settings::integer("lock_timeout", &ms));
+        let timeout_us = u64::try_from(timeout.unwrap_or(0)).unwrap_or(0) * 1000;
+        let asker = (here, session, self.txn.id);
+        let mut shows = self.shows.borrow_mut();
+        let shows = &mut *shows;
+        let work = (ask, timeout_us);
+        let polled = shows
+            .advisory
+            .poll(keeper, &shows.unreachable, asker, work, ticket);
+        polled.map(|answer| answer.map_err(OpError::Sql))
+    }
+
+    fn withdraw_advisory(&self, ticket: u64) {
+        self.shows.borrow_mut().advisory.withdraw(ticket);
+    }
+
+    fn warn(&self, warning: SqlError) {
+        const WARNINGS_MAX: usize = 1_000;
+        let mut effects = self.effects.borrow_mut();
+        let warnings = &mut effects.get_or_insert_default().warnings;
+        if warnings.len() < WARNINGS_MAX {
+            warnings.push(warning);
+        }
+    }
+
+    fn notify(&self, notification: exec::port::Notification) -> Result<(), SqlError> {
+        const COUNT_MAX: usize = 100_000;
+        self.charge(notification.size_bytes() as i64)?;
+        let mut effects = self.effects.borrow_mut();
+        let notifications = &mut effects.get_or_insert_default().notifications;
+        if notifications.len() >= COUNT_MAX {
+            let message = "the statement has too many notifications";
+            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, message));
+        }
+        if notifications.last() != Some(&notification) {
+            notifications.push(notification);
+        }
+        Ok(())
     }
 
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {

@@ -29,6 +29,8 @@ pub(crate) struct Shows {
     pub(crate) unreachable: BTreeSet<ShardId>,
     /// When shards that have not answered are asked again.
     pub(crate) again_at: Option<Time>,
+    /// Requests for advisory locks.
+    pub(crate) advisory: advisory::Asks,
     /// Questions to be sent: number, question, receivers.
     pub(crate) to_ask: Vec<(u64, Question, Vec<ShardId>)>,
 }
@@ -110,6 +112,11 @@ impl Shows {
         }
         let asked = self.asked.remove(&id).expect("just seen");
         Poll::Ready(Ok(combine(asked)))
+    }
+
+    /// Whether there is no question and no request to be sent.
+    pub(crate) fn has_nothing_to_send(&self) -> bool {
+        self.to_ask.is_empty() && self.advisory.to_send.is_empty()
     }
 
     pub(crate) fn sent(&mut self, now: Time) {

@@ -307,6 +307,8 @@ impl Txns {
             locked_rows: Cell::new(false),
             used: Used::new(database.clone()),
             touched: Touched::default(),
+            asked_keeper: Cell::new(None),
+            undone: Cell::new(false),
         });
         let txn = Txn {
             shared,
@@ -611,8 +613,10 @@ impl Txns {
         let mut effects = ended.port.effects.take();
         if let (Err(_), Some(effects)) = (&result, &mut effects) {
             effects.settings.clear();
+            effects.notifications.clear();
         }
         let ends = outcome.is_some();
+        (txn.shared.undone).set(matches!(result, Err(OpError::Aborted(_))));
         let mut done = Done {
             result,
             outcome,
@@ -665,6 +669,9 @@ impl Txns {
         let outcome = reply.outcome.expect("a commit ends with an outcome");
         if let (Outcome::Committed { .. }, Some(txn)) = (&outcome, self.by_handle.get(&handle)) {
             txn.shared.touched.note_committed();
+        }
+        if let (Outcome::Aborted(_), Some(txn)) = (&outcome, self.by_handle.get(&handle)) {
+            txn.shared.undone.set(true);
         }
         let Some((statement, tag)) = ending else {
             let wait_of_reads = self.by_handle[&handle].shared.wait.get();
@@ -726,6 +733,7 @@ impl Txns {
         }
         core.note_answered();
         self.by_id.remove(&txn.shared.id);
+        ended::tell_keeper(&self.shows, &txn.shared);
         let cost = core.forget(txn.shared.protocol, txn.shared.id)?;
         ended::write_cost(txn.cost, &txn.shared, cost)
     }

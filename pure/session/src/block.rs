@@ -208,8 +208,7 @@ impl Session {
     pub(super) fn commit(&mut self, cx: &mut SessionCx<'_>, chain: bool) {
         match self.block {
             Block::Failed => {
-                self.roll_back(cx);
-                self.restore_settings();
+                self.undo_txn(cx);
                 self.after_block(chain);
                 self.complete(Tag::Word("ROLLBACK"));
                 return;
@@ -240,8 +239,7 @@ impl Session {
                 "there is no transaction in progress",
             );
         }
-        self.roll_back(cx);
-        self.restore_settings();
+        self.undo_txn(cx);
         self.steps.clear();
         self.at = 0;
         self.after_block(chain);
@@ -312,6 +310,7 @@ impl Session {
         self.retry = None;
         self.carried = None;
         self.keep_settings();
+        self.tell_others(cx, wait);
         match self
             .ending
             .take()

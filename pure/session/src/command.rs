@@ -42,6 +42,9 @@ impl Session {
                 moves,
             } => return self.fetch(cx, (name, *direction, *moves), &start),
             SessionCommand::Close(name) => self.close_cursors(cx, name.as_deref(), &start),
+            SessionCommand::Listen(channel) => self.listen(cx, channel),
+            SessionCommand::Unlisten(channel) => self.unlisten(cx, channel.as_deref()),
+            SessionCommand::Notify { channel, payload } => self.notify(cx, channel, payload),
             SessionCommand::SetSessionModes(modes) => self.set_session_modes(*modes),
             SessionCommand::Set { name, value, local } => self.set(name, value.as_deref(), *local),
             SessionCommand::Reset(name) => self.reset(name.as_deref()),
@@ -55,7 +58,7 @@ impl Session {
                 let rows = self.transaction_cost();
                 return self.give_rows(&start, rows, Tag::Word("SHOW"));
             }
-            SessionCommand::Discard => self.discard(),
+            SessionCommand::Discard => self.discard(cx),
             SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
             SessionCommand::Prepare {
                 name,
@@ -305,7 +308,7 @@ impl Session {
         Ok(rows)
     }
 
-    fn discard(&mut self) -> Result<&'static str, SqlError> {
+    fn discard(&mut self, cx: &mut SessionCx<'_>) -> Result<&'static str, SqlError> {
         if self.block != Block::None {
             let message = "DISCARD ALL cannot run inside a transaction block";
             return Err(SqlError::new(SqlState::ACTIVE_TXN, message));
@@ -314,6 +317,7 @@ impl Session {
         self.prepared.clear();
         self.settings.reset_all(false);
         self.settings_changed();
+        self.leave_others(cx);
         Arc::make_mut(&mut self.facts).currval.clear();
         Ok("DISCARD ALL")
     }

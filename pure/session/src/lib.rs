@@ -36,6 +36,7 @@ mod ddl;
 pub mod errors;
 mod extended;
 mod inbox;
+mod listen;
 pub mod message;
 mod names;
 mod plans;
@@ -68,6 +69,8 @@ use cost::LastTxn;
 use cursors::DeclaredCursor;
 use ddl::DdlWait;
 use inbox::Inbox;
+use listen::Listening;
+pub use listen::Told;
 use message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
 use plans::Prepared;
 use portal::Portal;
@@ -126,6 +129,8 @@ pub struct SessionCx<'a> {
     pub leftovers: &'a Leftovers,
     /// Stops panics of parsing and planning.
     pub barrier: Barrier,
+    /// What sessions tell others.
+    pub told: &'a mut Vec<Told>,
     /// Whether the node has memory for this many bytes more.
     pub claim_memory: &'a mut dyn FnMut(u64) -> bool,
 }
@@ -234,6 +239,8 @@ pub struct Session {
     terminated: bool,
     /// The client was told that the session is ready, and has sent nothing since.
     is_ready: bool,
+    /// What it listens to, and what it tells. `None`: nothing, as most.
+    listening: Option<Box<Listening>>,
 }
 
 impl Session {
@@ -290,6 +297,7 @@ impl Session {
             connected: Time(0),
             terminated: false,
             is_ready: false,
+            listening: None,
         }
     }
 
@@ -635,6 +643,7 @@ impl Session {
         for (name, value) in self.settings.report() {
             self.say(Reply::ParameterStatus(name, value), Position(0));
         }
+        self.say_notifications();
         self.say(Reply::Ready(self.block.status()), wait);
         self.release(cx);
         self.in_flight = 0;
@@ -700,9 +709,10 @@ impl Session {
         }
     }
 
-    fn undo_txn(&mut self, cx: &mut SessionCx<'_>) {
+    pub(crate) fn undo_txn(&mut self, cx: &mut SessionCx<'_>) {
         self.roll_back(cx);
         self.restore_settings();
+        self.untell();
     }
 
     /// An error that ends the connection.

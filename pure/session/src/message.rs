@@ -4,7 +4,7 @@ use crate::conn::ConnId;
 use crate::errors;
 use base::{Position, RowBatch, ShardId, SqlError, TableId, Time, Ts};
 use catalog::{Catalog, Database};
-use exec::port::Params;
+use exec::port::{Notification, Params};
 use parse::session::Isolation;
 use plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -213,6 +213,10 @@ pub struct SessionEffects {
     pub currval: Vec<(base::IndexId, i64)>,
     /// Settings changed by `set_config`, in order; only if the statement succeeded.
     pub settings: Vec<SettingChange>,
+    /// Warnings for the client, in order.
+    pub warnings: Vec<SqlError>,
+    /// What `pg_notify` tells when the transaction commits; only if the statement succeeded.
+    pub notifications: Vec<Notification>,
 }
 
 /// A setting that a statement has changed: its lower-case name and its checked value.

@@ -140,6 +140,7 @@ impl Session {
             (txn.attempt, txn.tries, ts)
         };
         self.roll_back(cx);
+        self.forget_notifications();
         cx.counters.server_retries += 1;
         self.last_txn.restarts += 1;
         let mut statics = self.take_back();

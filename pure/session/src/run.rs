@@ -229,6 +229,11 @@ impl Session {
             self.fail(cx, error, Position(0));
             return;
         }
+        if plan.locks && self.modes.read_only {
+            let error = read_only(locking_verb(&start.prepared.text));
+            self.fail(cx, error, Position(0));
+            return;
+        }
         // A statement without rows ignores a row limit.
         let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
         let autocommit = rows_max == 0
@@ -579,12 +584,23 @@ impl Session {
             self.note_rollback(cx.now);
         }
         if let Some(effects) = done.effects.take() {
-            let SessionEffects { currval, settings } = *effects;
+            let SessionEffects {
+                currval,
+                settings,
+                warnings,
+                notifications,
+            } = *effects;
             if !currval.is_empty() {
                 self.merge_currval(currval);
             }
             if matches!(done.outcome, None | Some(Outcome::Committed { .. })) {
                 self.take_settings(settings);
+                self.take_notifications(notifications);
+            }
+            if self.is_running(number) {
+                for warning in warnings {
+                    self.warn_of_step(warning);
+                }
             }
         }
         let txn = self.txn.as_mut().expect("checked by the caller");
@@ -700,6 +716,7 @@ impl Session {
             self.steps.clear();
             self.at = 0;
             self.keep_settings();
+            self.tell_others(cx, wait);
             if self.block == Block::Implicit {
                 self.after_block(false);
             }
@@ -739,6 +756,21 @@ fn read_only(tag: &str) -> SqlError {
 fn not_in_block(tag: &str) -> SqlError {
     let message = format!("{tag} cannot run inside a transaction block");
     SqlError::new(SqlState::ACTIVE_TXN, message)
+}
+
+/// SELECT with the clause by which it locks rows, for the message of a refusal.
+fn locking_verb(text: &str) -> &'static str {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(str::to_ascii_uppercase)
+        .collect();
+    let clause = words.windows(2).find(|pair| pair[0] == "FOR");
+    match clause.map(|pair| &*pair[1]) {
+        Some("NO") => "SELECT FOR NO KEY UPDATE",
+        Some("KEY") => "SELECT FOR KEY SHARE",
+        Some(word) if word.starts_with("SHARE") => "SELECT FOR SHARE",
+        _ => "SELECT FOR UPDATE",
+    }
 }
 
 /// First word of a statement, for the message of a refusal.

@@ -45,6 +45,8 @@ struct Saved {
     number: u32,
     settings: settings::Mark,
     read_only: bool,
+    /// What the transaction was to tell others.
+    told: (usize, usize),
     /// Cursors and portals that were open.
     open: Vec<String>,
 }
@@ -108,6 +110,7 @@ impl Session {
             number,
             settings: self.settings.mark(),
             read_only: self.modes.read_only,
+            told: self.mark_telling(),
             open: open.collect(),
         });
         self.tell_shards(cx, Savepoint::Set { number, within }, start);
@@ -141,7 +144,7 @@ impl Session {
         self.savepoints.stack.truncate(place + 1);
         self.restore_saved_settings();
         let saved = &self.savepoints.stack[place];
-        let number = saved.number;
+        let (number, told) = (saved.number, saved.told);
         let names = self.cursors.keys().chain(self.portals.keys());
         let closed: Vec<String> = names
             .filter(|it| !saved.open.contains(it))
@@ -153,6 +156,7 @@ impl Session {
         if let Some(txn) = &mut self.txn {
             txn.broken = None;
         }
+        self.untell_since(told);
         self.block = Block::Explicit;
         self.tell_shards(cx, Savepoint::RollBackTo(number), start);
     }
@@ -167,6 +171,12 @@ impl Session {
         if self.txn.is_none() {
             self.complete(Tag::Word(tag));
             return;
+        }
+        if self.mark_telling() != (0, 0)
+            && let Some(txn) = &mut self.txn
+        {
+            // Run again, its statements would tell in another order.
+            txn.retryable = false;
         }
         let limits = [self.settings.knobs.statement_timeout_us, timeout_us];
         let limit = limits.into_iter().filter(|us| *us > 0).min();

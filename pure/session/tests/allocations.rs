@@ -49,6 +49,7 @@ impl Shard {
             preparations: &mut self.preparations,
             leftovers: &self.leftovers,
             barrier: session::barrier::let_through,
+            told: &mut Vec::new(),
             claim_memory: &mut |_| true,
         });
     }

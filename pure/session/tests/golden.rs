@@ -192,6 +192,7 @@ impl World {
             preparations: &mut preparations,
             leftovers: &Leftovers::default(),
             barrier: stops_at_boom,
+            told: &mut Vec::new(),
             claim_memory: &mut |_| true,
         };
         call(&mut self.session, &mut cx);

@@ -142,6 +142,7 @@ impl World {
             preparations: &mut self.preparations,
             leftovers: &Leftovers::default(),
             barrier: session::barrier::let_through,
+            told: &mut Vec::new(),
             claim_memory: &mut |_| true,
         };
         call(&mut self.session, &mut cx);

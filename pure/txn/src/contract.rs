@@ -46,6 +46,14 @@ pub enum Read {
         /// Mode in which they are locked.
         mode: LockMode,
     },
+    /// The newest version of one row, which is locked if it passes and no other transaction is in
+    /// the way (NOWAIT, SKIP LOCKED). Waits for no lock. Not for scans.
+    TryLock {
+        /// Mode in which it is locked.
+        mode: LockMode,
+        /// Whether a row that cannot be locked is passed over; else it is the error 55P03.
+        skips: bool,
+    },
 }
 
 /// Which slots of a shard a scan visits.

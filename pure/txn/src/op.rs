@@ -171,7 +171,7 @@ impl Op {
         };
         match read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot),
-            Read::Lock(_) => None,
+            Read::Lock(_) | Read::TryLock { .. } => None,
         }
     }
 }
@@ -240,7 +240,7 @@ impl Read {
     pub fn at(&self) -> Ts {
         match self {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => snapshot.at,
-            Read::Lock(_) => Ts::MAX,
+            Read::Lock(_) | Read::TryLock { .. } => Ts::MAX,
         }
     }
 
@@ -248,7 +248,7 @@ impl Read {
     pub fn snapshot(&self) -> Option<Snapshot> {
         match self {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(*snapshot),
-            Read::Lock(_) => None,
+            Read::Lock(_) | Read::TryLock { .. } => None,
         }
     }
 }

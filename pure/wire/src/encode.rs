@@ -43,6 +43,15 @@ pub fn encode(reply: &Reply, out: &mut Vec<u8>) {
         Reply::CopyData(rows) => copy_rows(out, rows),
         Reply::CopyDone => empty(out, b'c'),
         Reply::Error(severity, error) => notice(out, *severity, error),
+        Reply::Notification {
+            pid,
+            channel,
+            payload,
+        } => frame(out, b'A', |out| {
+            u32(out, *pid as u32);
+            text(out, channel);
+            text(out, payload);
+        }),
         Reply::Close => {}
     }
 }

@@ -153,6 +153,15 @@ pub enum Reply {
     CopyDone,
     /// An error or a notice.
     Error(Severity, SqlError),
+    /// What another session has told those that listen to a channel, or this one itself.
+    Notification {
+        /// Backend number of the session that tells.
+        pid: i32,
+        /// Name of the channel.
+        channel: Arc<str>,
+        /// The text.
+        payload: Arc<str>,
+    },
     /// Close the connection after what was said.
     Close,
 }

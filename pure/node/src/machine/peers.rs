@@ -11,6 +11,7 @@ impl Shard {
         self.away.up(node);
         self.met.insert(node);
         self.update_unreachable();
+        self.keep_with(node, incarnation);
         let (here, version) = {
             let mut core = self.core.borrow_mut();
             core.on_peer(node, incarnation);
@@ -49,6 +50,7 @@ impl Shard {
         self.core.borrow_mut().on_peer_down(node);
         self.full_nodes.remove(&node);
         self.update_unreachable();
+        self.keep_without(node);
         if node == CATALOG_NODE {
             self.ask_those_ahead();
             self.give_up_ddl();

@@ -31,6 +31,7 @@ impl Shard {
     }
 
     pub(super) fn disconnect(&mut self, conn: ConnId) {
+        self.leave_keeper(conn);
         self.with_session(conn, |session, cx| session.on_disconnect(cx));
         self.sessions.remove(&conn);
         let barrier = self.core.borrow().config.barrier;
@@ -71,6 +72,7 @@ impl Shard {
             preparations: &mut self.preparations,
             leftovers: &self.leftovers,
             barrier: core.config.barrier,
+            told: &mut self.told,
             claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };
         call(session, &mut cx);
@@ -137,7 +139,7 @@ impl Shard {
     }
 
     /// The connection of the session with this backend number.
-    fn conn_of(&self, pid: i32) -> Option<ConnId> {
+    pub(super) fn conn_of(&self, pid: i32) -> Option<ConnId> {
         let has = |conn: &&ConnId| {
             let session = self.sessions.get(conn);
             session.is_some_and(|session| session.pid() == pid && !session.is_closed())

@@ -2,8 +2,10 @@
 
 use super::{INTERNAL, Txns};
 use crate::port::TxnShared;
+use crate::show::Shows;
 use base::TxnId;
 use session::message::EndCost;
+use std::cell::RefCell;
 use txn::TxnCost;
 
 impl Txns {
@@ -31,4 +33,16 @@ pub(super) fn write_cost(
         moves_rows: shared.protocol.moves_rows(),
     };
     Some(place)
+}
+
+/// Tells the keeper of advisory locks that a transaction has ended that has asked it.
+pub(super) fn tell_keeper(shows: &RefCell<Shows>, shared: &TxnShared) {
+    if let Some((keeper, session)) = shared.asked_keeper.get() {
+        let ended = advisory::Together::TxnEnded {
+            session,
+            txn: shared.id,
+            undone: shared.undone.get(),
+        };
+        shows.borrow_mut().advisory.to_send.push((keeper, ended));
+    }
 }

@@ -49,6 +49,9 @@ impl Leap {
                         self.take(cx, job, key, mode)?;
                         self.get_twice(cx, job, key, snapshot, program)
                     }
+                    Read::TryLock { mode, skips } => {
+                        self.get_free(cx, job, key, (mode, skips), program)
+                    }
                 }
             }
             Op::Modify { key, program } => {
@@ -194,7 +197,7 @@ impl Leap {
         self.bulks.awaits(ts, wanted) || self.coord.commits_below(ts, wanted)
     }
 
-    fn get(
+    pub(crate) fn get(
         &mut self,
         cx: &mut Cx<'_>,
         job: &mut Job,

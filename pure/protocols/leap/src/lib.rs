@@ -66,6 +66,7 @@ mod ship;
 mod show;
 mod since;
 mod timers;
+mod try_lock;
 mod txns;
 mod visit;
 

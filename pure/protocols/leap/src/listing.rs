@@ -148,7 +148,9 @@ impl Leap {
     fn fetch(&mut self, cx: &mut Cx<'_>, job: &Job, op: &ScanOp, to: ShardId, keys: Vec<Key>) {
         let lock = match op.read {
             Read::Snapshot(_) => None,
-            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
+            Read::Lock(mode) | Read::LockRows { mode, .. } | Read::TryLock { mode, .. } => {
+                Some(mode)
+            }
         };
         self.next_number += 1;
         let (number, snapshot) = (self.next_number, op.read.snapshot());

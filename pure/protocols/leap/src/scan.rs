@@ -260,7 +260,7 @@ impl Leap {
                     job.commits_seen = true;
                 }
             }
-            Read::Lock(_) => {
+            Read::Lock(_) | Read::TryLock { .. } => {
                 let item = Item::Range {
                     index: op.index,
                     slot,
@@ -514,7 +514,7 @@ impl<'v> Visitor for Rows<'v> {
 fn fetched_row<'f>(run: &ScanRun, read: Read, fetched: &'f FetchedRow) -> Option<&'f [u8]> {
     match read {
         Read::Snapshot(_) => fetched.at.as_deref(),
-        Read::Lock(_) => fetched.newest.as_deref(),
+        Read::Lock(_) | Read::TryLock { .. } => fetched.newest.as_deref(),
         Read::LockRows { .. } => match &fetched.at {
             Some(row) if passes(run, row) => fetched.newest.as_deref(),
             Some(_) | None => None,

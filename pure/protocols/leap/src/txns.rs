@@ -275,7 +275,8 @@ impl Leap {
                     && !self.sharing.has_copy(key)
                     && !self.requester.wants(key)
             }
-            (Some(key), Some(Read::Snapshot(_))) => match self.standing(key) {
+            (Some(key), Some(Read::Snapshot(_) | Read::TryLock { .. })) => match self.standing(key)
+            {
                 Standing::Mine => false,
                 Standing::Elsewhere => true,
                 Standing::Doubtful => !self.is_home(key),
@@ -387,6 +388,11 @@ impl Leap {
             }
         };
         let Some(to) = to else {
+            if let Some(answer) = Self::answer_under_way(cx, Some(&op)) {
+                job.op = Some(op);
+                self.end_job(cx, job, answer);
+                return;
+            }
             // The row is leaving. After its arrival the home knows the new owner.
             let state = self.coord.txns.of(job.txn);
             state.local.push((id, job.id));

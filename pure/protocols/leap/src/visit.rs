@@ -122,6 +122,10 @@ impl Leap {
         };
         match owner {
             None => {
+                if let Some(answer) = Self::answer_under_way(cx, Some(&op)) {
+                    self.end_read(cx, job, number, answer);
+                    return;
+                }
                 let mut job = Box::new(Job::new(job.txn, job.options, job.planned, job.origin));
                 job.id = self.jobs.next_number();
                 job.op = Some(op);

@@ -9,6 +9,7 @@ use crate::{Control, Cx, Machine, Settings};
 use alloc::collections::BTreeMap;
 use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
 use core::slice;
+use local::ask::try_lock;
 use local::{Access, Asker};
 use txn::Installed;
 use txn::bulk::Wanted;
@@ -276,21 +277,57 @@ impl<C: Control> Hands<'_, C> {
                 }
                 Ts::MAX
             }
+            Read::TryLock { .. } => {
+                cx.check_memory(1)?;
+                Ts::MAX
+            }
         };
         let mut batch = RowBatch::new(program.width());
-        let mut access = self.access(job);
-        let (passed, mut version) = access.point(cx.store, key, at, &*program, &mut batch)?;
-        if let (Read::LockRows { mode, .. }, true) = (read, passed) {
-            asker.ask(self.locks, Item::of(key), mode)?;
+        let (passed, mut version) = self
+            .access(job)
+            .point(cx.store, key, at, &*program, &mut batch)?;
+        let locked = passed && self.lock_found(cx, job, asker, key, read)?;
+        if let (false, Read::TryLock { .. }) = (locked, read) {
+            return Ok(OpResult::Rows {
+                batch: RowBatch::new(program.width()),
+                resume: None,
+            });
+        }
+        if locked {
             batch = RowBatch::new(program.width());
-            access = self.access(job);
+            let mut access = self.access(job);
             (_, version) = access.point(cx.store, key, Ts::MAX, &*program, &mut batch)?;
         }
-        access.note_read(cx, key, version);
+        self.access(job).note_read(cx, key, version);
         Ok(OpResult::Rows {
             batch,
             resume: None,
         })
+    }
+
+    /// Locks a row that passes, if it is read again under a lock. Returns whether it is.
+    fn lock_found(
+        &mut self,
+        cx: &mut Cx<'_>,
+        job: &mut Job,
+        asker: &Asker,
+        key: &Key,
+        read: Read,
+    ) -> Result<bool, Stop> {
+        match read {
+            Read::LockRows { mode, .. } => {
+                asker.ask(self.locks, Item::of(key), mode)?;
+                Ok(true)
+            }
+            Read::TryLock { mode, skips } => {
+                let free = try_lock(asker, self.locks, Item::of(key), mode, skips)?;
+                if free {
+                    self.await_folds(cx, job, Wanted::Row(key))?;
+                }
+                Ok(free)
+            }
+            Read::Snapshot(_) | Read::Lock(_) => Ok(false),
+        }
     }
 
     /// Whether the job reads the row without a lock. A row that its transaction has written is

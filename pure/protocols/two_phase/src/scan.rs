@@ -156,7 +156,7 @@ impl<C: Control> Hands<'_, C> {
         op.read = match op.read {
             Read::Lock(LockMode::Shared) => Read::Snapshot(snapshot),
             Read::Lock(mode) => Read::LockRows { snapshot, mode },
-            other @ (Read::Snapshot(_) | Read::LockRows { .. }) => other,
+            other @ (Read::Snapshot(_) | Read::LockRows { .. } | Read::TryLock { .. }) => other,
         };
         if op.slot().is_some() && op.row_limit != u64::MAX && op.after.is_none() {
             return Ok(Some(Reached {
@@ -214,7 +214,7 @@ impl<C: Control> Hands<'_, C> {
                 asker.ask(self.locks, item, Claim::reads(program.reads()))?;
                 self.await_folds(cx, job, Wanted::Rows(op.index, slot, &op.range))?;
             }
-            Read::Lock(_) => {}
+            Read::Lock(_) | Read::TryLock { .. } => {}
         }
         // A row may be missing because of a deletion that is not durable.
         job.wait = job.wait.max(self.installed.all());
@@ -296,7 +296,7 @@ impl Visitor for Rows<'_> {
             Read::Lock(_) if is_planted(Planted::NoRangeLock) => Some((LockMode::Exclusive, false)),
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => None,
             Read::Lock(_) => Some((LockMode::Exclusive, false)),
-            Read::LockRows { mode, .. } => Some((mode, true)),
+            Read::LockRows { mode, .. } | Read::TryLock { mode, .. } => Some((mode, true)),
         }
     }
 

@@ -49,7 +49,10 @@ impl<C: Control> Machine<C> {
             | Op::Formula { key, .. }
             | Op::Write { key, .. } => {
                 let read = op.read();
-                if matches!(read, Some(Read::Snapshot(_) | Read::LockRows { .. })) {
+                if matches!(
+                    read,
+                    Some(Read::Snapshot(_) | Read::LockRows { .. } | Read::TryLock { .. })
+                ) {
                     return None;
                 }
                 let claim = claim_of_op(cx, op, C::FOLDING)?;
@@ -171,7 +174,7 @@ fn claim_of_op(cx: &Cx<'_>, op: &Op, folding: Folding) -> Option<Claim> {
     Some(match op {
         Op::Get { read, program, .. } => match read {
             Read::Lock(mode) => claim_to_read(*mode, &*program.live(cx.decode).ok()?),
-            Read::Snapshot(_) | Read::LockRows { .. } => return None,
+            Read::Snapshot(_) | Read::LockRows { .. } | Read::TryLock { .. } => return None,
         },
         Op::Modify { program, .. } => {
             let claim = claim_to_modify(&*program.live(cx.decode).ok()?);

@@ -1,6 +1,7 @@
 //! The clauses of a query: what PostgreSQL's grammar has is used, the rest is refused.
 
 use super::from::Locking;
+use super::locked::AtOnce;
 use super::rel::SortKey;
 use super::scope::Scope;
 use super::select::Window;
@@ -202,12 +203,11 @@ impl Binder<'_> {
                 of,
                 nonblock,
             } = clause;
-            if let Some(wait) = nonblock {
-                return Err(unsupported(match wait {
-                    NonBlock::Nowait => "NOWAIT",
-                    NonBlock::SkipLocked => "SKIP LOCKED",
-                }));
-            }
+            let at_once = nonblock.as_ref().map(|wait| match wait {
+                NonBlock::Nowait => AtOnce::Fail,
+                NonBlock::SkipLocked => AtOnce::Skip,
+            });
+            locking.at_once = locking.at_once.max(at_once);
             let (mode, name) = match lock_type {
                 LockType::Share => (LockMode::Shared, "FOR SHARE"),
                 LockType::Update => (LockMode::Exclusive, "FOR UPDATE"),

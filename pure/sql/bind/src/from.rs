@@ -25,6 +25,8 @@ pub(crate) struct Locking {
     pub(crate) clause: Option<&'static str>,
     /// Aliases; empty: all.
     pub(crate) of: Vec<String>,
+    /// NOWAIT or SKIP LOCKED.
+    pub(crate) at_once: Option<super::locked::AtOnce>,
 }
 
 impl Locking {

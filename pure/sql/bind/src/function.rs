@@ -83,11 +83,10 @@ impl Binder<'_> {
             self.note(&seconds);
             return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
         }
-        if let (Some(signal), [pid]) = (signal_of(&name), bound.as_slice()) {
-            let pid = self.explicit(pid.clone(), Type::Int4)?;
-            self.note(&pid);
-            return Ok(self.volatile_call(CallKind::Signal(pid, signal), Type::Bool));
-        }
+        let bound = match self.session_call(&name, bound)? {
+            Ok(call) => return Ok(call),
+            Err(bound) => bound,
+        };
         if let "generate_series" | "unnest" = name.as_str() {
             return Err(unsupported("a set-returning function outside of FROM"));
         }
@@ -95,6 +94,54 @@ impl Binder<'_> {
         self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
+    }
+
+    /// A function by which sessions end, lock out or tell each other; `Err`: it is none, or has
+    /// other arguments.
+    fn session_call(
+        &mut self,
+        name: &str,
+        mut bound: Vec<Expr>,
+    ) -> Result<Result<Expr, Vec<Expr>>, SqlError> {
+        if let (Some(signal), [pid]) = (signal_of(name), bound.as_slice()) {
+            let pid = self.explicit(pid.clone(), Type::Int4)?;
+            self.note(&pid);
+            return Ok(Ok(
+                self.volatile_call(CallKind::Signal(pid, signal), Type::Bool)
+            ));
+        }
+        let untyped = |expr: &Expr| expr.ty() == Type::Unknown;
+        let fits = |expr: &Expr| expr.ty().is_integer() || untyped(expr);
+        if let Some(call) = advisory::Call::named(name) {
+            let (min, max) = match call {
+                advisory::Call::UnlockAll => (0, 0),
+                advisory::Call::Lock { .. } | advisory::Call::Unlock(_) => (1, 2),
+            };
+            let count = bound.len();
+            let narrow = |expr: &Expr| count == 1 || expr.ty() != Type::Int8;
+            let known = bound.iter().all(|expr| fits(expr) && narrow(expr));
+            if !(min..=max).contains(&count) || !known {
+                return Ok(Err(bound));
+            }
+            let ty = if count == 1 { Type::Int8 } else { Type::Int4 };
+            for arg in &mut bound {
+                *arg = self.explicit(arg.clone(), ty)?;
+                self.note(arg);
+            }
+            let result = if call.tells() { Type::Bool } else { Type::Text };
+            return Ok(Ok(
+                self.volatile_call(CallKind::Advisory(call, bound), result)
+            ));
+        }
+        let texts = |expr: &Expr| expr.ty().is_text() || untyped(expr);
+        if name == "pg_notify" && bound.len() == 2 && bound.iter().all(texts) {
+            for arg in &mut bound {
+                *arg = self.explicit(arg.clone(), Type::Text)?;
+                self.note(arg);
+            }
+            return Ok(Ok(self.volatile_call(CallKind::Notify(bound), Type::Text)));
+        }
+        Ok(Err(bound))
     }
 
     /// The arguments of a call that is none of an aggregate.

@@ -17,6 +17,7 @@ mod from;
 mod function;
 mod group;
 mod join;
+mod locked;
 mod names;
 mod predicate;
 pub mod rel;
@@ -30,6 +31,7 @@ mod with;
 pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;
+pub use locked::refusal;
 pub use target::Target;
 
 /// The names of a table's columns, under its own name.

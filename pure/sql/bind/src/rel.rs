@@ -89,6 +89,14 @@ pub enum Rel {
         limit: Option<Expr>,
         offset: Option<Expr>,
     },
+    /// Rows of one table, locked one after the other as they are wanted, without a wait for a lock.
+    /// The input is a sort of a projection of a filter of the table; sort and filter may be absent.
+    Locked {
+        input: Box<Rel>,
+        mode: LockMode,
+        /// Rows that another transaction has locked are passed over; else they are an error.
+        skips: bool,
+    },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
     /// The rows of the left side that the right one has, or has not.
@@ -222,6 +230,10 @@ pub enum CallKind<R> {
     Sleep(Expr),
     /// Cancels or ends the session with this number.
     Signal(Expr, Signal),
+    /// Asks for advisory locks, or gives them back.
+    Advisory(advisory::Call, Vec<Expr>),
+    /// Tells the sessions that listen to a channel: its name and the text.
+    Notify(Vec<Expr>),
 }
 
 impl<R> CallKind<R> {
@@ -234,6 +246,7 @@ impl<R> CallKind<R> {
                 QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&[], binds),
             },
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => (core::slice::from_ref(arg), &[]),
+            CallKind::Advisory(_, args) | CallKind::Notify(args) => (args, &[]),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&[], &[]),
         }
     }
@@ -249,6 +262,7 @@ impl<R> CallKind<R> {
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => {
                 (core::slice::from_mut(arg), &mut [])
             }
+            CallKind::Advisory(_, args) | CallKind::Notify(args) => (args, &mut []),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&mut [], &mut []),
         }
     }
@@ -303,6 +317,8 @@ impl<R> CallKind<R> {
             CallKind::Currval(sequence) => CallKind::Currval(sequence),
             CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
             CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
+            CallKind::Advisory(call, args) => CallKind::Advisory(call, args),
+            CallKind::Notify(args) => CallKind::Notify(args),
         })
     }
 }
@@ -363,7 +379,8 @@ impl Rel {
             Rel::Filter { input, .. }
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
-            | Rel::Limit { input, .. } => input.width(),
+            | Rel::Limit { input, .. }
+            | Rel::Locked { input, .. } => input.width(),
             Rel::Project { exprs, .. } => exprs.len() as u32,
             Rel::Apply { input, calls } => input.width() + calls.len() as u32,
             Rel::Aggregate {
@@ -433,6 +450,11 @@ impl Rel {
             },
             Rel::Sort { input, keys: _ }
             | Rel::Distinct { input, keys: _ }
+            | Rel::Locked {
+                input,
+                mode: _,
+                skips: _,
+            }
             | Rel::Limit {
                 input,
                 limit: _,
@@ -508,6 +530,7 @@ impl Rel {
                 input.each_expr_mut(visit);
             }
             Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
+            Rel::Locked { input, .. } => input.each_expr_mut(visit),
             Rel::Limit {
                 input,
                 limit,
@@ -558,7 +581,8 @@ impl Rel {
             | Rel::Aggregate { input, .. }
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
-            | Rel::Limit { input, .. } => input.each_binds_mut(visit),
+            | Rel::Limit { input, .. }
+            | Rel::Locked { input, .. } => input.each_binds_mut(visit),
             Rel::Union { inputs } => {
                 let inputs = inputs.iter_mut();
                 inputs.for_each(|input| input.each_binds_mut(visit));

@@ -5,6 +5,7 @@ use super::expr::unwrapped;
 use super::form::Forms;
 use super::from::Locking;
 use super::group::SelectParts;
+use super::locked::Locked;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
@@ -303,8 +304,13 @@ impl Binder<'_> {
             let message = format!("{clause} is not allowed with DISTINCT clause");
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        let (mut rel, scope) = self.bind_from(from, locking)?;
+        let locked = Locked::of(locking);
+        let (mut rel, scope) =
+            self.bind_from(from, locked.as_ref().map_or(locking, |l| &l.plain))?;
         check_locked_names(&scope, locking)?;
+        if let Some(locked) = &locked {
+            locked.check(&rel)?;
+        }
         self.set_scope(scope.clone());
         rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
@@ -346,7 +352,7 @@ impl Binder<'_> {
         parts.place_calls(width);
         let distinct = Distinctness::new(distinct, parts.distinct_on);
         let sort = parts.sort.into_iter().zip(order).collect();
-        self.output(rel, parts.targets, sort, distinct, window)
+        self.output(rel, parts.targets, sort, distinct, (window, locked))
     }
 
     /// `rel` filtered by a bound condition, whose calls are made first.
@@ -366,7 +372,7 @@ impl Binder<'_> {
         targets: Vec<Target>,
         sort: Vec<(SortTarget, &OrderByExpr)>,
         distinct: Distinctness,
-        window: Window,
+        (window, locked): (Window, Option<Locked>),
     ) -> Result<BoundQuery, SqlError> {
         let columns: Vec<OutColumn> = targets.iter().map(Target::column).collect();
         let mut exprs: Vec<Expr> = targets.into_iter().map(|target| target.expr).collect();
@@ -421,7 +427,7 @@ impl Binder<'_> {
                 keys: on,
             };
         }
-        rel = windowed(rel, window);
+        rel = windowed(Locked::over(locked, rel), window);
         if extra {
             let kept = (0..count)
                 .map(|i| Expr::Column(i, types[i as usize]))

@@ -245,7 +245,7 @@ fn rel_repeats(rel: &Rel) -> bool {
         } => aggregates.iter().all(is_exact) && rel_repeats(input),
         // DISTINCT ON keeps the first row of several.
         Rel::Distinct { input, keys } => keys.len() == input.width() as usize && rel_repeats(input),
-        Rel::Limit { .. } => false,
+        Rel::Limit { .. } | Rel::Locked { .. } => false,
         Rel::Union { inputs } => inputs.iter().all(rel_repeats),
     }
 }

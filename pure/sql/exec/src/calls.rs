@@ -154,6 +154,26 @@ async fn signalled(cx: &Cx<'_>, pid: Datum, signal: Signal) -> Result<Datum, OpE
     Ok(Datum::Bool(heard))
 }
 
+/// A call that concerns sessions.
+async fn of_sessions(
+    cx: &Cx<'_>,
+    kind: &CallKind<Step>,
+    row: &dyn Columns,
+    slots: &Slots,
+) -> Result<Datum, OpError> {
+    let args = |args: &[Expr]| values(args, row, &cx.env(slots));
+    match kind {
+        CallKind::Signal(pid, signal) => {
+            signalled(cx, eval(pid, row, &cx.env(slots))?, *signal).await
+        }
+        CallKind::Advisory(call, exprs) => {
+            super::together::advisory(cx, *call, &args(exprs)?).await
+        }
+        CallKind::Notify(exprs) => Ok(super::together::notify(cx, &args(exprs)?)?),
+        _ => unreachable!("the caller has dealt with all others"),
+    }
+}
+
 /// Makes the call.
 async fn computed<'a>(
     cx: &Cx<'a>,
@@ -176,8 +196,8 @@ async fn computed<'a>(
             sleep(cx, seconds).await;
             return Ok(Datum::Text("".into()));
         }
-        CallKind::Signal(pid, signal) => {
-            return signalled(cx, eval(pid, row, &cx.env(slots))?, *signal).await;
+        CallKind::Signal(..) | CallKind::Advisory(..) | CallKind::Notify(_) => {
+            return of_sessions(cx, &call.kind, row, slots).await;
         }
     };
     let bound = || bound(cx, binds, row, slots);

@@ -416,6 +416,10 @@ impl Lines<'_> {
                 self.title(step, depth, "Limit");
                 self.step(input, depth + 1);
             }
+            StepOp::Locked { input, .. } => {
+                self.title(step, depth, "LockRows");
+                self.step(input, depth + 1);
+            }
             StepOp::Union { inputs } => {
                 self.title(step, depth, "Append");
                 inputs.iter().for_each(|input| self.step(input, depth + 1));
@@ -446,6 +450,8 @@ impl Lines<'_> {
             CallKind::Sleep(_) => "Sleep",
             CallKind::Signal(_, Signal::Cancel) => "Cancel Session",
             CallKind::Signal(_, Signal::Terminate) => "End Session",
+            CallKind::Advisory(..) => "Advisory Lock",
+            CallKind::Notify(_) => "Notify",
         };
         self.line(depth, name);
         if let Some(query) = call.kind.query() {

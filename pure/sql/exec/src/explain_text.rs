@@ -207,7 +207,7 @@ fn form_text(expr: &Expr, names: Names<'_>) -> String {
 pub(super) fn column_text(step: &Step, column: u32) -> String {
     let of = |input: &Step| column_text(input, column);
     match &step.op {
-        StepOp::Scan(scan) => scan_column(scan, column),
+        StepOp::Scan(scan) | StepOp::Locked { scan, .. } => scan_column(scan, column),
         StepOp::Filter { input, .. }
         | StepOp::Distinct { input, .. }
         | StepOp::Sort { input, .. }

@@ -170,6 +170,7 @@ fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
         | StepOp::Distinct { input, .. }
         | StepOp::Sort { input, .. }
         | StepOp::Limit { input, .. }
+        | StepOp::Locked { input, .. }
         | StepOp::Lookup { left: input, .. } => step_slot(input, env),
         StepOp::Hash { left, right, .. }
         | StepOp::Lateral { left, right, .. }

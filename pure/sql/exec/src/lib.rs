@@ -34,6 +34,7 @@ mod foreign;
 mod insert;
 mod join;
 mod keys;
+mod locked;
 mod long;
 mod matched;
 mod merged;
@@ -46,6 +47,7 @@ mod session;
 mod show;
 mod sort;
 mod source;
+mod together;
 mod write;
 
 pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};

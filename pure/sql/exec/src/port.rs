@@ -37,6 +37,16 @@ pub trait Port {
     fn read(&self) -> Read;
     /// How FOR UPDATE/SHARE, UPDATE and DELETE read.
     fn read_locking(&self, mode: LockMode) -> Read;
+    /// How rows are found that are locked afterwards, each by itself: without locks, whatever the
+    /// isolation level.
+    fn read_snapshot(&self) -> Read {
+        self.read()
+    }
+    /// How a row is locked at once or not at all; one that is locked by another transaction is
+    /// passed over if it `skips`.
+    fn try_lock(&self, mode: LockMode, skips: bool) -> Read {
+        Read::TryLock { mode, skips }
+    }
     /// Whether writes are refused (25006).
     fn read_only(&self) -> bool;
     /// The catalog that the plan was made with.
@@ -108,6 +118,31 @@ pub trait Port {
         signal: Signal,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<bool, OpError>>;
+    /// Asks for advisory locks, or gives them back.
+    fn poll_advisory(
+        &self,
+        ask: advisory::Ask,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<advisory::Answer, OpError>> {
+        let _ = (ask, ticket);
+        Poll::Ready(Err(parse::unsupported("an advisory lock").into()))
+    }
+    /// The statement ends before the answer to this request.
+    fn withdraw_advisory(&self, ticket: u64) {
+        let _ = ticket;
+    }
+    /// Tells the client, besides the statement's result.
+    fn warn(&self, warning: SqlError) {
+        let _ = warning;
+    }
+    /// Tells listening sessions when the transaction commits.
+    ///
+    /// # Errors
+    /// There are too many of the transaction.
+    fn notify(&self, notification: Notification) -> Result<(), SqlError> {
+        let _ = notification;
+        Err(parse::unsupported("pg_notify"))
+    }
     /// Takes `bytes` from the statement's memory budget (negative gives back).
     ///
     /// # Errors
@@ -170,6 +205,8 @@ impl Future for OpFuture<'_> {
         }
     }
 }
+
+pub use advisory::Notification;
 
 /// Names and values of a row of parameters.
 pub type Params = Arc<[Datum]>;

@@ -30,6 +30,7 @@ pub(super) fn read_mode(cx: &Cx<'_>, lock: Option<LockMode>) -> Read {
 fn scan_mode(cx: &Cx<'_>, scan: &Scan) -> Read {
     match scan.lock {
         Some(mode) if scan.newest => Read::Lock(mode),
+        None if scan.candidates => cx.port.read_snapshot(),
         lock => read_mode(cx, lock),
     }
 }
@@ -38,6 +39,8 @@ fn scan_mode(cx: &Cx<'_>, scan: &Scan) -> Read {
 fn entry_mode(cx: &Cx<'_>, scan: &Scan) -> Read {
     if scan.newest {
         Read::Lock(LockMode::Shared)
+    } else if scan.candidates {
+        cx.port.read_snapshot()
     } else {
         cx.port.read()
     }

@@ -4,6 +4,7 @@ use super::aggregate::AggregateRows;
 use super::calls::{self, InCache};
 use super::filter::{FilterRows, retain};
 use super::join::{HashRows, LateralRows, LookupRows};
+use super::locked::LockedRows;
 use super::long::Long;
 use super::matched::MatchRows;
 use super::scan::ScanRows;
@@ -79,6 +80,7 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
         StepOp::Lateral { .. } => Box::new(LateralRows::new(cx, step, slots)),
         StepOp::Match { .. } => Box::new(MatchRows::new(cx, step, slots)),
         StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
+        StepOp::Locked { .. } => Box::new(LockedRows::new(cx, step, slots)),
         StepOp::Union { inputs } => Box::new(UnionRows {
             cx,
             inputs: inputs.iter(),

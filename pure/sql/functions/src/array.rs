@@ -69,6 +69,25 @@ fn slice(items: &[Datum], low: i64, high: i64) -> Datum {
     items[kept].to_vec().into()
 }
 
+fn positions(items: &[Datum], wanted: &Datum) -> Datum {
+    let found = items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| same(item, wanted));
+    let found: Vec<Datum> = found.map(|(at, _)| Datum::Int(at as i64 + 1)).collect();
+    found.into()
+}
+
+/// The items without the last `count`.
+fn trimmed(items: &[Datum], count: i64) -> Result<Datum, SqlError> {
+    let size = items.len() as i64;
+    if !(0..=size).contains(&count) {
+        let message = format!("number of elements to trim must be between 0 and {size}");
+        return Err(SqlError::new(SqlState(*b"2202E"), message));
+    }
+    Ok(slice(items, 1, size - count))
+}
+
 /// Computes a function of arrays; NULL arguments only where it is not strict.
 pub fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlError> {
     Ok(match func {
@@ -105,6 +124,9 @@ pub fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlError> {
             array.into()
         }
         ArrayFunc::Position => position(args)?,
+        ArrayFunc::Positions if args[0].is_null() => Datum::Null,
+        ArrayFunc::Positions => positions(items(args, 0), &args[1]),
+        ArrayFunc::Trim => return trimmed(items(args, 0), int(args, 1)),
         ArrayFunc::Remove | ArrayFunc::Replace if args[0].is_null() => Datum::Null,
         ArrayFunc::Remove => {
             let kept = items(args, 0).iter().filter(|item| !same(item, &args[1]));

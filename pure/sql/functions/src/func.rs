@@ -169,6 +169,17 @@ pub enum TextFunc {
     ConvertFrom,
     /// `convert_to(text, 'UTF8')`
     ConvertTo,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
+    SetByte,
+    GetBit,
+    SetBit,
+    /// Number of bits that are set.
+    BitCount,
+    RegexpSubstr,
+    RegexpInstr,
 }
 
 impl TextFunc {
@@ -229,6 +240,10 @@ pub enum ArrayFunc {
     ContainedBy,
     /// `&&`
     Overlaps,
+    /// All positions of an item.
+    Positions,
+    /// The array without its last items.
+    Trim,
 }
 
 /// Functions of dates, timestamps and intervals.
@@ -434,6 +449,7 @@ impl Func {
                     | ArrayFunc::Prepend
                     | ArrayFunc::Cat
                     | ArrayFunc::Position
+                    | ArrayFunc::Positions
                     | ArrayFunc::Remove
                     | ArrayFunc::Replace
             ),

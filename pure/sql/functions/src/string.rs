@@ -1,6 +1,7 @@
 //! Functions of text and bytes. Positions and lengths of text count characters, from 1.
 //! Those that formulas compute, too, stand in [`base::strings`].
 
+mod bits;
 mod encode;
 mod like;
 mod pattern;
@@ -90,6 +91,8 @@ pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlE
         | TextFunc::RegexpMatch
         | TextFunc::RegexpCount
         | TextFunc::RegexpLike
+        | TextFunc::RegexpSubstr
+        | TextFunc::RegexpInstr
         | TextFunc::RegexpSplitToArray => pattern::apply(func, args)?,
         TextFunc::StringToArray => string_to_array(args),
         TextFunc::LikeEscape => like::like_escape(arg(args, 0), arg(args, 1))?.into(),
@@ -145,7 +148,7 @@ fn of_bytes(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
             let byte = byte.ok_or_else(|| SqlError::new(SqlState(*b"2202E"), message))?;
             Datum::Int(i64::from(*byte))
         }
-        _ => unreachable!("{func:?} was bound to bytea"),
+        func => bits::apply(func, bytes(0), args)?,
     })
 }
 

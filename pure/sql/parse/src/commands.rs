@@ -70,28 +70,11 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
             words.at += 1;
             session(SessionCommand::Release(savepoint_name(words)?))
         }
+        "SET" if is_own_role(words) => Ok(Some(Kind::Nothing("SET"))),
         "SET" => session(set(words)?),
-        "RESET" => {
-            words.at += 1;
-            let name = if words.take(&["ALL"]) {
-                None
-            } else {
-                Some(setting_name(words)?)
-            };
-            words.expect_end()?;
-            session(SessionCommand::Reset(name))
-        }
+        "RESET" => reset(words).map(Some),
         "SHOW" => show(words).map(Some),
-        "DISCARD" => {
-            words.at += 1;
-            let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
-            let what = what.ok_or_else(|| words.unexpected())?;
-            words.expect_end()?;
-            match what {
-                "ALL" => session(SessionCommand::Discard),
-                _ => Ok(Some(Kind::Nothing("DISCARD"))),
-            }
-        }
+        "DISCARD" => discard(words).map(Some),
         "PREPARE" => prepare(words).map(Some),
         "EXECUTE" => execute(words).map(Some),
         "DEALLOCATE" => {
@@ -112,10 +95,10 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CHECKPOINT" => maintenance::checkpoint(words).map(Some),
         "COMMENT" => comment::comment(words).map(Some),
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
-        "LISTEN" | "UNLISTEN" | "NOTIFY" | "LOCK" | "GRANT" | "REVOKE" | "DO" | "CALL"
-        | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "REINDEX" | "CLUSTER" => {
-            Err(words.unsupported(&first))
-        }
+        "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
+        "LOCK" => Err(words.unsupported("LOCK TABLE").hint(LOCK_HINT)),
+        "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
+        | "LOAD" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
         "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
         "DELETE" if !words.is_at(1, "FROM") => Err(words.unexpected_at(1)),
@@ -128,6 +111,57 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),
     }
+}
+
+const LOCK_HINT: &str = "Lock rows by SELECT FOR UPDATE or FOR SHARE, or let sessions agree on a \
+                         number by pg_advisory_xact_lock.";
+
+fn reset(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["RESET"])?;
+    if words.take(&["ROLE"]) || words.take(&["SESSION", "AUTHORIZATION"]) {
+        // No session has another role than that of its login.
+        words.expect_end()?;
+        return Ok(Kind::Nothing("RESET"));
+    }
+    let all = words.take(&["ALL"]);
+    let name = (!all).then(|| setting_name(words)).transpose()?;
+    words.expect_end()?;
+    Ok(Kind::Session(SessionCommand::Reset(name)))
+}
+
+fn discard(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["DISCARD"])?;
+    let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
+    let what = what.ok_or_else(|| words.unexpected())?;
+    words.expect_end()?;
+    Ok(match what {
+        "ALL" => Kind::Session(SessionCommand::Discard),
+        // Plans are made anew when a table changes, and the other two hold nothing.
+        "PLANS" => Kind::Nothing("DISCARD PLANS"),
+        "SEQUENCES" => Kind::Nothing("DISCARD SEQUENCES"),
+        _ => Kind::Nothing("DISCARD TEMP"),
+    })
+}
+
+/// LISTEN, UNLISTEN and NOTIFY.
+fn channels(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
+    let command = if words.take(&["LISTEN"]) {
+        SessionCommand::Listen(words.identifier()?)
+    } else if words.take(&["UNLISTEN"]) {
+        let all = words.take_token(&Token::Mul);
+        let channel = (!all).then(|| words.identifier()).transpose()?;
+        SessionCommand::Unlisten(channel)
+    } else {
+        words.expect(&["NOTIFY"])?;
+        let channel = words.identifier()?;
+        let payload = match words.take_token(&Token::Comma) {
+            true => words.string()?,
+            false => String::new(),
+        };
+        SessionCommand::Notify { channel, payload }
+    };
+    words.expect_end()?;
+    Ok(command)
 }
 
 /// Leaves what the library knows of CREATE to it, and refuses the rest.
@@ -245,13 +279,47 @@ fn setting_name(words: &mut Words<'_>) -> Result<String, SqlError> {
 }
 
 /// The value behind SET TIME ZONE, up to the end of the statement.
+/// SET ROLE NONE and SET SESSION AUTHORIZATION DEFAULT: no session has another role than that of
+/// its login.
+fn is_own_role(words: &mut Words<'_>) -> bool {
+    let start = words.at;
+    words.at += 1;
+    words.take_any(&["LOCAL", "SESSION"]);
+    let own = words.take(&["ROLE", "NONE"])
+        || words.take(&["AUTHORIZATION", "DEFAULT"])
+        || words.take(&["SESSION", "AUTHORIZATION", "DEFAULT"]);
+    let is_all = own && words.at_end();
+    words.at = start;
+    is_all
+}
+
+/// Hours east of UTC, as PostgreSQL takes them from `INTERVAL '-2:30'`, as a zone.
+fn hours_of_interval(text: &str) -> Option<String> {
+    let (sign, digits) = match text.trim().strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', text.trim().trim_start_matches('+')),
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
+    let (hours, minutes) = (hours.parse::<u8>().ok()?, minutes.parse::<u8>().ok()?);
+    if hours > 167 || minutes > 59 {
+        return None;
+    }
+    let west = if sign == '-' { '+' } else { '-' };
+    Some(match minutes {
+        0 => format!("<{sign}{hours:02}>{west}{hours:02}"),
+        _ => format!("<{sign}{hours:02}:{minutes:02}>{west}{hours:02}:{minutes:02}"),
+    })
+}
+
 fn time_zone(words: &mut Words<'_>) -> Result<Option<String>, SqlError> {
     let value = if words.take(&["DEFAULT"]) || words.take(&["LOCAL"]) {
         None
     } else if words.take(&["INTERVAL"]) {
         let text = words.string()?;
-        words.at = words.tokens.len();
-        Some(text)
+        if words.take(&["HOUR", "TO", "MINUTE"]) || words.take(&["HOUR"]) || words.at_end() {
+            words.expect_end()?;
+        }
+        Some(hours_of_interval(&text).unwrap_or(text))
     } else {
         Some(words.value()?)
     };
@@ -262,6 +330,9 @@ fn time_zone(words: &mut Words<'_>) -> Result<Option<String>, SqlError> {
 fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
     words.expect(&["SET"])?;
     if words.take(&["SESSION", "CHARACTERISTICS", "AS", "TRANSACTION"]) {
+        if words.at_end() {
+            return Err(words.unexpected());
+        }
         return Ok(SessionCommand::SetSessionModes(modes(words)?));
     }
     if words.take(&["TRANSACTION"]) || words.take(&["LOCAL", "TRANSACTION"]) {
@@ -310,15 +381,25 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
     let value = if words.take(&["DEFAULT"]) {
         None
     } else {
-        let mut list = words.value()?;
+        let mut list = listed(words)?;
         while words.take_token(&Token::Comma) {
             list.push_str(", ");
-            list.push_str(&words.value()?);
+            list.push_str(&listed(words)?);
         }
         Some(list)
     };
     words.expect_end()?;
     Ok(SessionCommand::Set { name, value, local })
+}
+
+/// A value of SET. A name that needs its quotes keeps them: `"$user"`.
+fn listed(words: &mut Words<'_>) -> Result<String, SqlError> {
+    let quoted = matches!(words.peek(), Token::Word(word) if word.quote_style.is_some());
+    let value = words.value()?;
+    Ok(match quoted && value.contains('$') {
+        true => format!("\"{value}\""),
+        false => value,
+    })
 }
 
 fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {

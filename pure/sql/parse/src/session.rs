@@ -85,6 +85,13 @@ pub enum SessionCommand {
     },
     /// `None`: all cursors.
     Close(Option<String>),
+    Listen(String),
+    /// `None`: all channels.
+    Unlisten(Option<String>),
+    Notify {
+        channel: String,
+        payload: String,
+    },
     /// `text` arguments are constant expressions already evaluated.
     Execute {
         name: String,

@@ -51,7 +51,10 @@ impl Survey {
     fn call(&mut self, call: &Call<Step>) {
         match &call.kind {
             CallKind::Query { query, .. } => self.step(query),
-            CallKind::Nextval(_) | CallKind::Signal(..) => self.acts = true,
+            CallKind::Nextval(_)
+            | CallKind::Signal(..)
+            | CallKind::Advisory(..)
+            | CallKind::Notify(_) => self.acts = true,
             CallKind::Currval(_) | CallKind::Sleep(_) => {}
         }
     }
@@ -67,6 +70,10 @@ impl Survey {
             | StepOp::Distinct { input, .. }
             | StepOp::Sort { input, .. }
             | StepOp::Limit { input, .. } => self.step(input),
+            StepOp::Locked { input, .. } => {
+                self.acts = true;
+                self.step(input);
+            }
             StepOp::Apply { input, calls } => {
                 self.step(input);
                 calls.iter().for_each(|call| self.call(call));

@@ -146,6 +146,16 @@ pub enum StepOp {
         limit: Option<Expr>,
         offset: Option<Expr>,
     },
+    /// Locks the rows whose primary keys the input holds from column `first` on, one after the
+    /// other and without a wait for a lock, and gives their newest versions: what `scan`'s program
+    /// gives and `filter` lets pass, at most `scan`'s limit.
+    Locked {
+        input: Box<Step>,
+        scan: Box<Scan>,
+        first: u32,
+        filter: Option<Expr>,
+        skips: bool,
+    },
     Union {
         inputs: Vec<Step>,
     },
@@ -167,6 +177,9 @@ pub struct Scan {
     /// Reads the newest versions under locks whatever the isolation level: constraints do not hold
     /// on a snapshot.
     pub newest: bool,
+    /// Reads a snapshot whatever the isolation level: a [`StepOp::Locked`] locks what is found, and
+    /// looks at it again.
+    pub candidates: bool,
     /// What is done with each row where it is.
     pub program: ProgramPlan,
     pub width: u32,

@@ -32,7 +32,7 @@ impl Replay {
                 let seen = versions.find(|(ts, _)| *ts <= snapshot.at);
                 &seen.expect("the first is at zero").1
             }
-            Read::Lock(_) | Read::LockRows { .. } => &self.rows,
+            Read::Lock(_) | Read::LockRows { .. } | Read::TryLock { .. } => &self.rows,
         }
     }
 

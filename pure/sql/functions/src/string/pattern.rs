@@ -133,6 +133,19 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
             let from = start_of(text, start);
             Datum::Int(Matches::new(&regex, text, from).count() as i64)
         }
+        TextFunc::RegexpSubstr => match nth_match("regexp_substr", args, (4, 5))? {
+            Some((start, end)) => text[start..end].into(),
+            None => Datum::Null,
+        },
+        TextFunc::RegexpInstr => {
+            let found = nth_match("regexp_instr", args, (5, 6))?;
+            let end = optional_int(args, 4).unwrap_or(0);
+            if !(0..=1).contains(&end) {
+                return Err(bad_argument("endoption", end));
+            }
+            let at = found.map(|(start, stop)| if end == 1 { stop } else { start });
+            Datum::Int(at.map_or(0, |at| text[..at].chars().count() as i64 + 1))
+        }
         TextFunc::RegexpSplitToArray => {
             let regex = compile_once("regexp_split_to_array", arg(args, 1), letters(2))?;
             let mut parts: Vec<Datum> = Vec::new();
@@ -151,6 +164,34 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
         }
         _ => unreachable!("{func:?} has no regular expression"),
     })
+}
+
+fn bad_argument(name: &str, value: i64) -> SqlError {
+    invalid_parameter(format!("invalid value for parameter \"{name}\": {value}"))
+}
+
+/// The range of the match, or of its group, that is asked for. `places`: of the letters and of the
+/// number of the group among the arguments.
+fn nth_match(
+    name: &str,
+    args: &[Datum],
+    (letters, group): (usize, usize),
+) -> Result<Option<(usize, usize)>, SqlError> {
+    let start = optional_int(args, 2).unwrap_or(1);
+    let number = optional_int(args, 3).unwrap_or(1);
+    let group = optional_int(args, group).unwrap_or(0);
+    for (name, value, least) in [("start", start, 1), ("n", number, 1), ("subexpr", group, 0)] {
+        if value < least {
+            return Err(bad_argument(name, value));
+        }
+    }
+    let letters = args.get(letters).and_then(Datum::as_str).unwrap_or("");
+    let regex = compile_once(name, arg(args, 1), letters)?;
+    let text = arg(args, 0);
+    let from = start_of(text, start);
+    let found = Matches::new(&regex, text, from).nth(number as usize - 1);
+    let found = found.and_then(|captures| captures.get(group as usize).copied());
+    Ok(found.flatten())
 }
 
 /// The range of the whole match.

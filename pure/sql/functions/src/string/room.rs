@@ -90,6 +90,13 @@ fn text_bytes(func: TextFunc, args: &[Datum]) -> usize {
         | TextFunc::RegexpCount
         | TextFunc::RegexpLike
         | TextFunc::GetByte
+        | TextFunc::GetBit
+        | TextFunc::BitCount
+        | TextFunc::RegexpInstr
+        | TextFunc::Sha224
+        | TextFunc::Sha256
+        | TextFunc::Sha384
+        | TextFunc::Sha512
         | TextFunc::ToNumber => 0,
         _ => all(),
     }

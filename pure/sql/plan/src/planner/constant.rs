@@ -21,7 +21,8 @@ pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
         | Rel::Aggregate { input, .. }
         | Rel::Distinct { input, .. }
         | Rel::Sort { input, .. }
-        | Rel::Limit { input, .. } => {
+        | Rel::Limit { input, .. }
+        | Rel::Locked { input, .. } => {
             check(input)?;
             check_below(input)
         }

@@ -185,6 +185,7 @@ impl Planner<'_, '_> {
             access,
             lock: *lock,
             newest: false,
+            candidates: false,
             gate: None,
             limit: None,
             merges: false,

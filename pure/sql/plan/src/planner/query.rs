@@ -103,7 +103,7 @@ impl Planner<'_, '_> {
     }
 
     /// A projection, folded into the step below where that is possible.
-    fn project(&mut self, input: Step, exprs: Vec<Expr>) -> Step {
+    pub(super) fn project(&mut self, input: Step, exprs: Vec<Expr>) -> Step {
         let width = exprs.len() as u32;
         match input.op {
             StepOp::Scan(mut scan)
@@ -226,6 +226,9 @@ impl Planner<'_, '_> {
                 limit,
                 offset,
             } => self.limit(*input, (limit, offset), conditions, need, wish),
+            Rel::Locked { input, mode, skips } => {
+                self.locked(*input, (mode, skips), conditions, need, wish)
+            }
             Rel::Union { inputs } => self.union(inputs, conditions, need),
             Rel::Match {
                 matching,
@@ -405,6 +408,7 @@ impl Planner<'_, '_> {
             access: path.access,
             lock,
             newest: false,
+            candidates: false,
             gate,
             merges: path.merges && limit.is_some(),
             limit,
@@ -582,7 +586,11 @@ impl Planner<'_, '_> {
             };
             let effect = matches!(
                 call.kind,
-                CallKind::Nextval(_) | CallKind::Sleep(_) | CallKind::Signal(..)
+                CallKind::Nextval(_)
+                    | CallKind::Sleep(_)
+                    | CallKind::Signal(..)
+                    | CallKind::Advisory(..)
+                    | CallKind::Notify(_)
             );
             if wanted.contains(&column) || effect {
                 wanted.extend(columns_of(call.kind.outer_exprs()));

@@ -263,6 +263,7 @@ fn reads(rel: &Rel, table: &Table) -> bool {
         | Rel::Distinct { input, .. }
         | Rel::Sort { input, .. }
         | Rel::Limit { input, .. }
+        | Rel::Locked { input, .. }
         | Rel::Aggregate { input, .. } => reads(input, table),
         Rel::Apply { input, calls } => {
             reads(input, table)

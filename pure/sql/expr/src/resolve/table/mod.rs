@@ -166,6 +166,7 @@ const TID: Arg = Arg::Is(Type::Tid);
 const UUID: Arg = Arg::Is(Type::Uuid);
 const ICHAR: Arg = Arg::Is(Type::InternalChar);
 const TEXTS: Arg = Arg::Is(Type::Array(ArrayKind::Text));
+const INTS: Arg = Arg::Is(Type::Array(ArrayKind::Int4));
 const NAMES: Arg = Arg::Is(Type::Array(ArrayKind::Name));
 const ANY: Arg = Arg::Any;
 const ELEM: Arg = Arg::AnyElement;

@@ -45,6 +45,14 @@ pub(super) static TABLE: &[Function] = table! {
     "convert_from": Func::Text(TextFunc::ConvertFrom) => (BYTEA, NAME) TXT;
     "convert_to": Func::Text(TextFunc::ConvertTo) => (TXT, NAME) BYTEA;
     "get_byte": Func::Text(TextFunc::GetByte) => (BYTEA, I4) I4;
+    "set_byte": Func::Text(TextFunc::SetByte) => (BYTEA, I4, I4) BYTEA;
+    "get_bit": Func::Text(TextFunc::GetBit) => (BYTEA, I8) I4;
+    "set_bit": Func::Text(TextFunc::SetBit) => (BYTEA, I8, I4) BYTEA;
+    "bit_count": Func::Text(TextFunc::BitCount) => (BYTEA) I8;
+    "sha224": Func::Text(TextFunc::Sha224) => (BYTEA) BYTEA;
+    "sha256": Func::Text(TextFunc::Sha256) => (BYTEA) BYTEA;
+    "sha384": Func::Text(TextFunc::Sha384) => (BYTEA) BYTEA;
+    "sha512": Func::Text(TextFunc::Sha512) => (BYTEA) BYTEA;
     "quote_ident": Func::Text(TextFunc::QuoteIdent) => (TXT) TXT;
     "quote_literal": Func::Text(TextFunc::QuoteLiteral) => (TXT) TXT, (OUTPUT) TXT;
     "quote_nullable": Func::Text(TextFunc::QuoteNullable) => (TXT) TXT, (OUTPUT) TXT;
@@ -56,6 +64,11 @@ pub(super) static TABLE: &[Function] = table! {
     "regexp_like": Func::Text(TextFunc::RegexpLike) => (TXT, TXT) BOOL, (TXT, TXT, TXT) BOOL;
     "regexp_count": Func::Text(TextFunc::RegexpCount) => (TXT, TXT) I4, (TXT, TXT, I4) I4,
         (TXT, TXT, I4, TXT) I4;
+    "regexp_substr": Func::Text(TextFunc::RegexpSubstr) => (TXT, TXT) TXT, (TXT, TXT, I4) TXT,
+        (TXT, TXT, I4, I4) TXT, (TXT, TXT, I4, I4, TXT) TXT, (TXT, TXT, I4, I4, TXT, I4) TXT;
+    "regexp_instr": Func::Text(TextFunc::RegexpInstr) => (TXT, TXT) I4, (TXT, TXT, I4) I4,
+        (TXT, TXT, I4, I4) I4, (TXT, TXT, I4, I4, I4) I4, (TXT, TXT, I4, I4, I4, TXT) I4,
+        (TXT, TXT, I4, I4, I4, TXT, I4) I4;
     "regexp_split_to_array": Func::Text(TextFunc::RegexpSplitToArray) => (TXT, TXT) TEXTS,
         (TXT, TXT, TXT) TEXTS;
     "string_to_array": Func::Text(TextFunc::StringToArray) => (TXT, TXT) TEXTS,
@@ -72,6 +85,8 @@ pub(super) static TABLE: &[Function] = table! {
     "array_append": Func::Array(ArrayFunc::Append) => (ARRAY, ELEM) ARRAY;
     "array_prepend": Func::Array(ArrayFunc::Prepend) => (ELEM, ARRAY) ARRAY;
     "array_cat": Func::Array(ArrayFunc::Cat) => (ARRAY, ARRAY) ARRAY;
+    "array_positions": Func::Array(ArrayFunc::Positions) => (ARRAY, ELEM) INTS;
+    "trim_array": Func::Array(ArrayFunc::Trim) => (ARRAY, I4) ARRAY;
     "array_position": Func::Array(ArrayFunc::Position) => (ARRAY, ELEM) I4, (ARRAY, ELEM, I4) I4;
     "array_remove": Func::Array(ArrayFunc::Remove) => (ARRAY, ELEM) ARRAY;
     "array_replace": Func::Array(ArrayFunc::Replace) => (ARRAY, ELEM, ELEM) ARRAY;
