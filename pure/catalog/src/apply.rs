@@ -114,6 +114,14 @@ impl Catalog {
             } => self.comment(database, subject, text.as_deref()),
             Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
+            Command::AlterTable {
+                database,
+                table,
+                actions,
+            } => self.alter_table(database, table, actions),
+            Command::RenameRelation { database, from, to } => {
+                self.rename_relation(database, from, to)
+            }
         }
     }
 
@@ -149,7 +157,8 @@ impl Catalog {
         if let Command::DropTable { database, .. }
         | Command::DropIndex { database, .. }
         | Command::DropSequence { database, .. }
-        | Command::DropConstraint { database, .. } = command
+        | Command::DropConstraint { database, .. }
+        | Command::AlterTable { database, .. } = command
             && let Some(database) = self.databases.get_mut(database)
             && !database.comments.is_empty()
         {

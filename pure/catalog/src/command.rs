@@ -1,5 +1,6 @@
 //! Commands that change the catalog, and why one may be refused.
 
+use crate::alter::TableAction;
 use crate::comments::Subject;
 use crate::desc::*;
 use alloc::string::String;
@@ -143,6 +144,18 @@ pub enum Command {
     Reserve,
     /// Gives a reserved key space up: its rows may go.
     Unreserve { index: IndexId },
+    /// Changes a table, by all actions or none.
+    AlterTable {
+        database: String,
+        table: String,
+        actions: Vec<TableAction>,
+    },
+    /// Gives an index (and its constraint) or a sequence another name.
+    RenameRelation {
+        database: String,
+        from: String,
+        to: String,
+    },
 }
 
 /// What [`Catalog::apply`] did beyond the new catalog.

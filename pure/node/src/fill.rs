@@ -5,6 +5,7 @@ use base::Tag;
 use catalog::{Column, Index};
 use exec::Running;
 use exec::fill::FillPosition;
+use plan::AlterFill;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -21,6 +22,8 @@ pub(crate) enum Work {
     },
     /// Checks that rows meet a check or foreign key.
     Validate { table: String, constraint: String },
+    /// Fills new columns and looks through rows for an ALTER TABLE.
+    Alter(AlterFill),
 }
 
 /// Runs the batch that begins at `position`, and leaves the beginning of the next one in `next`.
@@ -43,6 +46,7 @@ pub(crate) fn batch(
             Work::Validate { table, constraint } => {
                 exec::fill::validate(port, &table, &constraint, position).await?
             }
+            Work::Alter(fill) => exec::fill::alter(port, &fill, position).await?,
         };
         *next.borrow_mut() = found;
         Ok(Tag::Word("FILL"))

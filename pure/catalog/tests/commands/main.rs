@@ -45,6 +45,7 @@ fn column(name: &str, ty: Type) -> Column {
         default,
         identity: None,
         hidden: false,
+        state: Default::default(),
     }
 }
 

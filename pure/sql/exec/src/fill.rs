@@ -1,6 +1,8 @@
 //! Work over existing rows that a schema change needs. Each call does one batch inside the
 //! transaction of its port; the caller commits it and calls again with the position that it got.
 
+mod alter;
+
 use crate::batch::{Batch, FillCx};
 use crate::port::Port;
 use base::{Datum, SqlError, SqlState};
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use txn::OpError;
 
 pub use crate::batch::FillPosition;
+pub use alter::alter;
 
 /// The table `name` of the port's database.
 fn table(port: &dyn Port, name: &str) -> Result<Arc<Table>, SqlError> {

@@ -1,5 +1,6 @@
 //! Schema changes: statements to catalog commands and work over existing rows.
 
+mod actions;
 mod alter;
 mod class;
 mod default;
@@ -81,6 +82,13 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 binder.no(*purge, "PURGE")?;
                 binder.no(*temporary, "TEMPORARY")?;
                 drop_objects(*object_type, *if_exists, names, *cascade, binder)
+            }
+            ast::Statement::AlterIndex {
+                name,
+                operation: ast::AlterIndexOperation::RenameIndex { index_name },
+            } => {
+                let from = own_name(name, binder)?;
+                alter::rename_relation("ALTER INDEX", from, index_name, binder)
             }
             other => {
                 let text = other.to_string();

@@ -5,6 +5,7 @@ mod aggregate;
 mod constant;
 mod copy;
 mod estimate;
+mod fill;
 mod join;
 mod normal;
 mod order;
@@ -28,6 +29,7 @@ use pg_catalog::names::{known_schema, qualified};
 use query::Need;
 
 pub use copy::CopyShape;
+pub use fill::{DefaultValues, default_values};
 use sqlparser::ast;
 use std::sync::Arc;
 pub use write::constraint_writer;
