@@ -119,6 +119,11 @@ impl Catalog {
                 table,
                 actions,
             } => self.alter_table(database, table, actions),
+            Command::AlterSequence {
+                database,
+                name,
+                change,
+            } => self.alter_sequence(database, name, change),
             Command::RenameRelation { database, from, to } => {
                 self.rename_relation(database, from, to)
             }

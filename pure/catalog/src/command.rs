@@ -3,6 +3,7 @@
 use crate::alter::TableAction;
 use crate::comments::Subject;
 use crate::desc::*;
+use crate::sequences::SequenceChange;
 use alloc::string::String;
 use alloc::vec::Vec;
 use base::{IndexId, SqlError, TableId};
@@ -149,6 +150,12 @@ pub enum Command {
         database: String,
         table: String,
         actions: Vec<TableAction>,
+    },
+    /// Changes a sequence.
+    AlterSequence {
+        database: String,
+        name: String,
+        change: SequenceChange,
     },
     /// Gives an index (and its constraint) or a sequence another name.
     RenameRelation {

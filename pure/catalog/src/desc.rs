@@ -342,6 +342,8 @@ pub struct Sequence {
     pub name: String,
     /// First value.
     pub start: i64,
+    /// First value since RESTART, which gave it another key space.
+    pub first: Option<i64>,
     /// Step, not 0.
     pub increment: i64,
     /// Smallest value.

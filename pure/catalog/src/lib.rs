@@ -20,6 +20,7 @@ mod keys;
 mod lookup;
 mod names;
 mod renames;
+mod sequences;
 mod tables;
 
 pub use alter::TableAction;
@@ -30,3 +31,4 @@ pub use comments::Subject;
 pub use desc::*;
 pub use lookup::ROWID_COLUMN;
 pub use names::next_of;
+pub use sequences::SequenceChange;

@@ -142,6 +142,7 @@ fn sequence(name: &str) -> Sequence {
         id: IndexId(0),
         name: name.into(),
         start: 1,
+        first: None,
         increment: 1,
         min: 1,
         max: i64::MAX,

@@ -2,7 +2,7 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, comment, cursors, maintenance, nested, tables, with_library};
+use super::{Kind, comment, cursors, maintenance, nested, relations, tables, with_library};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};
@@ -118,7 +118,10 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
         "ALTER" if words.is(&["ALTER", "DATABASE"]) => alter_database(words).map(Some),
-        "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
+        "ALTER" if !words.is(&["ALTER", "TABLE"]) => match relations::alter(words)? {
+            None => Err(words.unsupported("ALTER")),
+            changed => Ok(changed),
+        },
         _ => Ok(None),
     }
 }

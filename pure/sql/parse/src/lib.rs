@@ -24,6 +24,7 @@ mod operand;
 mod options;
 pub mod session;
 pub mod show;
+mod relations;
 mod source;
 pub mod stack;
 mod tables;
@@ -34,6 +35,7 @@ mod words;
 
 pub use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
 pub use constraints::{AlterStatement, Marks};
+pub use relations::{AlterRelation, RelationChange, SequenceWords};
 pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
@@ -103,6 +105,7 @@ pub enum Kind {
         name: String,
         protocol: String,
     },
+    AlterRelation(Box<AlterRelation>),
     Comment(Box<Comment>),
     Session(SessionCommand),
     /// EXECUTE with arguments that are still expressions.

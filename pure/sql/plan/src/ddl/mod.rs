@@ -5,6 +5,7 @@ mod alter;
 mod class;
 mod default;
 mod names;
+mod relations;
 mod shown;
 mod table;
 
@@ -29,6 +30,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
+        Kind::AlterRelation(altered) => relations::plan(altered, binder),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
         Kind::DropDatabase { name, if_exists } => {
             if *name == binder.cx.database.name {
@@ -53,15 +55,19 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 if *temporary {
                     return Err(unsupported("CREATE TEMPORARY SEQUENCE"));
                 }
-                if owned_by.as_ref().is_some_and(|owner| !is_none(owner)) {
-                    return Err(unsupported("OWNED BY"));
-                }
+                let owner = match owned_by {
+                    Some(owner) if !is_none(owner) => Some(relations::owner(owner, binder)?),
+                    _ => None,
+                };
                 let ty = match data_type {
                     None => Type::Int8,
                     Some(ty) => bind::types::bind_type(ty)?,
                 };
                 let name = own_name(name, binder)?;
-                let sequence = sequence(name, ty, sequence_options)?;
+                let sequence = Sequence {
+                    owned_by: owner,
+                    ..sequence(name, ty, sequence_options)?
+                };
                 let command = Command::CreateSequence {
                     database: binder.cx.database.name.clone(),
                     sequence,
@@ -82,13 +88,6 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 binder.no(*purge, "PURGE")?;
                 binder.no(*temporary, "TEMPORARY")?;
                 drop_objects(*object_type, *if_exists, names, *cascade, binder)
-            }
-            ast::Statement::AlterIndex {
-                name,
-                operation: ast::AlterIndexOperation::RenameIndex { index_name },
-            } => {
-                let from = own_name(name, binder)?;
-                alter::rename_relation("ALTER INDEX", from, index_name, binder)
             }
             other => {
                 let text = other.to_string();
@@ -389,6 +388,7 @@ fn sequence(name: String, ty: Type, options: &[SequenceOptions]) -> Result<Seque
         id: IndexId(0),
         name,
         start,
+        first: None,
         increment,
         min,
         max,

@@ -99,6 +99,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         Kind::CreateDatabase { .. }
         | Kind::DropDatabase { .. }
         | Kind::AlterDatabase { .. }
+        | Kind::AlterRelation(_)
         | Kind::Comment(_)
         | Kind::CreateTable(_)
         | Kind::AlterTable(_)

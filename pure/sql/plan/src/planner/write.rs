@@ -12,7 +12,7 @@ use bind::PlanCx;
 use bind::rel::Rel;
 use bind::scope::object_name;
 use bind::{Binder, BoundWrite, Conflict, ConflictAction};
-use catalog::{ColumnState, ForeignKey, Table, Validity};
+use catalog::{Column, ColumnState, ForeignKey, Table, Validity};
 use expr::program::TableShape;
 use expr::{Compare, Expr, Func, walk};
 use parse::{InsertWords, Statement};
@@ -28,13 +28,21 @@ pub(super) enum Purpose {
     Change,
 }
 
+/// The name of a column in errors about rows, which leave out those that begin with a dollar sign.
+fn shown_name(column: &Column) -> String {
+    match column.state {
+        ColumnState::Ready | ColumnState::Checking => column.name.clone(),
+        ColumnState::Filling | ColumnState::Dropped => format!("${}", column.name),
+    }
+}
+
 pub(super) fn shape(table: &Table) -> TableShape {
     TableShape {
         table: table.name.clone(),
         columns: table
             .columns
             .iter()
-            .map(|c| (c.name.clone(), c.ty))
+            .map(|column| (shown_name(column), column.ty))
             .collect(),
         not_null: table
             .columns
