@@ -41,14 +41,29 @@ pub enum TableAction {
         default: Option<String>,
     },
     /// NULL is refused from here on; whether the rows that are there have none is not known.
-    CheckNotNull { column: String },
+    CheckNotNull {
+        column: String,
+    },
     /// NULL is allowed.
-    DropNotNull { column: String },
+    DropNotNull {
+        column: String,
+    },
     /// Another type whose values are stored and ordered in the same way.
-    SetType { column: String, ty: Type },
-    RenameColumn { from: String, to: String },
-    RenameTable { to: String },
-    RenameConstraint { from: String, to: String },
+    SetType {
+        column: String,
+        ty: Type,
+    },
+    RenameColumn {
+        from: String,
+        to: String,
+    },
+    RenameTable {
+        to: String,
+    },
+    RenameConstraint {
+        from: String,
+        to: String,
+    },
     AddForeignKey(ForeignKey),
     AddCheck(Check),
     /// An index that is being built.
@@ -182,7 +197,8 @@ impl Catalog {
             Err(error) => return Err(error),
         };
         if found.primary.columns.iter().any(|key| key.column == at) {
-            let message = "dropping a column of the primary key or of the partition is not supported";
+            let message =
+                "dropping a column of the primary key or of the partition is not supported";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
                 .hint("Rows lie where these columns say: make a new table and copy them."));
         }
@@ -403,8 +419,9 @@ impl Table {
         }
         if usize::from(place) != self.columns.len() {
             let message = format!("table \"{}\" was changed by another statement", self.name);
-            return Err(SqlError::new(SqlState::SERIALIZATION, message)
-                .hint("Run the statement again."));
+            return Err(
+                SqlError::new(SqlState::SERIALIZATION, message).hint("Run the statement again.")
+            );
         }
         self.columns.push(column.clone());
         self.check_columns()

@@ -132,17 +132,103 @@ fn quoted(name: &str) -> String {
 
 /// Words that no column can have as its name without quotes.
 const RESERVED: [&str; 98] = [
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization",
-    "between", "binary", "both", "case", "cast", "check", "collate", "collation", "column",
-    "concurrently", "constraint", "create", "cross", "current_catalog", "current_date",
-    "current_role", "current_schema", "current_time", "current_timestamp", "current_user",
-    "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "false",
-    "fetch", "for", "foreign", "freeze", "from", "full", "grant", "group", "having", "ilike", "in",
-    "initially", "inner", "intersect", "interval", "into", "is", "isnull", "join", "lateral",
-    "leading", "left", "like", "limit", "localtime", "localtimestamp", "natural", "not", "notnull",
-    "null", "offset", "on", "only", "or", "order", "outer", "overlaps", "placing", "position",
-    "primary", "references", "returning", "right", "row", "select", "session_user", "similar",
-    "some", "symmetric", "table", "then", "to", "trailing", "true", "union", "unique", "user",
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "authorization",
+    "between",
+    "binary",
+    "both",
+    "case",
+    "cast",
+    "check",
+    "collate",
+    "collation",
+    "column",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "false",
+    "fetch",
+    "for",
+    "foreign",
+    "freeze",
+    "from",
+    "full",
+    "grant",
+    "group",
+    "having",
+    "ilike",
+    "in",
+    "initially",
+    "inner",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "natural",
+    "not",
+    "notnull",
+    "null",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "outer",
+    "overlaps",
+    "placing",
+    "position",
+    "primary",
+    "references",
+    "returning",
+    "right",
+    "row",
+    "select",
+    "session_user",
+    "similar",
+    "some",
+    "symmetric",
+    "table",
+    "then",
+    "to",
+    "trailing",
+    "true",
+    "union",
+    "unique",
+    "user",
     "when",
 ];
 
@@ -154,7 +240,9 @@ pub(crate) fn redrawn(expression: &str, from: &str, to: &str) -> String {
     for (i, piece) in pieces.iter().enumerate() {
         let mut before = pieces[..i].iter().rev().filter(is_blank);
         let called = before.next() == Some(&"(")
-            && before.next().is_some_and(|name| name.eq_ignore_ascii_case("nextval"));
+            && before
+                .next()
+                .is_some_and(|name| name.eq_ignore_ascii_case("nextval"));
         let named = literal(piece).is_some_and(|name| last_part(&name) == from);
         match called && named {
             true => out.push_str(&literal_of(to)),
@@ -284,7 +372,10 @@ mod tests {
     #[test]
     fn names_are_replaced_where_they_mean_the_column() {
         let column = |text: &str| renamed(text, "a", "order", false);
-        assert_eq!(column("a > 0 AND t.a <> 'a'"), "\"order\" > 0 AND t.\"order\" <> 'a'");
+        assert_eq!(
+            column("a > 0 AND t.a <> 'a'"),
+            "\"order\" > 0 AND t.\"order\" <> 'a'"
+        );
         assert_eq!(column("a(b) > 1::a AND a.b"), "a(b) > 1::a AND a.b");
         assert_eq!(renamed("\"a\"+b", "a", "c", false), "c+b");
         assert_eq!(renamed("t.a > t", "t", "T2", true), "\"T2\".a > t");

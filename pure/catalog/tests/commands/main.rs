@@ -1,6 +1,7 @@
 //! Commands: what they make of the catalog, and the SQLSTATE of every refusal.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod alter;
 mod constraints;
 mod databases;
 mod indexes;

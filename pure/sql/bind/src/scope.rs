@@ -310,10 +310,7 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
     let mut scope = Scope::of_relation(alias, columns, 0);
     for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
         column.hidden = described.hidden;
-        if matches!(
-            described.state,
-            ColumnState::Filling | ColumnState::Dropped
-        ) {
+        if matches!(described.state, ColumnState::Filling | ColumnState::Dropped) {
             // No statement can write this name.
             column.name.clear();
         }

@@ -22,9 +22,9 @@ mod lexer;
 mod maintenance;
 mod operand;
 mod options;
+mod relations;
 pub mod session;
 pub mod show;
-mod relations;
 mod source;
 pub mod stack;
 mod tables;
@@ -35,10 +35,10 @@ mod words;
 
 pub use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
 pub use constraints::{AlterStatement, Marks};
-pub use relations::{AlterRelation, RelationChange, SequenceWords};
 pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
+pub use relations::{AlterRelation, RelationChange, SequenceWords};
 pub use source::Source;
 pub use words::fold;
 

@@ -306,16 +306,18 @@ impl Actions<'_, '_, '_> {
                 check_retyped(column, ty, using.as_ref())?;
                 self.late(TableAction::SetType { column: name, ty })
             }
-            AlterColumnOperation::AddGenerated { .. } => {
-                Err(unsupported("ALTER TABLE ... ALTER COLUMN ... ADD GENERATED"))
-            }
+            AlterColumnOperation::AddGenerated { .. } => Err(unsupported(
+                "ALTER TABLE ... ALTER COLUMN ... ADD GENERATED",
+            )),
         }
     }
 
     fn add_constraint(&mut self, constraint: Constraint) -> Result<(), SqlError> {
         match constraint {
-            Constraint::Primary(..) => Err(unsupported("adding a primary key beside other changes")
-                .hint("Add the primary key with a statement of its own.")),
+            Constraint::Primary(..) => {
+                Err(unsupported("adding a primary key beside other changes")
+                    .hint("Add the primary key with a statement of its own."))
+            }
             Constraint::Unique(name, columns) => self.add_unique(name, &columns),
             Constraint::Foreign(written) => self.add_foreign(&written),
             Constraint::Check(name, check) => self.add_check(name, &check),
@@ -465,8 +467,12 @@ fn check_retyped(column: &Column, ty: Type, using: Option<&ast::Expr>) -> Result
     if using.is_none() && !resolve::can_coerce(column.ty, ty, Context::Assignment) {
         let to = ty.base_name();
         let message = format!("column \"{name}\" cannot be cast automatically to type {to}");
-        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-            .hint(format!("You might need to specify \"USING {name}::{}\".", ty.name())));
+        return Err(
+            SqlError::new(SqlState::DATATYPE_MISMATCH, message).hint(format!(
+                "You might need to specify \"USING {name}::{}\".",
+                ty.name()
+            )),
+        );
     }
     if plain && keeps_values(column.ty, ty) {
         return Ok(());

@@ -43,9 +43,7 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
         other => other?,
     };
     match operations.as_slice() {
-        [AlterTableOperation::AddConstraint(constraint)] => {
-            add(&table, constraint, marks, binder)
-        }
+        [AlterTableOperation::AddConstraint(constraint)] => add(&table, constraint, marks, binder),
         [AlterTableOperation::DropConstraint { name, .. }] if marks.validate => {
             validate(&table, ident(name), binder)
         }
