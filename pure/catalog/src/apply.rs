@@ -107,13 +107,17 @@ impl Catalog {
                 constraint,
                 if_exists,
             } => self.drop_constraint(database, table, constraint, *if_exists),
-            Command::Comment {
-                database,
-                subject,
-                text,
-            } => self.comment(database, subject, text.as_deref()),
             Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
+            Command::Comment { .. }
+            | Command::AlterTable { .. }
+            | Command::AlterSequence { .. }
+            | Command::RenameRelation { .. } => self.change_relations(command),
+        }
+    }
+
+    fn change_relations(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        match command {
             Command::AlterTable {
                 database,
                 table,
@@ -127,6 +131,12 @@ impl Catalog {
             Command::RenameRelation { database, from, to } => {
                 self.rename_relation(database, from, to)
             }
+            Command::Comment {
+                database,
+                subject,
+                text,
+            } => self.comment(database, subject, text.as_deref()),
+            _ => unreachable!("called for relations and comments only"),
         }
     }
 

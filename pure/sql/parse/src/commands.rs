@@ -117,11 +117,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
-        "ALTER" if words.is(&["ALTER", "DATABASE"]) => alter_database(words).map(Some),
-        "ALTER" if !words.is(&["ALTER", "TABLE"]) => match relations::alter(words)? {
-            None => Err(words.unsupported("ALTER")),
-            changed => Ok(changed),
-        },
+        "ALTER" if !words.is(&["ALTER", "TABLE"]) => relations::alter(words).map(Some),
         _ => Ok(None),
     }
 }
@@ -434,7 +430,7 @@ fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
 }
 
 /// `ALTER DATABASE name SET (protocol = 'leap')`, with or without parentheses.
-fn alter_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+pub(super) fn alter_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["ALTER", "DATABASE"])?;
     let name = words.identifier()?;
     if !words.take(&["SET"]) {

@@ -433,6 +433,7 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
     if let Some(Token::Word(word)) = first
         && word.keyword == Keyword::ALTER
     {
+        relations::check_actions(&mut Words::new(tokens, source))?;
         let constraints::Simplified { tokens, marks } = constraints::simplified(source, tokens)?;
         let (tokens, _) = simplified(source, &tokens)?;
         let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;

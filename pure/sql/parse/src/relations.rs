@@ -1,9 +1,11 @@
 //! ALTER INDEX and ALTER SEQUENCE.
 
 use super::Kind;
+use super::commands::alter_database;
 use super::comment::{name, own_name};
 use super::words::Words;
 use base::{SqlError, SqlState};
+use sqlparser::tokenizer::Token;
 
 /// A change of an index or a sequence.
 #[derive(Debug)]
@@ -41,10 +43,14 @@ pub struct SequenceWords {
     pub owned_by: Option<Option<Vec<String>>>,
 }
 
-pub(super) fn alter(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
+/// ALTER of anything but a table.
+pub(super) fn alter(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    if words.is_at(1, "DATABASE") {
+        return alter_database(words);
+    }
     let is_index = words.is_at(1, "INDEX");
     if !is_index && !words.is_at(1, "SEQUENCE") {
-        return Ok(None);
+        return Err(words.unsupported("ALTER"));
     }
     words.at += 2;
     let if_exists = words.take(&["IF", "EXISTS"]);
@@ -60,12 +66,12 @@ pub(super) fn alter(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         RelationChange::Sequence(options(words)?)
     };
     words.expect_end()?;
-    Ok(Some(Kind::AlterRelation(Box::new(AlterRelation {
+    Ok(Kind::AlterRelation(Box::new(AlterRelation {
         is_index,
         if_exists,
         name,
         change,
-    }))))
+    })))
 }
 
 fn options(words: &mut Words<'_>) -> Result<SequenceWords, SqlError> {
@@ -140,5 +146,101 @@ fn once<T>(option: &mut Option<T>, value: T) -> Result<(), SqlError> {
             SqlState::SYNTAX,
             "conflicting or redundant options",
         )),
+    }
+}
+
+/// Actions of ALTER TABLE in PostgreSQL's grammar that are not supported, by their first words.
+const TABLE_ACTIONS: [&[&str]; 21] = [
+    &["SET", "SCHEMA"],
+    &["SET", "TABLESPACE"],
+    &["SET", "LOGGED"],
+    &["SET", "UNLOGGED"],
+    &["SET", "WITHOUT"],
+    &["SET", "ACCESS"],
+    &["SET"],
+    &["RESET"],
+    &["INHERIT"],
+    &["NO", "INHERIT"],
+    &["OF"],
+    &["NOT", "OF"],
+    &["REPLICA", "IDENTITY"],
+    &["CLUSTER", "ON"],
+    &["ENABLE"],
+    &["DISABLE"],
+    &["FORCE", "ROW"],
+    &["NO", "FORCE"],
+    &["ATTACH", "PARTITION"],
+    &["DETACH", "PARTITION"],
+    &["ALTER", "CONSTRAINT"],
+];
+
+/// The same behind ALTER COLUMN and a name.
+const COLUMN_ACTIONS: [&[&str]; 12] = [
+    &["SET", "STATISTICS"],
+    &["SET", "STORAGE"],
+    &["SET", "COMPRESSION"],
+    &["SET", "GENERATED"],
+    &["SET", "EXPRESSION"],
+    &["SET", "INCREMENT"],
+    &["SET", "START"],
+    &["SET", "CACHE"],
+    &["RESET"],
+    &["RESTART"],
+    &["DROP", "IDENTITY"],
+    &["DROP", "EXPRESSION"],
+];
+
+/// Refuses (0A000) what the library does not know of an ALTER TABLE.
+pub(super) fn check_actions(words: &mut Words<'_>) -> Result<(), SqlError> {
+    words.at += 2;
+    words.take(&["IF", "EXISTS"]);
+    words.take(&["ONLY"]);
+    words.identifier()?;
+    while words.take_token(&Token::Period) {
+        words.identifier()?;
+    }
+    words.take_token(&Token::Mul);
+    let mut depth = 0;
+    let mut begins = true;
+    while !words.at_end() {
+        if begins {
+            check_action(words)?;
+        }
+        let token = words.next();
+        match token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        begins = depth == 0 && *token == Token::Comma;
+    }
+    Ok(())
+}
+
+fn check_action(words: &Words<'_>) -> Result<(), SqlError> {
+    let mut ahead = Words { ..*words };
+    let refused = TABLE_ACTIONS.iter().find(|action| ahead.is(action));
+    if let Some(action) = refused {
+        return Err(words.unsupported(&format!("ALTER TABLE ... {}", action.join(" "))));
+    }
+    if ahead.take(&["ADD", "CONSTRAINT"]) && ahead.identifier().is_ok() || ahead.take(&["ADD"]) {
+        let by_index = ahead.take(&["UNIQUE"]) || ahead.take(&["PRIMARY", "KEY"]);
+        if by_index && ahead.is(&["USING", "INDEX"]) {
+            return Err(words.unsupported("ADD CONSTRAINT ... USING INDEX"));
+        }
+        return Ok(());
+    }
+    if !ahead.take(&["ALTER"]) {
+        return Ok(());
+    }
+    ahead.take(&["COLUMN"]);
+    let named = ahead.identifier().is_ok();
+    let refused = COLUMN_ACTIONS.iter().find(|action| ahead.is(action));
+    match refused {
+        Some(action) if named => {
+            let what = format!("ALTER TABLE ... ALTER COLUMN ... {}", action.join(" "));
+            Err(words.unsupported(&what))
+        }
+        _ => Ok(()),
     }
 }

@@ -92,8 +92,8 @@ impl Fill {
         match self {
             Fill::Index { table, .. }
             | Fill::PrimaryKey { table }
-            | Fill::Validate { table, .. }
-            | Fill::Alter(AlterFill { table, .. }) => table,
+            | Fill::Validate { table, .. } => table,
+            Fill::Alter(fill) => &fill.table,
         }
     }
 }
@@ -139,5 +139,5 @@ pub enum Fill {
         constraint: String,
     },
     /// Goes through all rows once for an ALTER TABLE.
-    Alter(AlterFill),
+    Alter(Box<AlterFill>),
 }

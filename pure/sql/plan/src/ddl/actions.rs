@@ -75,19 +75,50 @@ pub(super) fn plan(
 
 /// PostgreSQL's order of actions.
 fn pass(operation: &AlterTableOperation) -> u8 {
+    use AlterTableOperation as Operation;
     match operation {
-        AlterTableOperation::DropColumn { .. } | AlterTableOperation::DropConstraint { .. } => 0,
-        AlterTableOperation::AlterColumn {
-            op: AlterColumnOperation::SetDataType { .. },
-            ..
-        } => 1,
-        AlterTableOperation::AddColumn { .. } => 2,
-        AlterTableOperation::AlterColumn { .. } => 3,
-        AlterTableOperation::AddConstraint(
-            ast::TableConstraint::Unique { .. } | ast::TableConstraint::PrimaryKey { .. },
-        ) => 4,
+        Operation::DropColumn {
+            column_name: _,
+            if_exists: _,
+            drop_behavior: _,
+        }
+        | Operation::DropConstraint {
+            name: _,
+            if_exists: _,
+            drop_behavior: _,
+        } => 0,
+        Operation::AlterColumn { column_name: _, op } => match op {
+            AlterColumnOperation::SetDataType {
+                data_type: _,
+                using: _,
+            } => 1,
+            _ => 3,
+        },
+        Operation::AddColumn {
+            column_keyword: _,
+            if_not_exists: _,
+            column_def: _,
+            column_position: _,
+        } => 2,
+        Operation::AddConstraint(constraint) if is_key(constraint) => 4,
         _ => 5,
     }
+}
+
+fn is_key(constraint: &ast::TableConstraint) -> bool {
+    !matches!(
+        constraint,
+        ast::TableConstraint::Check { name: _, expr: _ }
+            | ast::TableConstraint::ForeignKey {
+                name: _,
+                columns: _,
+                foreign_table: _,
+                referred_columns: _,
+                on_delete: _,
+                on_update: _,
+                characteristics: _,
+            }
+    )
 }
 
 fn cascades(behavior: Option<DropBehavior>) -> bool {
@@ -306,7 +337,10 @@ impl Actions<'_, '_, '_> {
                 check_retyped(column, ty, using.as_ref())?;
                 self.late(TableAction::SetType { column: name, ty })
             }
-            AlterColumnOperation::AddGenerated { .. } => Err(unsupported(
+            AlterColumnOperation::AddGenerated {
+                generated_as: _,
+                sequence_options: _,
+            } => Err(unsupported(
                 "ALTER TABLE ... ALTER COLUMN ... ADD GENERATED",
             )),
         }
@@ -439,7 +473,7 @@ impl Actions<'_, '_, '_> {
             before: vec![alter(early)],
             after: after.collect(),
             undo: vec![alter(vec![TableAction::Undo])],
-            fill: Some(Fill::Alter(fill)),
+            fill: Some(Fill::Alter(Box::new(fill))),
         }
     }
 }
@@ -460,7 +494,10 @@ fn check_retyped(column: &Column, ty: Type, using: Option<&ast::Expr>) -> Result
     let plain = match using {
         None => true,
         Some(ast::Expr::Cast {
-            expr, data_type, ..
+            kind: _,
+            expr,
+            data_type,
+            format: None,
         }) => itself(expr) && matches!(named_type(data_type)?, NamedType::Plain(to) if to == ty),
         Some(expr) => itself(expr),
     };
@@ -480,7 +517,7 @@ fn check_retyped(column: &Column, ty: Type, using: Option<&ast::Expr>) -> Result
     let change = format!("{} to {}", column.ty.name(), ty.name());
     let text = format!("changing the type of a column from {change}, which rewrites its values,");
     Err(unsupported(&text).hint(
-        "Add a column of the new type, fill it with UPDATE, drop the old one and rename the new one.",
+        "Add a column of the new type, fill it with UPDATE, drop the old one, rename the new one.",
     ))
 }
 

@@ -44,9 +44,13 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     };
     match operations.as_slice() {
         [AlterTableOperation::AddConstraint(constraint)] => add(&table, constraint, marks, binder),
-        [AlterTableOperation::DropConstraint { name, .. }] if marks.validate => {
-            validate(&table, ident(name), binder)
-        }
+        [
+            AlterTableOperation::DropConstraint {
+                name,
+                if_exists: _,
+                drop_behavior: _,
+            },
+        ] if marks.validate => validate(&table, ident(name), binder),
         [operation] => match actions::rename(&table, operation, binder)? {
             Some(plan) => Ok(plan),
             None => actions::plan(&table, operations, marks, binder),
