@@ -107,13 +107,36 @@ impl Catalog {
                 constraint,
                 if_exists,
             } => self.drop_constraint(database, table, constraint, *if_exists),
+            Command::Reserve => Ok(self.reserve()),
+            Command::Unreserve { index } => Ok(self.unreserve(*index)),
+            Command::Comment { .. }
+            | Command::AlterTable { .. }
+            | Command::AlterSequence { .. }
+            | Command::RenameRelation { .. } => self.change_relations(command),
+        }
+    }
+
+    fn change_relations(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        match command {
+            Command::AlterTable {
+                database,
+                table,
+                actions,
+            } => self.alter_table(database, table, actions),
+            Command::AlterSequence {
+                database,
+                name,
+                change,
+            } => self.alter_sequence(database, name, change),
+            Command::RenameRelation { database, from, to } => {
+                self.rename_relation(database, from, to)
+            }
             Command::Comment {
                 database,
                 subject,
                 text,
             } => self.comment(database, subject, text.as_deref()),
-            Command::Reserve => Ok(self.reserve()),
-            Command::Unreserve { index } => Ok(self.unreserve(*index)),
+            _ => unreachable!("called for relations and comments only"),
         }
     }
 
@@ -149,7 +172,8 @@ impl Catalog {
         if let Command::DropTable { database, .. }
         | Command::DropIndex { database, .. }
         | Command::DropSequence { database, .. }
-        | Command::DropConstraint { database, .. } = command
+        | Command::DropConstraint { database, .. }
+        | Command::AlterTable { database, .. } = command
             && let Some(database) = self.databases.get_mut(database)
             && !database.comments.is_empty()
         {

@@ -1,7 +1,9 @@
 //! Commands that change the catalog, and why one may be refused.
 
+use crate::alter::TableAction;
 use crate::comments::Subject;
 use crate::desc::*;
+use crate::sequences::SequenceChange;
 use alloc::string::String;
 use alloc::vec::Vec;
 use base::{IndexId, SqlError, TableId};
@@ -143,6 +145,24 @@ pub enum Command {
     Reserve,
     /// Gives a reserved key space up: its rows may go.
     Unreserve { index: IndexId },
+    /// Changes a table, by all actions or none.
+    AlterTable {
+        database: String,
+        table: String,
+        actions: Vec<TableAction>,
+    },
+    /// Changes a sequence.
+    AlterSequence {
+        database: String,
+        name: String,
+        change: SequenceChange,
+    },
+    /// Gives an index (and its constraint) or a sequence another name.
+    RenameRelation {
+        database: String,
+        from: String,
+        to: String,
+    },
 }
 
 /// What [`Catalog::apply`] did beyond the new catalog.

@@ -126,7 +126,8 @@ impl Database {
                     || indexes.any(|index| index.id.0 == *id)
             }
             Commented::Column(table, at) => {
-                table_of(*table).is_some_and(|table| usize::from(*at) < table.columns.len())
+                let column = table_of(*table).and_then(|table| table.columns.get(usize::from(*at)));
+                column.is_some_and(|column| column.state != ColumnState::Dropped)
             }
             Commented::Constraint(table, name) => {
                 table_of(*table).is_some_and(|table| table.has_constraint(name))

@@ -1,5 +1,6 @@
 //! Check constraints and foreign keys.
 
+use crate::alter::TableAction;
 use crate::apply::{no_relation, skip_or_fail};
 use crate::command::{Applied, CatalogError, Command};
 use crate::desc::*;
@@ -123,7 +124,7 @@ impl Table {
         found.map(|(_, validity)| validity)
     }
 
-    fn validity_mut(&mut self, name: &str) -> Option<&mut Validity> {
+    pub(crate) fn validity_mut(&mut self, name: &str) -> Option<&mut Validity> {
         let checks = self.checks.iter_mut();
         let checks = checks.map(|check| (&check.name, &mut check.validity));
         let keys = self.foreign_keys.iter_mut();
@@ -135,6 +136,13 @@ impl Table {
 
     /// What undoes the adding and validating of constraints that a crash has cut off.
     pub fn unfinished_constraints(&self, database: &str) -> Vec<Command> {
+        if self.columns.iter().any(Column::is_unfinished) {
+            return Vec::from([Command::AlterTable {
+                database: database.into(),
+                table: self.name.clone(),
+                actions: Vec::from([TableAction::Undo]),
+            }]);
+        }
         let undo = |(name, validity): (&String, Validity)| {
             let (database, table) = (database.into(), self.name.clone());
             let constraint = name.clone();
@@ -199,7 +207,7 @@ impl Table {
         Ok(())
     }
 
-    fn check_constraint_name(&self, name: &str) -> Result<(), CatalogError> {
+    pub(crate) fn check_constraint_name(&self, name: &str) -> Result<(), CatalogError> {
         if !self.has_constraint(name) {
             return Ok(());
         }

@@ -198,8 +198,41 @@ pub struct Column {
     pub default: Option<String>,
     /// `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY`.
     pub identity: Option<Identity>,
-    /// Not visible in `*` (the row number of a table without primary key).
+    /// No statement can name it: the row number of a table without primary key, a column that a
+    /// schema change is filling, one that was dropped.
     pub hidden: bool,
+    /// Where a schema change has left it.
+    pub state: ColumnState,
+}
+
+impl Column {
+    /// A column that may be NULL, without default.
+    pub fn new(name: &str, ty: Type) -> Column {
+        Column {
+            name: name.into(),
+            ty,
+            not_null: false,
+            default: None,
+            identity: None,
+            hidden: false,
+            state: ColumnState::Ready,
+        }
+    }
+}
+
+/// How far schema changes are with a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum ColumnState {
+    /// Nothing is under way.
+    #[default]
+    Ready,
+    /// ADD COLUMN gives it to the rows that are there. New rows get its default; no statement sees
+    /// it. What is written of it (NOT NULL) holds when it is ready.
+    Filling,
+    /// SET NOT NULL looks through the rows that are there. New rows are refused a NULL.
+    Checking,
+    /// It was dropped. Its place stays: rows that were written before have its values.
+    Dropped,
 }
 
 /// Kind of identity column.
@@ -309,6 +342,8 @@ pub struct Sequence {
     pub name: String,
     /// First value.
     pub start: i64,
+    /// First value since RESTART, which gave it another key space.
+    pub first: Option<i64>,
     /// Step, not 0.
     pub increment: i64,
     /// Smallest value.

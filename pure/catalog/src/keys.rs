@@ -20,10 +20,21 @@ const SYSTEM_COLUMNS: [&str; 7] = [
     ROWID_COLUMN,
 ];
 
+/// 42701 for a name that PostgreSQL reserves in every table.
+pub(crate) fn check_column_name(name: &str) -> Result<(), CatalogError> {
+    if !SYSTEM_COLUMNS.contains(&name) {
+        return Ok(());
+    }
+    let message = format!("column name \"{name}\" conflicts with a system column name");
+    Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name))
+}
+
 impl Table {
     /// Checks names and number of the columns.
     pub(crate) fn check_columns(&self) -> Result<(), CatalogError> {
-        let named = self.columns.iter().filter(|column| !column.hidden);
+        // Dropped ones count, as in PostgreSQL: their places stay.
+        let named = self.columns.iter();
+        let named = named.filter(|column| column.name != ROWID_COLUMN);
         if named.count() > COLUMNS_MAX {
             let message = format!("tables can have at most {COLUMNS_MAX} columns");
             return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message));
@@ -33,10 +44,10 @@ impl Table {
                 let message = format!("column \"{name}\" specified more than once");
                 return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
             }
-            if SYSTEM_COLUMNS.contains(&name.as_str()) {
-                let message = format!("column name \"{name}\" conflicts with a system column name");
-                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
+            if *name == ROWID_COLUMN && self.columns[i].hidden {
+                continue;
             }
+            check_column_name(name)?;
         }
         Ok(())
     }
@@ -100,12 +111,9 @@ impl Table {
             .try_for_each(|&column| self.check_position(column))?;
         let rowid = self.columns.len() as u16;
         self.columns.push(Column {
-            name: ROWID_COLUMN.into(),
-            ty: Type::Int8,
             not_null: true,
-            default: None,
-            identity: None,
             hidden: true,
+            ..Column::new(ROWID_COLUMN, Type::Int8)
         });
         let columns = self.partition.iter().copied().chain([rowid]);
         self.primary.columns = columns
@@ -185,7 +193,8 @@ impl Table {
     /// Checks a column position of a command. The binder resolves names, against the same catalog
     /// or an older one.
     pub(crate) fn check_position(&self, column: u16) -> Result<(), CatalogError> {
-        if usize::from(column) < self.columns.len() {
+        let found = self.columns.get(usize::from(column));
+        if found.is_some_and(|column| column.state != ColumnState::Dropped) {
             return Ok(());
         }
         let message = format!(

@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod alter;
 mod apply;
 mod closing;
 pub mod command;
@@ -18,11 +19,16 @@ pub mod desc;
 mod keys;
 mod lookup;
 mod names;
+mod renames;
+mod sequences;
 mod tables;
 
+pub use alter::TableAction;
 pub use base::Placement;
 pub use closing::{ChangeId, Closing, Stage};
 pub use command::{Applied, CatalogError, Command};
 pub use comments::Subject;
 pub use desc::*;
 pub use lookup::ROWID_COLUMN;
+pub use names::next_of;
+pub use sequences::SequenceChange;

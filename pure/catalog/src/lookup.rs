@@ -79,9 +79,12 @@ impl Table {
 
     /// Position of the hidden row number, if the table has no primary key.
     pub fn rowid(&self) -> Option<u16> {
-        let last = self.columns.len().checked_sub(1)?;
-        let is_rowid = self.columns[last].hidden && self.columns[last].name == ROWID_COLUMN;
-        is_rowid.then_some(last as u16)
+        if self.primary_constraint.is_some() {
+            return None;
+        }
+        let last = self.primary.columns.last()?.column;
+        let column = self.columns.get(usize::from(last))?;
+        (column.hidden && column.name == ROWID_COLUMN).then_some(last)
     }
 
     /// The primary index, then the secondary ones.

@@ -61,8 +61,20 @@ pub(crate) fn columns_in<'a>(
 ) -> Vec<String> {
     let columns: Vec<&String> = columns.collect();
     let mut found: Vec<String> = Vec::new();
+    for word in words(expression) {
+        let name = name_of(word);
+        if columns.contains(&&name) && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The pieces of an expression: names, numbers, texts and names in quotes, and single characters.
+fn words(expression: &str) -> impl Iterator<Item = &str> {
     let mut rest = expression;
-    while let Some(first) = rest.chars().next() {
+    core::iter::from_fn(move || {
+        let first = rest.chars().next()?;
         let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
         let length = match first {
             '\'' | '"' => quoted_bytes(rest, first),
@@ -70,19 +82,174 @@ pub(crate) fn columns_in<'a>(
             c => c.len_utf8(),
         };
         let (word, behind) = rest.split_at(length);
-        let name = match word.strip_prefix('"') {
-            Some(inner) => inner
-                .strip_suffix('"')
-                .unwrap_or(inner)
-                .replace("\"\"", "\""),
-            None => word.to_string(),
-        };
-        if columns.contains(&&name) && !found.contains(&name) {
-            found.push(name);
-        }
         rest = behind;
+        Some(word)
+    })
+}
+
+/// The name that a piece of an expression stands for.
+fn name_of(word: &str) -> String {
+    match word.strip_prefix('"') {
+        Some(inner) => inner
+            .strip_suffix('"')
+            .unwrap_or(inner)
+            .replace("\"\"", "\""),
+        None => word.to_string(),
     }
-    found
+}
+
+/// The expression with another name for a column, or for the `table` that stands before one. What
+/// is called like a function, or named as a type, has its own names.
+pub(crate) fn renamed(expression: &str, from: &str, to: &str, table: bool) -> String {
+    let pieces: Vec<&str> = words(expression).collect();
+    let is_blank = |piece: &&&str| !piece.trim().is_empty();
+    let mut out = String::with_capacity(expression.len());
+    for (i, piece) in pieces.iter().enumerate() {
+        let before = pieces[..i].iter().rev().find(is_blank).copied();
+        let behind = pieces[i + 1..].iter().find(is_blank).copied();
+        let qualifies = behind == Some(".");
+        let is_type = before == Some(":") || before.is_some_and(|b| b.eq_ignore_ascii_case("as"));
+        let other = behind == Some("(") || behind.is_some_and(|b| b.starts_with('\''));
+        let plain = name_of(piece) == from && !(is_type || other);
+        match plain && qualifies == table {
+            true => out.push_str(&quoted(to)),
+            false => out.push_str(piece),
+        }
+    }
+    out
+}
+
+/// An identifier as an expression must write it.
+fn quoted(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let first = name.bytes().next();
+    let plain = first.is_some_and(|byte| !byte.is_ascii_digit()) && name.bytes().all(is_plain);
+    match plain && !RESERVED.contains(&name) {
+        true => name.into(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+/// Words that no column can have as its name without quotes.
+const RESERVED: [&str; 98] = [
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "authorization",
+    "between",
+    "binary",
+    "both",
+    "case",
+    "cast",
+    "check",
+    "collate",
+    "collation",
+    "column",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "false",
+    "fetch",
+    "for",
+    "foreign",
+    "freeze",
+    "from",
+    "full",
+    "grant",
+    "group",
+    "having",
+    "ilike",
+    "in",
+    "initially",
+    "inner",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "natural",
+    "not",
+    "notnull",
+    "null",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "outer",
+    "overlaps",
+    "placing",
+    "position",
+    "primary",
+    "references",
+    "returning",
+    "right",
+    "row",
+    "select",
+    "session_user",
+    "similar",
+    "some",
+    "symmetric",
+    "table",
+    "then",
+    "to",
+    "trailing",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "when",
+];
+
+/// A default that draws from the sequence `to` where it drew from `from`.
+pub(crate) fn redrawn(expression: &str, from: &str, to: &str) -> String {
+    let pieces: Vec<&str> = words(expression).collect();
+    let is_blank = |piece: &&&str| !piece.trim().is_empty();
+    let mut out = String::with_capacity(expression.len());
+    for (i, piece) in pieces.iter().enumerate() {
+        let mut before = pieces[..i].iter().rev().filter(is_blank);
+        let called = before.next() == Some(&"(")
+            && before
+                .next()
+                .is_some_and(|name| name.eq_ignore_ascii_case("nextval"));
+        let named = literal(piece).is_some_and(|name| last_part(&name) == from);
+        match called && named {
+            true => out.push_str(&literal_of(to)),
+            false => out.push_str(piece),
+        }
+    }
+    out
 }
 
 /// Length of the string or name in quotes that `text` begins with; a doubled quote stands for
@@ -100,7 +267,12 @@ fn quoted_bytes(text: &str, quote: char) -> usize {
 }
 
 /// The expression that draws from a sequence: its name is quoted where a reader would fold it.
-pub(crate) fn next_of(sequence: &str) -> String {
+pub fn next_of(sequence: &str) -> String {
+    format!("nextval({}::regclass)", literal_of(sequence))
+}
+
+/// The name of a sequence as the text that names it.
+fn literal_of(sequence: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let starts = sequence
         .bytes()
@@ -110,7 +282,7 @@ pub(crate) fn next_of(sequence: &str) -> String {
         true => sequence.into(),
         false => format!("\"{}\"", sequence.replace('"', "\"\"")),
     };
-    format!("nextval('{}'::regclass)", name.replace('\'', "''"))
+    format!("'{}'", name.replace('\'', "''"))
 }
 
 /// Whether an expression calls `nextval` with a literal that names this sequence, in whatever
@@ -195,6 +367,22 @@ mod tests {
             ["Ü", "a \"b"]
         );
         assert_eq!(found("\"it's\" > 0"), ["it's"]);
+    }
+
+    #[test]
+    fn names_are_replaced_where_they_mean_the_column() {
+        let column = |text: &str| renamed(text, "a", "order", false);
+        assert_eq!(
+            column("a > 0 AND t.a <> 'a'"),
+            "\"order\" > 0 AND t.\"order\" <> 'a'"
+        );
+        assert_eq!(column("a(b) > 1::a AND a.b"), "a(b) > 1::a AND a.b");
+        assert_eq!(renamed("\"a\"+b", "a", "c", false), "c+b");
+        assert_eq!(renamed("t.a > t", "t", "T2", true), "\"T2\".a > t");
+        assert_eq!(
+            redrawn("1 + nextval('s'::regclass) + length('s')", "s", "S2"),
+            "1 + nextval('\"S2\"'::regclass) + length('s')"
+        );
     }
 
     #[test]

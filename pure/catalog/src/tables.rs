@@ -361,7 +361,7 @@ impl Catalog {
 
 impl Database {
     /// A foreign key that needs this unique index of `parent`: no other index of it fits.
-    fn index_user(&self, parent: &str, index: &Index) -> Option<(String, String)> {
+    pub(crate) fn index_user(&self, parent: &str, index: &Index) -> Option<(String, String)> {
         let table = self.table(parent)?;
         table.referenced_by.iter().find_map(|(child, constraint)| {
             let keys = &self.table(child)?.foreign_keys;

@@ -705,6 +705,7 @@ impl Change {
         let work = match fill {
             Fill::Index { table, index } => Work::Index { table, index },
             Fill::Validate { table, constraint } => Work::Validate { table, constraint },
+            Fill::Alter(fill) => Work::Alter(fill),
             Fill::PrimaryKey { table } => {
                 let target = self.steps.iter().find_map(|step| {
                     let Step::Command(command) = step else {

@@ -24,6 +24,17 @@ struct Block {
     next: i64,
     left: i64,
     increment: i64,
+    min: i64,
+    max: i64,
+}
+
+impl Block {
+    /// Whether the sequence counts as it did when the block was drawn. What is left of another
+    /// block is a gap.
+    fn fits(&self, sequence: &Sequence) -> bool {
+        let counts = (sequence.increment, sequence.min, sequence.max);
+        (self.increment, self.min, self.max) == counts
+    }
 }
 
 /// The blocks of one shard and the draws that are wanted.
@@ -56,7 +67,7 @@ pub(crate) fn draw(
     if let Some(block) = draws
         .blocks
         .get_mut(&sequence.id)
-        .filter(|block| block.left > 0)
+        .filter(|block| block.left > 0 && block.fits(sequence))
     {
         let value = block.next;
         block.left -= 1;
@@ -105,7 +116,7 @@ pub(crate) fn draw_block(
         let next = match batch.iter().next() {
             Some([Datum::Int(next)]) => *next,
             Some(row) => unreachable!("a counter row is one number, not {row:?}"),
-            None => sequence.start,
+            None => sequence.first.unwrap_or(sequence.start),
         };
         let count = numbers_left(&sequence, next).min(BLOCK_COUNT);
         if count == 0 {
@@ -123,6 +134,8 @@ pub(crate) fn draw_block(
             next,
             left: count,
             increment: sequence.increment,
+            min: sequence.min,
+            max: sequence.max,
         };
         // The block counts only after the commit. After a failed commit another block is drawn, and
         // the numbers of this one are never given out.

@@ -150,7 +150,26 @@ impl Session {
         if self.is_usable(cx, &prepared) {
             return Ok(prepared);
         }
-        let again = self.refreshed(cx, &prepared)?;
+        let again = self.refreshed_alike(cx, &prepared)?;
+        match name {
+            "" => self.unnamed = Some(again.clone()),
+            _ => {
+                self.prepared.insert(name.to_owned(), again.clone());
+            }
+        }
+        Ok(again)
+    }
+
+    /// The statement planned again, with the result that the client may know already.
+    ///
+    /// # Errors
+    /// 0A000 if its columns are others now.
+    pub(super) fn refreshed_alike(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        prepared: &Rc<Prepared>,
+    ) -> Result<Rc<Prepared>, SqlError> {
+        let again = self.refreshed(cx, prepared)?;
         let types = |prepared: &Prepared| {
             let plan = prepared.plan.as_ref();
             plan.map(|plan| {
@@ -160,15 +179,9 @@ impl Session {
                     .collect::<Vec<_>>()
             })
         };
-        if types(&again) != types(&prepared) {
+        if types(&again) != types(prepared) {
             let message = "cached plan must not change result type";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-        }
-        match name {
-            "" => self.unnamed = Some(again.clone()),
-            _ => {
-                self.prepared.insert(name.to_owned(), again.clone());
-            }
         }
         Ok(again)
     }
@@ -305,7 +318,7 @@ impl Session {
                     .is_fresh(cx.catalog.version, self.settings.zone_name()) =>
             {
                 // The portal was bound before a schema change in the same pipeline or block.
-                match self.refreshed(cx, &start.prepared) {
+                match self.refreshed_alike(cx, &start.prepared) {
                     Ok(prepared) => start.prepared = prepared,
                     Err(error) => return self.fail(cx, error, Position(0)),
                 }

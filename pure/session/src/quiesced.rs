@@ -75,7 +75,11 @@ impl Session {
         } = *waited;
         let zone = self.settings.zone_name();
         if !start.prepared.is_fresh(cx.catalog.version, zone) {
-            match self.refreshed(cx, &start.prepared) {
+            let again = match start.portal {
+                Some(_) => self.refreshed_alike(cx, &start.prepared),
+                None => self.refreshed(cx, &start.prepared),
+            };
+            match again {
                 Ok(prepared) => start.prepared = prepared,
                 Err(error) => {
                     self.fail(cx, error, Position(0));

@@ -256,7 +256,11 @@ impl Session {
             }
             let zone = self.settings.zone_name();
             if !self.steps[at].prepared.is_fresh(cx.catalog.version, zone) {
-                let prepared = self.refreshed(cx, &self.steps[at].prepared.clone())?;
+                let before = self.steps[at].prepared.clone();
+                let prepared = match self.steps[at].portal {
+                    Some(_) => self.refreshed_alike(cx, &before)?,
+                    None => self.refreshed(cx, &before)?,
+                };
                 let step = &mut self.steps[at];
                 step.plan = prepared
                     .plan

@@ -552,6 +552,7 @@ fn catalog() -> Catalog {
         default: None,
         identity: None,
         hidden: false,
+        state: Default::default(),
     };
     let primary = Index {
         id: IndexId(16_385),

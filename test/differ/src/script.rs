@@ -119,7 +119,8 @@ impl Generator {
         let at = self.below(columns.len());
         let (name, ty) = columns[at].clone();
         let value = literal(&mut self.prng, ty);
-        match self.below(8) {
+        match self.below(14) {
+            8.. => self.migration(&name, ty, &value, number),
             0 | 1 => part(
                 "add check",
                 format!("ALTER TABLE s1 ADD CONSTRAINT k{number} CHECK ({name} <> {value})"),
@@ -144,7 +145,7 @@ impl Generator {
                 let exists = self.word(&["", "IF EXISTS "]);
                 format!("DROP INDEX {exists}s1_{}", number / 2)
             }),
-            _ => {
+            7 => {
                 let change = self.word(&["DELETE FROM s1", "UPDATE s1 SET", "TRUNCATE s1"]);
                 let set = match change.ends_with("SET") {
                     true => format!(" {name} = {value}"),
@@ -157,6 +158,54 @@ impl Generator {
                 };
                 part("change a table", format!("{change}{set}{rows}"))
             }
+        }
+    }
+
+    /// A change of a column that keeps the rows.
+    fn migration(&mut self, name: &str, ty: Type, value: &str, number: usize) -> Node {
+        match self.below(6) {
+            0 => {
+                let added = format!("d{number}");
+                let constraint = self.column_constraint(&added, ty);
+                let default = match constraint.contains("DEFAULT") || self.one_in(2) {
+                    true => String::new(),
+                    false => format!(" DEFAULT {value}"),
+                };
+                let exists = self.word(&["", "IF NOT EXISTS "]);
+                let ty = written(ty);
+                let text = format!("ADD COLUMN {exists}{added} {ty}{default}{constraint}");
+                part("add column", format!("ALTER TABLE s1 {text}"))
+            }
+            // What the primary key goes with is not dropped.
+            _ if name == "id" => part(
+                "set not null",
+                "ALTER TABLE s1 ALTER COLUMN id SET NOT NULL",
+            ),
+            1 => part("drop column", {
+                let how = self.word(&["", " CASCADE", " RESTRICT"]);
+                format!("ALTER TABLE s1 DROP COLUMN {name}{how}")
+            }),
+            2 => part("set not null", {
+                let what = self.word(&["SET", "DROP", "SET"]);
+                format!("ALTER TABLE s1 ALTER {name} {what} NOT NULL")
+            }),
+            3 => part("set default", {
+                match self.one_in(3) {
+                    true => format!("ALTER TABLE s1 ALTER {name} DROP DEFAULT"),
+                    false => format!("ALTER TABLE s1 ALTER COLUMN {name} SET DEFAULT {value}"),
+                }
+            }),
+            4 => part(
+                "rename column",
+                format!("ALTER TABLE s1 RENAME {name} TO r{number}"),
+            ),
+            _ => part(
+                "drop constraint",
+                format!(
+                    "ALTER TABLE s1 DROP CONSTRAINT k{}, ADD e{number} int",
+                    number / 2
+                ),
+            ),
         }
     }
 

@@ -28,11 +28,21 @@ fn is_leap(cluster: &Cluster) -> bool {
     shop.iter().any(|cell| cell == "leap")
 }
 
-const CHANGES: [Change; 3] = [
+const CHANGES: [Change; 4] = [
     Change {
         begin: "CREATE INDEX t_b ON t (b)",
         undo: "DROP INDEX IF EXISTS t_b",
         holds: |cluster| finds(cluster, "pg_class WHERE relname = 't_b'"),
+    },
+    Change {
+        begin: "ALTER TABLE t ADD COLUMN c int NOT NULL DEFAULT 7, ADD UNIQUE (a, c)",
+        undo: "ALTER TABLE t DROP COLUMN IF EXISTS c",
+        holds: |cluster| {
+            finds(
+                cluster,
+                "information_schema.columns WHERE column_name = 'c'",
+            )
+        },
     },
     Change {
         begin: "ALTER TABLE t ADD CONSTRAINT t_key PRIMARY KEY (a)",

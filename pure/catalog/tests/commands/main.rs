@@ -1,6 +1,7 @@
 //! Commands: what they make of the catalog, and the SQLSTATE of every refusal.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod alter;
 mod constraints;
 mod databases;
 mod indexes;
@@ -45,6 +46,7 @@ fn column(name: &str, ty: Type) -> Column {
         default,
         identity: None,
         hidden: false,
+        state: Default::default(),
     }
 }
 
@@ -141,6 +143,7 @@ fn sequence(name: &str) -> Sequence {
         id: IndexId(0),
         name: name.into(),
         start: 1,
+        first: None,
         increment: 1,
         min: 1,
         max: i64::MAX,

@@ -22,8 +22,11 @@ const TABLES: [&str; 4] = [
     "CREATE TABLE owned (k bigint PRIMARY KEY, o bigint NOT NULL)",
 ];
 
+/// Number of things that are added.
+const COUNT: usize = 5;
+
 /// What is added, and a query for what violates it.
-const CONSTRAINTS: [(&str, &str); 3] = [
+const CONSTRAINTS: [(&str, &str); COUNT] = [
     (
         "ALTER TABLE owner ADD CONSTRAINT owner_small CHECK (v < 1000000)",
         "SELECT k, v FROM owner WHERE v >= 1000000",
@@ -36,14 +39,25 @@ const CONSTRAINTS: [(&str, &str); 3] = [
         "ALTER TABLE owned ADD CONSTRAINT owned_o FOREIGN KEY (o) REFERENCES owner (k)",
         "SELECT d.k, d.o FROM owned d LEFT JOIN owner w ON w.k = d.o WHERE w.k IS NULL",
     ),
+    (
+        "ALTER TABLE owner ADD COLUMN w bigint NOT NULL DEFAULT 7",
+        "SELECT k, w FROM owner WHERE w IS NULL OR w <> 7",
+    ),
+    (
+        "ALTER TABLE owned ADD COLUMN n bigint DEFAULT 5, ALTER COLUMN n SET NOT NULL, \
+         ADD CONSTRAINT owned_n CHECK (n + o > o), ADD UNIQUE (k, n)",
+        "SELECT k, n FROM owned WHERE n IS NULL OR n <> 5",
+    ),
 ];
 
 /// SQLSTATEs that a schema change may give beside those of faults: what it makes is there already
 /// or gone after a change with an unknown outcome, a row violates what is added, a node is missing.
 /// The first one, that others depend on it, only after a change before that was not carried out.
-const OF_CHANGES: [&str; 8] = [
-    "2BP01", "42P07", "42710", "42P01", "42704", "23514", "23503", "55000",
+const OF_CHANGES: [&str; 9] = [
+    "2BP01", "42P07", "42710", "42701", "42P01", "42704", "23514", "23503", "55000",
 ];
+/// SQLSTATEs that a look may give: what it reads is not there yet.
+const OF_LOOKS: [&str; 2] = ["42P01", "42703"];
 /// SQLSTATEs that a write may give beside those of faults.
 const OF_WRITES: [&str; 3] = ["42P01", "23514", "23503"];
 
@@ -51,7 +65,7 @@ const OF_WRITES: [&str; 3] = ["42P01", "23514", "23503"];
 pub(super) struct Constraints {
     rows: Rc<Histories>,
     /// Since when each constraint is there, by its acknowledgement; `None` unless it is known.
-    since: [Cell<Option<u64>>; 3],
+    since: [Cell<Option<u64>>; COUNT],
     /// Nobody knows what became of a change of the tables. It may take effect at any time.
     is_uncertain: Cell<bool>,
     next_key: Cell<i64>,
@@ -78,8 +92,8 @@ impl Constraints {
 
     /// One schema change, or the tables anew. Tells whether the connection goes on.
     pub(super) async fn change(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
-        let drawn = cx.rng().below(8) as usize;
-        let Some((statement, _)) = CONSTRAINTS.get(drawn % 4) else {
+        let which = cx.rng().below(COUNT as u64 + 1) as usize;
+        let Some((statement, _)) = CONSTRAINTS.get(which) else {
             self.since.iter().for_each(|since| since.set(None));
             // As long as its child is there the parent cannot go.
             let mut also = &OF_CHANGES[1..];
@@ -97,7 +111,7 @@ impl Constraints {
         let (is_done, goes_on) = self.say(conn, statement, &OF_CHANGES[1..]).await;
         if is_done {
             self.added.set(self.added.get() + 1);
-            self.since[drawn % 4].set(Some(cx.now_ns()));
+            self.since[which].set(Some(cx.now_ns()));
         }
         goes_on
     }
@@ -117,11 +131,12 @@ impl Constraints {
     pub(super) async fn visit(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
         let (drawn, back) = {
             let mut rng = cx.rng();
-            (rng.below(8), rng.below(8) as i64)
+            (rng.below(8), rng.below(40) as i64)
         };
-        let key = self.next_key.get();
+        let (key, which) = (self.next_key.get(), back as usize % COUNT);
+        let back = back % 8;
         let sql = match drawn {
-            0 => return self.look(cx, conn, (back % 3) as usize).await,
+            0 => return self.look(cx, conn, which).await,
             // Now and then a row that must not be there once it is forbidden.
             1 => format!(
                 "INSERT INTO owner (k, v) VALUES ({key}, {})",
@@ -155,7 +170,7 @@ impl Constraints {
                 self.rows.blame.accuse(text);
             }
         }
-        self.rows.blame.excuse(query, result, &["42P01"])
+        self.rows.blame.excuse(query, result, &OF_LOOKS)
     }
 
     /// Looks once more at everything, on the healed cluster.

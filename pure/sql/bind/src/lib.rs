@@ -36,7 +36,7 @@ pub use target::Target;
 
 /// The names of a table's columns, under its own name.
 pub fn scope_of(table: &Arc<catalog::Table>) -> Scope {
-    scope::table_scope(table, &table.name)
+    scope::whole_scope(table)
 }
 
 use ::expr::{Expr, zoned};

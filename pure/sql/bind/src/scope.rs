@@ -2,7 +2,7 @@
 
 use super::unsupported;
 use base::{Datum, SqlError, SqlState, Type};
-use catalog::Table;
+use catalog::{ColumnState, Table};
 use expr::{Compare, Expr, Func, walk};
 use parse::{Source, fold};
 use pg_catalog::VirtualTable;
@@ -310,9 +310,25 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
     let mut scope = Scope::of_relation(alias, columns, 0);
     for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
         column.hidden = described.hidden;
+        if matches!(described.state, ColumnState::Filling | ColumnState::Dropped) {
+            // No statement can write this name.
+            column.name.clear();
+        }
     }
     scope.note_home("public", &table.name, alias);
     scope.bases.push((0, Base::Table(table.clone())));
+    scope
+}
+
+/// As [`table_scope`] for conditions of the table itself, which may read columns that are still
+/// being filled.
+pub(crate) fn whole_scope(table: &Arc<Table>) -> Scope {
+    let mut scope = table_scope(table, &table.name);
+    for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
+        if described.state == ColumnState::Filling {
+            column.name.clone_from(&described.name);
+        }
+    }
     scope
 }
 

@@ -2,16 +2,20 @@
 
 use super::request::get;
 use super::scan::{primary_key, rows_of};
-use super::write::duplicate;
-use super::{BATCH_ROWS, Cx, bulk, foreign};
+use super::source::open;
+use super::write::{Change, Changes, apply, duplicate};
+use super::{BATCH_ROWS, Cx, bulk, first_values, foreign};
 use crate::keys::entry_key;
 use crate::port::{OpFuture, Port};
-use base::{Datum, KeyRange, RowBatch, Slot, SqlError, SqlState};
+use base::{Datum, KeyRange, Pieces, RowBatch, Slot, SqlError, SqlState};
 use catalog::Table;
 use expr::Expr;
 use expr::eval;
-use expr::program::{Body, ProgramPlan};
+use expr::program::{Body, ProgramPlan, TableShape};
 use plan::step::{Action, Run, Writer};
+use plan::{Plan, PlanKind};
+use std::rc::Rc;
+use std::sync::Arc;
 use txn::{LockMode, Op, OpError, OpResult, ScanOp, Slots as ScanSlots};
 
 /// Rows of one batch: few enough for a transaction of some milliseconds, enough for the flush at
@@ -54,6 +58,15 @@ impl<'a> FillCx<'a> {
         table: &Table,
         position: Option<FillPosition>,
     ) -> Result<Batch, OpError> {
+        self.locked_rows(table, position, LockMode::Shared).await
+    }
+
+    pub(crate) async fn locked_rows(
+        &self,
+        table: &Table,
+        position: Option<FillPosition>,
+        mode: LockMode,
+    ) -> Result<Batch, OpError> {
         let port = self.0.port;
         let position = position.unwrap_or_default();
         let shards = if table.replicated {
@@ -79,7 +92,7 @@ impl<'a> FillCx<'a> {
             slots: ScanSlots::All,
             range: KeyRange::all(),
             reverse: false,
-            read: port.read_locking(LockMode::Shared),
+            read: port.read_locking(mode),
             program,
             row_limit: u64::MAX,
             batch_rows: FILL_ROWS,
@@ -164,6 +177,57 @@ impl<'a> FillCx<'a> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Writes changed rows; nothing else of the table changes.
+    pub(crate) async fn change_rows(
+        &self,
+        table: &Arc<Table>,
+        rows: Vec<(Vec<Datum>, Vec<Datum>)>,
+    ) -> Result<(), OpError> {
+        let writer = Writer {
+            table: table.clone(),
+            shape: TableShape {
+                table: table.name.clone(),
+                columns: Vec::new(),
+                not_null: Vec::new(),
+            },
+            checks: Vec::new(),
+            all_valid: false,
+            parents: Vec::new(),
+            children: Vec::new(),
+        };
+        let mut changes = Pieces::new();
+        for (old, new) in rows {
+            changes.push(Change {
+                old: Some(old),
+                new: Some(new),
+            });
+        }
+        let slots = Rc::new(Vec::new());
+        apply(&self.0, &[writer], 0, Changes::many(&changes), &slots).await
+    }
+
+    /// As many rows of values as `plan` gives.
+    pub(crate) async fn values(&self, plan: &Plan) -> Result<Vec<Vec<Datum>>, OpError> {
+        let PlanKind::Run(run) = &plan.kind else {
+            panic!("values are queried");
+        };
+        let Action::Query(step) = &run.action else {
+            panic!("values are queried");
+        };
+        let slots = first_values(&self.0, run, &[]).await?;
+        let mut source = open(&self.0, step, &slots);
+        let mut rows = Vec::new();
+        while let Some(batch) = source.next().await? {
+            rows.extend(batch.iter().map(<[Datum]>::to_vec));
+        }
+        Ok(rows)
+    }
+
+    /// The value of an expression without columns.
+    pub(crate) fn value(&self, expr: &Expr) -> Result<Datum, SqlError> {
+        self.0.value(expr, &[])
     }
 
     /// Looks whether rows that are there meet the one constraint of `writer`.

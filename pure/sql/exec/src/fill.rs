@@ -1,17 +1,60 @@
 //! Work over existing rows that a schema change needs. Each call does one batch inside the
 //! transaction of its port; the caller commits it and calls again with the position that it got.
 
+mod alter;
+
 use crate::batch::{Batch, FillCx};
 use crate::port::Port;
 use base::{Datum, SqlError, SqlState};
 use bind::PlanCx;
 use catalog::{Column, Index, Table};
 use expr::zoned;
+use plan::AlterFill;
 use std::rc::Rc;
 use std::sync::Arc;
 use txn::OpError;
 
 pub use crate::batch::FillPosition;
+pub use alter::alter;
+
+/// Work of a batch; names refer to the catalog in use.
+#[derive(Clone, PartialEq, Debug)]
+#[expect(missing_docs, reason = "fields are named like what they describe")]
+pub enum Work {
+    /// Writes entries of a building index.
+    Index { table: String, index: String },
+    /// Copies rows into the key space of a new primary key.
+    PrimaryKey {
+        table: String,
+        primary: Index,
+        columns: Vec<Column>,
+    },
+    /// Checks that rows meet a check or foreign key.
+    Validate { table: String, constraint: String },
+    /// Fills new columns and looks through rows for an ALTER TABLE.
+    Alter(Box<AlterFill>),
+}
+
+/// Does the batch that begins at `position`. Gives where the next one does, `None` at the end.
+///
+/// # Errors
+/// Those of the kind of work.
+pub async fn batch(
+    port: Rc<dyn Port>,
+    work: &Work,
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, OpError> {
+    match work {
+        Work::Index { table, index: name } => index(port, table, name, position).await,
+        Work::PrimaryKey {
+            table,
+            primary,
+            columns,
+        } => primary_key(port, table, primary, columns, position).await,
+        Work::Validate { table, constraint } => validate(port, table, constraint, position).await,
+        Work::Alter(fill) => alter(port, fill, position).await,
+    }
+}
 
 /// The table `name` of the port's database.
 fn table(port: &dyn Port, name: &str) -> Result<Arc<Table>, SqlError> {

@@ -242,21 +242,7 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
         let sizes = show::fetch(cx, parse::show::Show::Sizes).await?;
         cx.facts.take_sizes(&sizes);
     }
-    let mut values = params.to_vec();
-    values.resize(run.slots as usize, Datum::Null);
-    for init in &run.inits {
-        let slots = Rc::new(core::mem::take(&mut values));
-        let value = match &init.value {
-            InitValue::Expr(expr) => cx.value(expr, &slots)?,
-            InitValue::Call(call) => {
-                let env = cx.env(&slots);
-                calls::value(cx, call, &NoColumns, &env, &slots).await?
-            }
-        };
-        values = Rc::try_unwrap(slots).unwrap_or_else(|shared| (*shared).clone());
-        values[init.slot as usize] = value;
-    }
-    let slots: Slots = Rc::new(values);
+    let slots = first_values(cx, run, params).await?;
     let tag = match &run.action {
         Action::Query(step) => Tag::Count("SELECT", query(cx, step, &slots, emit).await?),
         Action::Point(point) => point::run(cx, point, &slots, emit).await?,
@@ -287,6 +273,25 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
         } => Box::pin(explain::run(cx, run, again.as_ref(), *options, params)).await?,
     };
     Ok(tag)
+}
+
+/// The slots of a statement: parameters, and what is computed when it starts.
+async fn first_values(cx: &Cx<'_>, run: &Run, params: &[Datum]) -> Result<Slots, OpError> {
+    let mut values = params.to_vec();
+    values.resize(run.slots as usize, Datum::Null);
+    for init in &run.inits {
+        let slots = Rc::new(core::mem::take(&mut values));
+        let value = match &init.value {
+            InitValue::Expr(expr) => cx.value(expr, &slots)?,
+            InitValue::Call(call) => {
+                let env = cx.env(&slots);
+                calls::value(cx, call, &NoColumns, &env, &slots).await?
+            }
+        };
+        values = Rc::try_unwrap(slots).unwrap_or_else(|shared| (*shared).clone());
+        values[init.slot as usize] = value;
+    }
+    Ok(Rc::new(values))
 }
 
 /// Runs a query to its end.

@@ -2,7 +2,7 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, comment, cursors, maintenance, nested, tables, with_library};
+use super::{Kind, comment, cursors, maintenance, nested, relations, tables, with_library};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};
@@ -107,8 +107,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
-        "ALTER" if words.is(&["ALTER", "DATABASE"]) => alter_database(words).map(Some),
-        "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
+        "ALTER" if !words.is(&["ALTER", "TABLE"]) => relations::alter(words).map(Some),
         _ => Ok(None),
     }
 }
@@ -530,7 +529,7 @@ fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
 }
 
 /// `ALTER DATABASE name SET (protocol = 'leap')`, with or without parentheses.
-fn alter_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+pub(super) fn alter_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["ALTER", "DATABASE"])?;
     let name = words.identifier()?;
     if !words.take(&["SET"]) {

@@ -119,7 +119,7 @@ pub(super) fn name(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
     Ok(parts)
 }
 
-fn own_name(words: &mut Words<'_>) -> Result<String, SqlError> {
+pub(super) fn own_name(words: &mut Words<'_>) -> Result<String, SqlError> {
     in_public(name(words)?)
 }
 

@@ -22,6 +22,7 @@ mod lexer;
 mod maintenance;
 mod operand;
 mod options;
+mod relations;
 pub mod session;
 pub mod show;
 mod source;
@@ -37,6 +38,7 @@ pub use constraints::{AlterStatement, Marks};
 pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
+pub use relations::{AlterRelation, RelationChange, SequenceWords};
 pub use source::Source;
 pub use words::fold;
 
@@ -103,6 +105,7 @@ pub enum Kind {
         name: String,
         protocol: String,
     },
+    AlterRelation(Box<AlterRelation>),
     Comment(Box<Comment>),
     Session(SessionCommand),
     /// EXECUTE with arguments that are still expressions.
@@ -430,6 +433,7 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
     if let Some(Token::Word(word)) = first
         && word.keyword == Keyword::ALTER
     {
+        relations::check_actions(&mut Words::new(tokens, source))?;
         let constraints::Simplified { tokens, marks } = constraints::simplified(source, tokens)?;
         let (tokens, _) = simplified(source, &tokens)?;
         let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;

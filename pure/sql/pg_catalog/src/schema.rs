@@ -102,6 +102,7 @@ pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         default: None,
         identity: None,
         hidden: false,
+        state: Default::default(),
     };
     for table in all() {
         for (at, described) in table.columns.iter().enumerate() {

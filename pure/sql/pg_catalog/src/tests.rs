@@ -15,6 +15,7 @@ fn column(name: &str, ty: Type, not_null: bool) -> Column {
         default: None,
         identity: None,
         hidden: false,
+        state: Default::default(),
     }
 }
 

@@ -113,8 +113,24 @@ impl Fill {
             Fill::Index { table, .. }
             | Fill::PrimaryKey { table }
             | Fill::Validate { table, .. } => table,
+            Fill::Alter(fill) => &fill.table,
         }
     }
+}
+
+/// What an ALTER TABLE does with each row, in this order.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AlterFill {
+    /// Table.
+    pub table: String,
+    /// New columns that get their defaults.
+    pub columns: Vec<String>,
+    /// Columns in which a NULL is refused (23502).
+    pub not_null: Vec<String>,
+    /// Checks and foreign keys that it must meet (23514, 23503).
+    pub constraints: Vec<String>,
+    /// Indexes that get its entry (23505).
+    pub indexes: Vec<String>,
 }
 
 /// Work over existing rows. Names refer to the catalog after `before`.
@@ -142,4 +158,6 @@ pub enum Fill {
         /// Constraint.
         constraint: String,
     },
+    /// Goes through all rows once for an ALTER TABLE.
+    Alter(Box<AlterFill>),
 }

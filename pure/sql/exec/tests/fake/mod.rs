@@ -367,6 +367,16 @@ impl Cluster {
                     }
                 }
             }
+            Fill::Alter(fill) => {
+                let mut position = None;
+                loop {
+                    let work = exec::fill::alter(self.port(""), fill, position);
+                    position = block_on(work).map_err(sql_error)?;
+                    if position.is_none() {
+                        return Ok(());
+                    }
+                }
+            }
             Fill::Validate { table, constraint } => {
                 let mut position = None;
                 loop {

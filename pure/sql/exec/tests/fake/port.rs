@@ -354,8 +354,15 @@ impl Port for FakePort {
             return Poll::Pending;
         }
         let mut sequences = self.state.sequences.borrow_mut();
-        let next = sequences.entry(sequence.id).or_insert(sequence.start);
+        let first = sequence.first.unwrap_or(sequence.start);
+        let next = sequences.entry(sequence.id).or_insert(first);
         let value = *next;
+        if value > sequence.max {
+            let (name, max) = (&sequence.name, sequence.max);
+            let text = format!("nextval: reached maximum value of sequence \"{name}\" ({max})");
+            let error = SqlError::new(base::SqlState(*b"2200H"), text);
+            return Poll::Ready(Err(OpError::Sql(error)));
+        }
         *next += sequence.increment;
         self.state.drawn.borrow_mut().insert(sequence.id, value);
         Poll::Ready(Ok(value))

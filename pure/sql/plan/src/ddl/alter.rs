@@ -1,17 +1,17 @@
 //! ALTER TABLE: what can be added to a table that exists.
 
 use super::table::{Constraint, Foreign, check_text, constraint_of, foreign_key, key_columns};
-use super::{build_index, index, names, own_name, simple};
+use super::{actions, build_index, index, names, own_name, simple};
 use crate::plan::{DdlPlan, Fill};
-use base::{SqlError, SqlState};
+use base::{SqlError, SqlState, Type};
 use bind::scope::ident;
 use bind::{Binder, unsupported};
-use catalog::{Check, Command, Index, Table, Validity};
+use catalog::{Check, Column, Command, Index, Table, Validity};
 use parse::{AlterStatement, Marks};
-use sqlparser::ast::{self, AlterTableOperation, DropBehavior, TableConstraint};
+use sqlparser::ast::{self, AlterTableOperation, TableConstraint};
 use std::sync::Arc;
 
-const TAG: &str = "ALTER TABLE";
+pub(super) const TAG: &str = "ALTER TABLE";
 
 pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
     let AlterStatement { statement, marks } = altered;
@@ -29,39 +29,49 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     };
     binder.no(location.is_some(), "LOCATION")?;
     binder.no(on_cluster.is_some(), "ON")?;
-    own_name(name, binder)?;
+    let renamed = own_name(name, binder)?;
+    if let [AlterTableOperation::RenameTable { table_name }] = operations.as_slice()
+        && binder.cx.database.table(&renamed).is_none()
+        && binder.cx.database.has_relation(&renamed)
+    {
+        return rename_relation(TAG, renamed, table_name, binder);
+    }
     let table = match binder.find_table(name) {
         Err(error) if *if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
             return Ok(simple(TAG, Vec::new()));
         }
         other => other?,
     };
-    let [operation] = operations.as_slice() else {
-        return Err(unsupported("several changes in one ALTER TABLE"));
-    };
-    match operation {
-        AlterTableOperation::AddConstraint(constraint) => add(&table, constraint, marks, binder),
-        AlterTableOperation::DropConstraint {
-            if_exists,
-            name,
-            drop_behavior,
-        } => {
-            let name = ident(name);
-            if marks.validate {
-                return validate(&table, name, binder);
-            }
-            // Nothing depends on a check or a foreign key.
-            let (None | Some(DropBehavior::Restrict | DropBehavior::Cascade)) = drop_behavior;
-            drop_constraint(&table, name, *if_exists, binder)
-        }
-        // There is one role, so owners do not matter.
-        AlterTableOperation::OwnerTo { new_owner: _ } => Ok(simple(TAG, Vec::new())),
-        other => {
-            let text = other.to_string();
-            let words: Vec<&str> = text.split_whitespace().take(2).collect();
-            Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))))
-        }
+    match operations.as_slice() {
+        [AlterTableOperation::AddConstraint(constraint)] => add(&table, constraint, marks, binder),
+        [
+            AlterTableOperation::DropConstraint {
+                name,
+                if_exists: _,
+                drop_behavior: _,
+            },
+        ] if marks.validate => validate(&table, ident(name), binder),
+        [operation] => match actions::rename(&table, operation, binder)? {
+            Some(plan) => Ok(plan),
+            None => actions::plan(&table, operations, marks, binder),
+        },
+        _ => actions::plan(&table, operations, marks, binder),
     }
+}
+
+/// An index or a sequence gets another name.
+pub(super) fn rename_relation(
+    tag: &'static str,
+    from: String,
+    to: &ast::ObjectName,
+    binder: &Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let command = Command::RenameRelation {
+        database: binder.cx.database.name.clone(),
+        from,
+        to: own_name(to, binder)?,
+    };
+    Ok(simple(tag, vec![command]))
 }
 
 fn validate(table: &Table, constraint: String, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
@@ -94,24 +104,6 @@ fn validate(table: &Table, constraint: String, binder: &Binder<'_>) -> Result<Dd
         after: vec![set(Validity::Valid)],
         undo: vec![set(Validity::NotValid)],
     })
-}
-
-fn drop_constraint(
-    table: &Table,
-    constraint: String,
-    if_exists: bool,
-    binder: &Binder<'_>,
-) -> Result<DdlPlan, SqlError> {
-    if table.has_constraint(&constraint) && table.validity(&constraint).is_none() {
-        return Err(unsupported("dropping a primary key or unique constraint"));
-    }
-    let command = Command::DropConstraint {
-        database: binder.cx.database.name.clone(),
-        table: table.name.clone(),
-        constraint,
-        if_exists,
-    };
-    Ok(simple(TAG, vec![command]))
 }
 
 /// Adds a check or a foreign key. Writers check it from the first step on, so that the rows that
@@ -274,7 +266,12 @@ fn primary_key(
         return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
     }
     let mut rows = table.columns.clone();
-    rows.retain(|column| !column.hidden);
+    match rowid {
+        Some(at) if usize::from(at) + 1 == rows.len() => drop(rows.pop()),
+        // The places of the columns behind it stay.
+        Some(at) => rows[usize::from(at)] = Column::dropped(at, Type::Int8),
+        None => {}
+    }
     for key in &keys {
         rows[usize::from(key.column)].not_null = true;
     }

@@ -1,9 +1,11 @@
 //! Schema changes: statements to catalog commands and work over existing rows.
 
+mod actions;
 mod alter;
 mod class;
 mod default;
 mod names;
+mod relations;
 mod shown;
 mod table;
 
@@ -28,6 +30,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
+        Kind::AlterRelation(altered) => relations::plan(altered, binder),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
         Kind::DropDatabase { name, if_exists } => {
             if *name == binder.cx.database.name {
@@ -41,33 +44,6 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
             Ok(simple("DROP DATABASE", vec![command]))
         }
         Kind::Sql(ast) => match ast.as_ref() {
-            ast::Statement::CreateSequence {
-                if_not_exists,
-                name,
-                sequence_options,
-                temporary,
-                data_type,
-                owned_by,
-            } => {
-                if *temporary {
-                    return Err(unsupported("CREATE TEMPORARY SEQUENCE"));
-                }
-                if owned_by.as_ref().is_some_and(|owner| !is_none(owner)) {
-                    return Err(unsupported("OWNED BY"));
-                }
-                let ty = match data_type {
-                    None => Type::Int8,
-                    Some(ty) => bind::types::bind_type(ty)?,
-                };
-                let name = own_name(name, binder)?;
-                let sequence = sequence(name, ty, sequence_options)?;
-                let command = Command::CreateSequence {
-                    database: binder.cx.database.name.clone(),
-                    sequence,
-                    if_not_exists: *if_not_exists,
-                };
-                Ok(simple("CREATE SEQUENCE", vec![command]))
-            }
             ast::Statement::Drop {
                 object_type,
                 if_exists,
@@ -82,14 +58,52 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 binder.no(*temporary, "TEMPORARY")?;
                 drop_objects(*object_type, *if_exists, names, *cascade, binder)
             }
-            other => {
-                let text = other.to_string();
-                let words: Vec<&str> = text.split_whitespace().take(2).collect();
-                Err(unsupported(&words.join(" ")))
-            }
+            other => create_sequence(other, binder),
         },
         _ => unreachable!("the planner sends only schema changes here"),
     }
+}
+
+/// CREATE SEQUENCE, also with an owner.
+///
+/// # Errors
+/// 0A000 for other statements.
+fn create_sequence(statement: &ast::Statement, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let ast::Statement::CreateSequence {
+        if_not_exists,
+        name,
+        sequence_options,
+        temporary,
+        data_type,
+        owned_by,
+    } = statement
+    else {
+        let text = statement.to_string();
+        let words: Vec<&str> = text.split_whitespace().take(2).collect();
+        return Err(unsupported(&words.join(" ")));
+    };
+    if *temporary {
+        return Err(unsupported("CREATE TEMPORARY SEQUENCE"));
+    }
+    let owner = match owned_by {
+        Some(owner) if !is_none(owner) => Some(relations::owner(owner, binder)?),
+        _ => None,
+    };
+    let ty = match data_type {
+        None => Type::Int8,
+        Some(ty) => bind::types::bind_type(ty)?,
+    };
+    let name = own_name(name, binder)?;
+    let sequence = Sequence {
+        owned_by: owner,
+        ..sequence(name, ty, sequence_options)?
+    };
+    let command = Command::CreateSequence {
+        database: binder.cx.database.name.clone(),
+        sequence,
+        if_not_exists: *if_not_exists,
+    };
+    Ok(simple("CREATE SEQUENCE", vec![command]))
 }
 
 /// OWNED BY NONE
@@ -381,6 +395,7 @@ fn sequence(name: String, ty: Type, options: &[SequenceOptions]) -> Result<Seque
         id: IndexId(0),
         name,
         start,
+        first: None,
         increment,
         min,
         max,

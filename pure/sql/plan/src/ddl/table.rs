@@ -356,7 +356,7 @@ fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
 
 /// Rows are read where no catalog is: names for the oids of `reg...` types would be missing there.
 /// What xid and tid tell of a row, they tell only while it is read.
-fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
+pub(super) fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
     match ty.element().unwrap_or(ty) {
         Type::Reg(_) | Type::Xid | Type::Tid => {
             Err(unsupported(&format!("a column of type {}", ty.name())))
@@ -492,6 +492,7 @@ fn add_column(
         default: None,
         identity: None,
         hidden: false,
+        state: Default::default(),
     };
     if serial {
         let drawn = sequence(String::new(), ty, &[])?;
@@ -514,6 +515,44 @@ fn add_column(
     }
     definition.table.columns.push(column);
     Ok(())
+}
+
+/// A column that ADD COLUMN adds, and what its options say of the table.
+pub(super) struct Added {
+    pub(super) column: Column,
+    pub(super) sequence: Option<Sequence>,
+    pub(super) uniques: Vec<(String, Vec<String>)>,
+    pub(super) foreign: Vec<Foreign>,
+    pub(super) checks: Vec<(String, ast::Expr)>,
+}
+
+/// Reads the column that is added to `table`.
+pub(super) fn added_column(
+    table: &Table,
+    ast: &ast::ColumnDef,
+    marks: &Marks,
+    binder: &mut Binder<'_>,
+) -> Result<Added, SqlError> {
+    let mut definition = Definition {
+        table: empty_table(table.name.clone(), false),
+        sequences: Vec::new(),
+        primary: None,
+        uniques: Vec::new(),
+        foreign: Vec::new(),
+        checks: Vec::new(),
+    };
+    add_column(&mut definition, ast, marks, binder)?;
+    if definition.primary.is_some() {
+        return Err(unsupported("adding a column that is the primary key")
+            .hint("Add the column first, then the key with ADD PRIMARY KEY."));
+    }
+    Ok(Added {
+        column: definition.table.columns.remove(0),
+        sequence: definition.sequences.pop(),
+        uniques: definition.uniques,
+        foreign: definition.foreign,
+        checks: definition.checks,
+    })
 }
 
 fn set_primary(

@@ -5,6 +5,7 @@ mod aggregate;
 mod constant;
 mod copy;
 mod estimate;
+mod fill;
 mod join;
 mod locked;
 mod normal;
@@ -29,6 +30,7 @@ use pg_catalog::names::{known_schema, qualified};
 use query::Need;
 
 pub use copy::CopyShape;
+pub use fill::{DefaultValues, default_values};
 use sqlparser::ast;
 use std::sync::Arc;
 pub use write::constraint_writer;
@@ -86,6 +88,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         Kind::CreateDatabase { .. }
         | Kind::DropDatabase { .. }
         | Kind::AlterDatabase { .. }
+        | Kind::AlterRelation(_)
         | Kind::Comment(_)
         | Kind::CreateTable(_)
         | Kind::AlterTable(_)

@@ -7,14 +7,14 @@ use crate::step::{
     Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
     Writer, table_index,
 };
-use base::{OutColumn, SqlError, SqlState, Type};
+use base::{Datum, OutColumn, SqlError, SqlState, Type};
 use bind::PlanCx;
 use bind::rel::Rel;
 use bind::scope::object_name;
 use bind::{Binder, BoundWrite, Conflict, ConflictAction};
-use catalog::{ForeignKey, Table, Validity};
+use catalog::{Column, ColumnState, ForeignKey, Table, Validity};
 use expr::program::TableShape;
-use expr::{Compare, Expr, Func};
+use expr::{Compare, Expr, Func, walk};
 use parse::{InsertWords, Statement};
 use pg_catalog::names::known_schema;
 use sqlparser::ast;
@@ -28,19 +28,31 @@ pub(super) enum Purpose {
     Change,
 }
 
+/// The name of a column in errors about rows, which leave out those that begin with a dollar sign.
+fn shown_name(column: &Column) -> String {
+    match column.state {
+        ColumnState::Ready | ColumnState::Checking => column.name.clone(),
+        ColumnState::Filling | ColumnState::Dropped => format!("${}", column.name),
+    }
+}
+
 pub(super) fn shape(table: &Table) -> TableShape {
     TableShape {
         table: table.name.clone(),
         columns: table
             .columns
             .iter()
-            .map(|c| (c.name.clone(), c.ty))
+            .map(|column| (shown_name(column), column.ty))
             .collect(),
         not_null: table
             .columns
             .iter()
             .enumerate()
-            .filter(|(_, column)| column.not_null && !column.hidden)
+            .filter(|(_, column)| match column.state {
+                ColumnState::Ready => column.not_null && !column.hidden,
+                ColumnState::Checking => true,
+                ColumnState::Filling | ColumnState::Dropped => false,
+            })
             .map(|(i, _)| i as u16)
             .collect(),
     }
@@ -70,7 +82,12 @@ impl Planner<'_, '_> {
         change: bool,
         names: &mut Vec<Arc<Table>>,
     ) -> Result<Writer, SqlError> {
-        if table.frozen {
+        // New rows have no value for a column that is to be NOT NULL before rows can give one.
+        let lacks_value = table.columns.iter().any(|column| {
+            let drawn = column.identity.is_some() || column.default.is_some();
+            column.state == ColumnState::Filling && column.not_null && !drawn
+        });
+        if table.frozen || lacks_value {
             let message = format!("table \"{}\" is being changed", table.name);
             return Err(SqlError::new(SqlState::SERIALIZATION, message)
                 .hint("The transaction may be tried again."));
@@ -149,7 +166,21 @@ impl Planner<'_, '_> {
         let outer = self.binder.set_scope(bind::scope_of(table));
         let bound = self.binder.condition(&ast, "CHECK");
         self.binder.set_scope(outer);
-        self.settled_expr(bound?)
+        let mut condition = bound?;
+        for (at, column) in table.columns.iter().enumerate() {
+            let reads = |node: &Expr| matches!(node, Expr::Column(i, _) if *i as usize == at);
+            let defaults = column.state == ColumnState::Filling && column.default.is_some();
+            if defaults && walk::any(&condition, &reads) {
+                // A row that was not filled yet is checked when it is.
+                let unfilled = Expr::IsNull(Box::new(Expr::Column(at as u32, column.ty)), false);
+                condition = Expr::Case {
+                    arms: vec![(unfilled, Expr::Const(Datum::Bool(true), Type::Bool))],
+                    otherwise: Box::new(condition),
+                    ty: Type::Bool,
+                };
+            }
+        }
+        self.settled_expr(condition)
     }
 
     fn parent(&mut self, key: &ForeignKey) -> Result<ParentKey, SqlError> {

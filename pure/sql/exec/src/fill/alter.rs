@@ -1,0 +1,128 @@
+//! What an ALTER TABLE does with the rows that are there: it fills new columns and looks whether
+//! what is new of the table holds.
+//!
+//! A row that lacks the value of a new column has NULL there. Rows that are written meanwhile have
+//! the default, so a row is filled once, however often its batch is tried.
+
+use super::table;
+use crate::batch::{Batch, FillCx, FillPosition};
+use crate::port::Port;
+use base::{Datum, SqlError, SqlState};
+use bind::PlanCx;
+use catalog::Table;
+use expr::zoned;
+use plan::{AlterFill, DefaultValues};
+use std::rc::Rc;
+use std::sync::Arc;
+use txn::{LockMode, OpError};
+
+/// One batch of `fill` from `position` on. Gives where to go on, `None` at the end.
+///
+/// # Errors
+/// 23502, 23503, 23505, 23514 for rows that do not fit, and those of computing defaults and checks.
+pub async fn alter(
+    port: Rc<dyn Port>,
+    fill: &AlterFill,
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, OpError> {
+    let table = table(&*port, &fill.table)?;
+    let zone = port.setting("timezone");
+    let plan_cx = PlanCx {
+        catalog: port.catalog(),
+        database: port.database(),
+        param_types: &[],
+        zone: zoned::of_setting(zone.as_deref()),
+        rows: &|_| None,
+    };
+    let cx = FillCx::new(&*port);
+    let mode = match fill.columns.is_empty() {
+        true => LockMode::Shared,
+        false => LockMode::Exclusive,
+    };
+    let Batch { rows, next } = cx.locked_rows(&table, position, mode).await?;
+    let mut rows: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
+    let columns = positions(&table, &fill.columns)?;
+    if !columns.is_empty() {
+        fill_columns(&cx, &plan_cx, &table, &columns, &mut rows).await?;
+    }
+    for column in positions(&table, &fill.not_null)? {
+        if rows.iter().any(|row| row[usize::from(column)].is_null()) {
+            let name = &table.column_at(column).name;
+            let table = &table.name;
+            let message = format!("column \"{name}\" of relation \"{table}\" contains null values");
+            return Err(SqlError::new(SqlState::NOT_NULL, message)
+                .table(table)
+                .column(name)
+                .into());
+        }
+    }
+    let rows: Vec<&[Datum]> = rows.iter().map(Vec::as_slice).collect();
+    for constraint in &fill.constraints {
+        let writer = plan::constraint_writer(&plan_cx, &table, constraint)?;
+        cx.validate(&writer, &rows).await?;
+    }
+    for name in &fill.indexes {
+        let number = table.indexes().position(|index| index.name == *name);
+        let number = number.ok_or_else(|| {
+            let message = format!("index \"{name}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        })?;
+        cx.write_entries(&table, number, &rows).await?;
+    }
+    Ok(next)
+}
+
+/// Places of columns by their names; those that are being filled are found, too.
+fn positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
+    let place = |name: &String| {
+        let found = table.column(name).map(|(at, _)| at);
+        found.ok_or_else(|| {
+            let table = &table.name;
+            let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+        })
+    };
+    names.iter().map(place).collect()
+}
+
+/// Gives rows that lack values of `columns` their defaults.
+async fn fill_columns(
+    cx: &FillCx<'_>,
+    plan_cx: &PlanCx<'_>,
+    table: &Arc<Table>,
+    columns: &[u16],
+    rows: &mut [Vec<Datum>],
+) -> Result<(), OpError> {
+    let lacks = |row: &Vec<Datum>| columns.iter().any(|c| row[usize::from(*c)].is_null());
+    let count = rows.iter().filter(|row| lacks(row)).count();
+    if count == 0 {
+        return Ok(());
+    }
+    let values = plan::default_values(plan_cx, table, columns, count)?;
+    let mut drawn = match &values {
+        DefaultValues::Same(_) => Vec::new(),
+        DefaultValues::Drawn(plan) => cx.values(plan).await?,
+    }
+    .into_iter();
+    let mut changes = Vec::new();
+    for row in rows.iter_mut().filter(|row| lacks(row)) {
+        let new = match &values {
+            DefaultValues::Same(all) => {
+                let all = all.iter().map(|value| cx.value(value));
+                all.collect::<Result<Vec<_>, _>>()?
+            }
+            DefaultValues::Drawn(_) => drawn.next().expect("as many as were asked for"),
+        };
+        let old = row.clone();
+        for (column, value) in columns.iter().zip(new) {
+            let place = &mut row[usize::from(*column)];
+            if place.is_null() {
+                *place = value;
+            }
+        }
+        if *row != old {
+            changes.push((old, row.clone()));
+        }
+    }
+    cx.change_rows(table, changes).await
+}
