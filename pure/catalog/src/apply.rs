@@ -114,6 +114,23 @@ impl Catalog {
             } => self.comment(database, subject, text.as_deref()),
             Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
+            Command::CreateView {
+                database,
+                view,
+                replace,
+            } => self.create_view(database, view, *replace),
+            Command::DropView {
+                database,
+                names,
+                if_exists,
+                cascade,
+            } => self.drop_views(database, names, *if_exists, *cascade),
+            Command::RenameView {
+                database,
+                name,
+                to,
+                if_exists,
+            } => self.rename_view(database, name, to, *if_exists),
         }
     }
 
@@ -149,6 +166,7 @@ impl Catalog {
         if let Command::DropTable { database, .. }
         | Command::DropIndex { database, .. }
         | Command::DropSequence { database, .. }
+        | Command::DropView { database, .. }
         | Command::DropConstraint { database, .. } = command
             && let Some(database) = self.databases.get_mut(database)
             && !database.comments.is_empty()
@@ -212,6 +230,7 @@ impl Catalog {
             sequences: Default::default(),
             switching: None,
             comments: [(Commented::Schema, "standard public schema".into())].into(),
+            views: Default::default(),
         };
         self.databases.insert(name.into(), Arc::new(database));
         Ok(Applied::default())
@@ -444,6 +463,11 @@ impl Removal {
         }
         self.notices.push(message + ", skipping");
         Ok(())
+    }
+
+    /// Tells of what goes along.
+    pub(crate) fn tell(&mut self, notices: Vec<String>) {
+        self.notices.extend(notices);
     }
 
     pub(crate) fn applied(self) -> Applied {

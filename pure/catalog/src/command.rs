@@ -2,6 +2,7 @@
 
 use crate::comments::Subject;
 use crate::desc::*;
+use crate::views::View;
 use alloc::string::String;
 use alloc::vec::Vec;
 use base::{IndexId, SqlError, TableId};
@@ -143,6 +144,26 @@ pub enum Command {
     Reserve,
     /// Gives a reserved key space up: its rows may go.
     Unreserve { index: IndexId },
+    /// A new view, or another query for one that there is.
+    CreateView {
+        database: String,
+        view: View,
+        replace: bool,
+    },
+    /// Removes views; `cascade` also removes the views that use them.
+    DropView {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    /// Gives a view another name.
+    RenameView {
+        database: String,
+        name: String,
+        to: String,
+        if_exists: bool,
+    },
 }
 
 /// What [`Catalog::apply`] did beyond the new catalog.

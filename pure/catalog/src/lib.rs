@@ -19,6 +19,7 @@ mod keys;
 mod lookup;
 mod names;
 mod tables;
+mod views;
 
 pub use base::Placement;
 pub use closing::{ChangeId, Closing, Stage};
@@ -26,3 +27,4 @@ pub use command::{Applied, CatalogError, Command};
 pub use comments::Subject;
 pub use desc::*;
 pub use lookup::ROWID_COLUMN;
+pub use views::{View, ViewColumn, ViewUse, kept_name};

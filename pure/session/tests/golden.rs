@@ -591,6 +591,7 @@ fn catalog() -> Catalog {
         sequences: BTreeMap::new(),
         switching: None,
         comments: BTreeMap::new(),
+        views: Default::default(),
     };
     Catalog {
         version: 3,

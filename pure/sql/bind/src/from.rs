@@ -5,6 +5,7 @@ use super::scope::{
     Scope, ScopeColumn, catalog_scope, check_database, check_reserved, ident, name_position,
     not_lateral, object_name, table_scope,
 };
+use super::view::not_a_table;
 use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
 use base::{SqlError, SqlState, Type};
 use catalog::Table;
@@ -28,7 +29,7 @@ pub(crate) struct Locking {
 }
 
 impl Locking {
-    fn of_table(&self, alias: &str) -> Option<LockMode> {
+    pub(super) fn of_table(&self, alias: &str) -> Option<LockMode> {
         let named = self.of.is_empty() || self.of.iter().any(|name| name == alias);
         if named { self.mode } else { None }
     }
@@ -246,6 +247,8 @@ impl Binder<'_> {
         for name in &shared {
             let l = shared_column(&mut left, name, "left")?;
             let r = shared_column(&mut right, name, "right")?;
+            self.note_column(l.origin);
+            self.note_column(r.origin);
             on.push(self.binary("=", l.expr.clone(), r.expr.clone())?);
             let expr = match kind {
                 JoinKind::Right => r.expr.clone(),
@@ -442,6 +445,7 @@ impl Binder<'_> {
         let found = self.cx.database.tables.get(name);
         match (schema, found) {
             (None | Some("public"), Some(table)) => return Ok(table.clone()),
+            _ if self.find_view(schema, name).is_some() => return Err(not_a_table(name)),
             _ if pg_catalog::lookup(schema, name).is_some() => {
                 let message = format!("permission denied for table {name}");
                 return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
@@ -476,9 +480,15 @@ impl Binder<'_> {
             && let Some(found) = pg_catalog::lookup(schema.as_deref(), &table)
         {
             (Rel::Virtual(found), catalog_scope(found, &shown))
+        } else if let Some(view) = self.find_view(schema.as_deref(), &table) {
+            let Factor { rel, scope, binds } = self.view_factor(&view, &shown, locking)?;
+            assert!(binds.is_empty(), "a view reads no row of another");
+            (rel, scope)
         } else {
             let table = self.find_table(name)?;
-            let scope = table_scope(&table, &shown);
+            self.note_table(&table);
+            let mut scope = table_scope(&table, &shown);
+            self.restrict(&mut scope, &table.name);
             (
                 Rel::Table {
                     table,

@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod calls;
+mod change;
 mod clauses;
 mod conflict;
 mod dml;
@@ -25,12 +26,14 @@ mod select;
 mod set;
 mod target;
 pub mod types;
+mod view;
 mod with;
 
 pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;
 pub use target::Target;
+pub use view::{ViewQuery, query_of};
 
 /// The names of a table's columns, under its own name.
 pub fn scope_of(table: &Arc<catalog::Table>) -> Scope {
@@ -160,6 +163,8 @@ pub struct Binder<'a> {
     pub by_rows: bool,
     /// What binding and planning have looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
+    /// The views in it.
+    views: view::Views,
 }
 
 impl<'a> Binder<'a> {
@@ -189,6 +194,7 @@ impl<'a> Binder<'a> {
             zone: cx.zone.into(),
             by_rows: false,
             work: 0,
+            views: view::Views::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, comment, cursors, maintenance, nested, tables, with_library};
+use super::{Kind, comment, cursors, maintenance, nested, tables, views, with_library};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};
@@ -115,9 +115,11 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "UPDATE" if words.is_at(1, "OR") => Err(words.unexpected_at(1)),
         "CREATE" if words.is(&["CREATE", "DATABASE"]) => create_database(words).map(Some),
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
+        "CREATE" if views::is_create_view(words) => views::create(words).map(Some),
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
         "ALTER" if words.is(&["ALTER", "DATABASE"]) => alter_database(words).map(Some),
+        "ALTER" if words.is(&["ALTER", "VIEW"]) => views::alter(words).map(Some),
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),
     }

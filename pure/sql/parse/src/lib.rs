@@ -28,6 +28,7 @@ mod source;
 pub mod stack;
 mod tables;
 mod tail;
+mod views;
 mod weight;
 mod with;
 mod words;
@@ -38,6 +39,7 @@ pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
 pub use source::Source;
+pub use views::{ViewRename, ViewStatement};
 pub use words::fold;
 
 use crate::session::SessionCommand;
@@ -91,6 +93,8 @@ pub enum Kind {
     CreateTable(Box<TableStatement>),
     AlterTable(Box<AlterStatement>),
     CreateIndex(Box<IndexStatement>),
+    CreateView(Box<ViewStatement>),
+    RenameView(Box<ViewRename>),
     CreateDatabase {
         name: String,
         options: DatabaseOptions,

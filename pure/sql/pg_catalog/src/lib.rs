@@ -42,6 +42,7 @@ pub mod rewrite;
 mod schema;
 pub mod settings;
 mod types;
+mod user_views;
 mod views;
 
 use base::{Datum, RowBatch, Time, Type};

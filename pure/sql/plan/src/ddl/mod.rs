@@ -6,6 +6,7 @@ mod default;
 mod names;
 mod shown;
 mod table;
+mod view;
 
 use crate::plan::{DdlPlan, Fill};
 use base::{IndexId, SqlError, SqlState, Type};
@@ -27,6 +28,8 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::AlterTable(statement) => alter::plan(statement, binder),
         Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
+        Kind::CreateView(statement) => view::create(statement, binder),
+        Kind::RenameView(statement) => view::rename(statement, binder),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
         Kind::DropDatabase { name, if_exists } => {
@@ -287,6 +290,9 @@ fn create_index(statement: &IndexStatement, binder: &mut Binder<'_>) -> Result<D
         return Err(unsupported(&format!("index method {}", ident(method))));
     }
     known_schema(object_name(table_name).0.as_deref())?;
+    view::refuse(table_name, binder, |name| {
+        format!("cannot create index on relation \"{name}\"")
+    })?;
     let table = binder.find_table(table_name)?;
     let columns = keys.iter().map(|key| index_column(&table, key, binder));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -441,6 +447,15 @@ fn drop_objects(
                 database,
                 names,
                 if_exists,
+            }],
+        ),
+        ObjectType::View => simple(
+            "DROP VIEW",
+            vec![Command::DropView {
+                database,
+                names,
+                if_exists,
+                cascade,
             }],
         ),
         other => return Err(unsupported(&format!("DROP {other}"))),

@@ -673,6 +673,10 @@ pub(super) fn foreign_key(
     let parent: &Table = if itself {
         table
     } else {
+        if binder.find_view(None, &parent_name).is_some() {
+            let message = format!("referenced relation \"{parent_name}\" is not a table");
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
         found = binder.find_table(&key.parent)?;
         &found
     };

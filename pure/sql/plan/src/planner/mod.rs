@@ -100,6 +100,8 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::Comment(_)
         | Kind::CreateTable(_)
         | Kind::AlterTable(_)
+        | Kind::CreateView(_)
+        | Kind::RenameView(_)
         | Kind::CreateIndex(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
@@ -348,6 +350,9 @@ fn check_named(named: &Named, binder: &Binder<'_>) -> Result<(), SqlError> {
     known_schema(schema.as_deref())?;
     if schema.as_deref() != Some("public") && pg_catalog::lookup(schema.as_deref(), &name).is_some()
     {
+        return Ok(());
+    }
+    if binder.find_view(schema.as_deref(), &name).is_some() {
         return Ok(());
     }
     let table = binder.find_table_named(schema.as_deref(), &name)?;
