@@ -455,7 +455,15 @@ impl Removal {
         if database.has_relation(name) {
             let article = if self.kind == "index" { "an" } else { "a" };
             let message = format!("\"{name}\" is not {article} {}", self.kind);
-            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+            let error = SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
+            return Err(match database.relation(name) {
+                Some((kind, _)) => {
+                    let article = if kind == "index" { "an" } else { "a" };
+                    let word = kind.to_ascii_uppercase();
+                    error.hint(format!("Use DROP {word} to remove {article} {kind}."))
+                }
+                None => error,
+            });
         }
         let message = format!("{} \"{name}\" does not exist", self.kind);
         if !self.if_exists {

@@ -96,7 +96,7 @@ impl Database {
     }
 
     /// Kind and number of a relation.
-    fn relation(&self, name: &str) -> Option<(&'static str, u32)> {
+    pub(crate) fn relation(&self, name: &str) -> Option<(&'static str, u32)> {
         if let Some(table) = self.tables.get(name) {
             return Some(("table", table.id.0));
         }

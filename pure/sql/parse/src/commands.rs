@@ -2,7 +2,9 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, comment, cursors, maintenance, nested, tables, views, with_library};
+use super::{
+    Kind, comment, cursors, maintenance, nested, table_as, tables, views, with_library,
+};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};
@@ -119,6 +121,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
         "ALTER" if words.is(&["ALTER", "DATABASE"]) => alter_database(words).map(Some),
+        "DROP" if words.is(&["DROP", "VIEW"]) => table_as::drop_views(words).map(Some),
+        "SELECT" | "WITH" => table_as::select_into(words),
         "ALTER" if words.is(&["ALTER", "VIEW"]) => views::alter(words).map(Some),
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),

@@ -19,6 +19,7 @@ mod insert;
 mod joins;
 mod keywords;
 mod lexer;
+mod like;
 mod maintenance;
 mod operand;
 mod options;
@@ -26,6 +27,7 @@ pub mod session;
 pub mod show;
 mod source;
 pub mod stack;
+mod table_as;
 mod tables;
 mod tail;
 mod views;
@@ -38,7 +40,9 @@ pub use constraints::{AlterStatement, Marks};
 pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
+pub use like::Like;
 pub use source::Source;
+pub use table_as::{TableAs, ViewDrop};
 pub use views::{ViewRename, ViewStatement};
 pub use words::fold;
 
@@ -95,6 +99,8 @@ pub enum Kind {
     CreateIndex(Box<IndexStatement>),
     CreateView(Box<ViewStatement>),
     RenameView(Box<ViewRename>),
+    DropViews(Box<ViewDrop>),
+    CreateTableAs(Box<TableAs>),
     CreateDatabase {
         name: String,
         options: DatabaseOptions,
@@ -159,6 +165,8 @@ pub struct TableStatement {
     pub partition: Vec<String>,
     pub replicated: bool,
     pub marks: Marks,
+    /// LIKE among the columns.
+    pub likes: Vec<Like>,
 }
 
 /// Texts of this many bytes are worth another thread than that of their shard: to parse and plan

@@ -22,5 +22,5 @@ mod planner;
 mod reads;
 pub mod step;
 
-pub use plan::{DdlPlan, Fill, Plan, PlanKind, Reads};
+pub use plan::{CreateAs, DdlPlan, Fill, Plan, PlanKind, Reads};
 pub use planner::{CopyShape, constraint_writer, plan};

@@ -3,9 +3,11 @@
 mod alter;
 mod class;
 mod default;
+mod like;
 mod names;
 mod shown;
 mod table;
+pub(crate) mod table_as;
 mod view;
 
 use crate::plan::{DdlPlan, Fill};
@@ -29,6 +31,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::CreateView(statement) => view::create(statement, binder),
+        Kind::DropViews(statement) => view::drop(statement, binder),
         Kind::RenameView(statement) => view::rename(statement, binder),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
@@ -447,15 +450,6 @@ fn drop_objects(
                 database,
                 names,
                 if_exists,
-            }],
-        ),
-        ObjectType::View => simple(
-            "DROP VIEW",
-            vec![Command::DropView {
-                database,
-                names,
-                if_exists,
-                cascade,
             }],
         ),
         other => return Err(unsupported(&format!("DROP {other}"))),

@@ -7,7 +7,7 @@ use base::{SqlError, SqlState, TableId};
 use bind::scope::object_name;
 use bind::{Binder, ViewQuery, query_of, unsupported};
 use catalog::{Command, View, ViewColumn};
-use parse::{ViewRename, ViewStatement};
+use parse::{ViewDrop, ViewRename, ViewStatement};
 use pg_catalog::names::{known_schema, qualified};
 use sqlparser::ast;
 
@@ -71,6 +71,27 @@ pub(super) fn create(
     Ok(simple("CREATE VIEW", vec![command]))
 }
 
+pub(super) fn drop(statement: &ViewDrop, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let ViewDrop {
+        names,
+        if_exists,
+        cascade,
+    } = statement;
+    let names = names.iter().map(|name| own_parts(name, binder));
+    // What is in a schema that is not there does not exist.
+    let names = names.filter(|name| {
+        let unknown = |error: &SqlError| error.state() == SqlState::INVALID_SCHEMA;
+        !(*if_exists && name.as_ref().is_err_and(unknown))
+    });
+    let command = Command::DropView {
+        database: binder.cx.database.name.clone(),
+        names: names.collect::<Result<_, _>>()?,
+        if_exists: *if_exists,
+        cascade: *cascade,
+    };
+    Ok(simple("DROP VIEW", vec![command]))
+}
+
 pub(super) fn rename(statement: &ViewRename, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
     let ViewRename {
         if_exists,
@@ -87,7 +108,7 @@ pub(super) fn rename(statement: &ViewRename, binder: &Binder<'_>) -> Result<DdlP
 }
 
 /// The name of an object of the schema `public` by its parts.
-fn own_parts(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
+pub(super) fn own_parts(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
     match qualified(&binder.cx.database.name, parts.to_vec())? {
         (Some(schema), _) if schema == "pg_catalog" || schema == "information_schema" => {
             let message = format!("permission denied for schema {schema}");

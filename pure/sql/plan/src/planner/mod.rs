@@ -102,9 +102,14 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::AlterTable(_)
         | Kind::CreateView(_)
         | Kind::RenameView(_)
+        | Kind::DropViews(_)
         | Kind::CreateIndex(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
+        }
+        Kind::CreateTableAs(statement) => {
+            let kind = crate::ddl::table_as::plan(statement, binder)?;
+            plain(binder, kind)
         }
         Kind::Insert(ast, words) => match ast.as_ref() {
             ast::Statement::Insert(insert) => write::insert(insert, words, binder)?,
