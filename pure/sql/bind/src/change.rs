@@ -9,7 +9,7 @@ use super::view::query_of;
 use super::{Binder, ELSEWHERE, unsupported};
 use base::{SqlError, SqlState};
 use catalog::{Table, View};
-use expr::Expr;
+use expr::{Expr, aggregate};
 use sqlparser::ast::{
     self, Expr as Ast, GroupByExpr, ObjectName, Query, SelectItem, SetExpr, TableAlias,
     TableFactor,
@@ -284,10 +284,11 @@ impl Binder<'_> {
         {
             return refused(view, change, ONE_RELATION);
         }
-        let used = view.use_of(&base);
-        match (inner, used.is_some_and(|used| !used.columns.is_empty())) {
-            (Some(inner), _) if !inner.updatable => not_changed(view),
-            (_, true) if aggregates_only(simple.projection) => refused(view, change, AGGREGATES),
+        match inner {
+            Some(inner) if !inner.updatable => not_changed(view),
+            _ if has_aggregate(simple.projection) => refused(view, change, AGGREGATES),
+            // PostgreSQL deletes through it.
+            _ if change == Change::Delete => not_changed(view),
             _ => refused(view, change, NO_COLUMNS),
         }
     }
@@ -326,17 +327,15 @@ impl Binder<'_> {
     }
 }
 
-/// Whether nothing but calls stands in a select list.
-fn aggregates_only(projection: &[SelectItem]) -> bool {
-    projection.iter().any(|item| {
-        matches!(
-            item,
-            SelectItem::UnnamedExpr(Ast::Function(_))
-                | SelectItem::ExprWithAlias {
-                    expr: Ast::Function(_),
-                    alias: _
-                }
-        )
+/// Whether an aggregate stands by itself in a select list.
+fn has_aggregate(projection: &[SelectItem]) -> bool {
+    projection.iter().any(|item| match item {
+        SelectItem::UnnamedExpr(Ast::Function(function))
+        | SelectItem::ExprWithAlias {
+            expr: Ast::Function(function),
+            alias: _,
+        } => aggregate::is_aggregate(&object_name(&function.name).1),
+        _ => false,
     })
 }
 

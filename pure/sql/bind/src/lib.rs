@@ -20,6 +20,7 @@ mod group;
 mod join;
 mod names;
 mod predicate;
+mod recursive;
 pub mod rel;
 pub mod scope;
 mod select;

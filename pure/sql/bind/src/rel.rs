@@ -97,6 +97,19 @@ pub enum Rel {
         left: Box<Rel>,
         right: Box<Rel>,
     },
+    /// A query that is computed once in a statement, however many relations have this number.
+    Shared { id: u32, query: Box<Rel> },
+    /// The rows of `base`, and then those that `step` makes of the rows of the round before, until
+    /// there are none. `slot` tells the step whose rows these are; `distinct`: equal rows count
+    /// once.
+    Recursive {
+        slot: u32,
+        distinct: bool,
+        base: Box<Rel>,
+        step: Box<Rel>,
+    },
+    /// The rows of the round before, in the step of a recursive query.
+    Working { slot: u32, types: Vec<Type> },
 }
 
 /// A parameter slot and the value that it is set to from a row.
@@ -371,6 +384,8 @@ impl Rel {
             } => (group.len() + aggregates.len()) as u32,
             Rel::Union { inputs } => inputs.first().map_or(0, Rel::width),
             Rel::Match { left, .. } => left.width(),
+            Rel::Shared { query: input, .. } | Rel::Recursive { base: input, .. } => input.width(),
+            Rel::Working { types, .. } => types.len() as u32,
         }
     }
 
@@ -449,6 +464,9 @@ impl Rel {
             | Rel::Apply { .. }
             | Rel::Aggregate { .. }
             | Rel::Match { .. }
+            | Rel::Shared { .. }
+            | Rel::Recursive { .. }
+            | Rel::Working { .. }
             | Rel::Union { .. } => None,
         }
     }
@@ -456,7 +474,7 @@ impl Rel {
     /// Every expression of this relation and the ones below it.
     pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
+            Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Working { .. } => {}
             Rel::Values { rows, calls, .. } => {
                 rows.iter_mut().flatten().for_each(&mut *visit);
                 calls.iter_mut().for_each(|call| call.each_expr_mut(visit));
@@ -518,10 +536,16 @@ impl Rel {
                 input.each_expr_mut(visit);
             }
             Rel::Union { inputs } => inputs.iter_mut().for_each(|it| it.each_expr_mut(visit)),
-            Rel::Match { left, right, .. } => {
+            Rel::Match { left, right, .. }
+            | Rel::Recursive {
+                base: left,
+                step: right,
+                ..
+            } => {
                 left.each_expr_mut(visit);
                 right.each_expr_mut(visit);
             }
+            Rel::Shared { query, .. } => query.each_expr_mut(visit),
         }
     }
 
@@ -536,9 +560,19 @@ impl Rel {
             }
         };
         match self {
-            Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Function { .. } => {}
+            Rel::One
+            | Rel::Table { .. }
+            | Rel::Virtual(_)
+            | Rel::Function { .. }
+            | Rel::Working { .. } => {}
             Rel::Values { calls: list, .. } => calls(list, visit),
-            Rel::Join { left, right, .. } | Rel::Match { left, right, .. } => {
+            Rel::Join { left, right, .. }
+            | Rel::Match { left, right, .. }
+            | Rel::Recursive {
+                base: left,
+                step: right,
+                ..
+            } => {
                 left.each_binds_mut(visit);
                 right.each_binds_mut(visit);
             }
@@ -558,7 +592,8 @@ impl Rel {
             | Rel::Aggregate { input, .. }
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
-            | Rel::Limit { input, .. } => input.each_binds_mut(visit),
+            | Rel::Limit { input, .. }
+            | Rel::Shared { query: input, .. } => input.each_binds_mut(visit),
             Rel::Union { inputs } => {
                 let inputs = inputs.iter_mut();
                 inputs.for_each(|input| input.each_binds_mut(visit));

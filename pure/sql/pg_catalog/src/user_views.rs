@@ -97,6 +97,7 @@ pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             ]);
         };
         push(view.id.0, 0, 'i');
+        push(view.id.0, 0, 'n');
         for used in &view.uses {
             let (id, columns): (u32, Vec<&str>) = match cx.database.tables.get(&used.relation) {
                 Some(table) => {

@@ -11,6 +11,7 @@ use base::{SqlError, SqlState};
 use bind::{Binder, query_of, unsupported};
 use catalog::{Column, Command};
 use parse::TableAs;
+use std::borrow::Cow;
 
 /// The tag of the change, and of one without rows.
 const TAG: &str = "CREATE TABLE AS";
@@ -58,7 +59,7 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
     let insert = format!(
         "INSERT INTO public.{}{columns} ({})",
         quote_ident(&name),
-        text.text()
+        without_table(text.text())
     );
     let database = &binder.cx.database.name;
     let create = Command::CreateTable {
@@ -82,4 +83,13 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
         insert: insert.into(),
         undo: simple("DROP TABLE", vec![drop]),
     })))
+}
+
+/// `TABLE name` in parentheses is a SELECT.
+fn without_table(text: &str) -> Cow<'_, str> {
+    let (first, rest) = text.split_at(text.find(|c: char| !c.is_alphabetic()).unwrap_or(0));
+    match first.eq_ignore_ascii_case("TABLE") {
+        true => format!("SELECT * FROM{rest}").into(),
+        false => text.into(),
+    }
 }

@@ -11,7 +11,12 @@ pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
     match rel {
         Rel::Join { left, right, .. }
         | Rel::Lateral { left, right, .. }
-        | Rel::Match { left, right, .. } => [left, right].into_iter().try_for_each(|side| {
+        | Rel::Match { left, right, .. }
+        | Rel::Recursive {
+            base: left,
+            step: right,
+            ..
+        } => [left, right].into_iter().try_for_each(|side| {
             check(side)?;
             check_below(side)
         }),
@@ -21,7 +26,8 @@ pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
         | Rel::Aggregate { input, .. }
         | Rel::Distinct { input, .. }
         | Rel::Sort { input, .. }
-        | Rel::Limit { input, .. } => {
+        | Rel::Limit { input, .. }
+        | Rel::Shared { query: input, .. } => {
             check(input)?;
             check_below(input)
         }
@@ -33,7 +39,8 @@ pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
         | Rel::Table { .. }
         | Rel::Virtual(_)
         | Rel::Values { .. }
-        | Rel::Function { .. } => Ok(()),
+        | Rel::Function { .. }
+        | Rel::Working { .. } => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ mod constant;
 mod copy;
 mod estimate;
 mod join;
+mod named;
 mod normal;
 mod order;
 mod point;

@@ -1,5 +1,6 @@
 //! Bound relations to steps: filters move down, unused columns disappear, indexes are chosen.
 
+use super::named::WORKING_ROWS;
 use super::access::{self, Place, Wanted, is_repeatable};
 use super::constant::{check, check_above, check_below};
 use super::estimate::{groups, share};
@@ -232,6 +233,17 @@ impl Planner<'_, '_> {
                 left,
                 right,
             } => self.matched(matching, (*left, *right), conditions),
+            Rel::Shared { id, query } => self.shared(id, *query, conditions),
+            Rel::Recursive {
+                slot,
+                distinct,
+                base,
+                step,
+            } => self.recursive((slot, distinct), *base, *step, conditions),
+            Rel::Working { slot, types } => {
+                let (width, op) = (types.len() as u32, StepOp::Working { slot });
+                Ok(self.whole(width, WORKING_ROWS, op, conditions))
+            }
             source => self.source(source, conditions),
         }
     }
@@ -338,7 +350,7 @@ impl Planner<'_, '_> {
     }
 
     /// A source of all its columns, filtered.
-    fn whole(&mut self, width: u32, rows: f64, op: StepOp, conditions: Vec<Expr>) -> Planned {
+    pub(super) fn whole(&mut self, width: u32, rows: f64, op: StepOp, conditions: Vec<Expr>) -> Planned {
         let step = self.step(width, rows, op);
         let planned = Planned {
             step,
