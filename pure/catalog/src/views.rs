@@ -191,7 +191,11 @@ impl Catalog {
                 check_replaced(old, &view)?;
                 let later = owner.views_with(&view.name, None);
                 let itself = view.use_of(&view.name).is_some();
-                if itself || later.iter().any(|(user, _)| view.use_of(&user.name).is_some()) {
+                if itself
+                    || later
+                        .iter()
+                        .any(|(user, _)| view.use_of(&user.name).is_some())
+                {
                     let message = format!(
                         "infinite recursion detected in rules for relation \"{}\"",
                         view.name

@@ -43,7 +43,10 @@ impl Session {
         match (filling.stage, result) {
             (Stage::Creating, Ok(notices)) => {
                 // A table of that name was there already.
-                if notices.iter().any(|text| text.ends_with("already exists, skipping")) {
+                if notices
+                    .iter()
+                    .any(|text| text.ends_with("already exists, skipping"))
+                {
                     return true;
                 }
                 filling.stage = Stage::Inserting;

@@ -11,8 +11,7 @@ use base::{SqlError, SqlState};
 use catalog::{Table, View};
 use expr::{Expr, aggregate};
 use sqlparser::ast::{
-    self, Expr as Ast, GroupByExpr, ObjectName, Query, SelectItem, SetExpr, TableAlias,
-    TableFactor,
+    self, Expr as Ast, GroupByExpr, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor,
 };
 use std::sync::Arc;
 use txn::LockMode;
@@ -118,10 +117,8 @@ fn simple(query: &Query) -> Result<Simple<'_>, &'static str> {
 
 const ONE_RELATION: &str =
     "Views that do not select from a single table or view are not automatically updatable.";
-const AGGREGATES: &str =
-    "Views that return aggregate functions are not automatically updatable.";
-const NO_COLUMNS: &str =
-    "Views that have no updatable columns are not automatically updatable.";
+const AGGREGATES: &str = "Views that return aggregate functions are not automatically updatable.";
+const NO_COLUMNS: &str = "Views that have no updatable columns are not automatically updatable.";
 
 /// Whether rows are aggregated under what a select list computes.
 fn is_aggregated(rel: &Rel) -> bool {
@@ -180,10 +177,14 @@ impl Binder<'_> {
         };
         let alias = alias.unwrap_or_else(|| view.name.clone());
         let changed = self.changed_view(&view, &alias, change)?;
-        let plain = changed.scope.columns.iter().map(|column| match column.expr {
-            Expr::Column(at, _) => u16::try_from(at).ok(),
-            _ => None,
-        });
+        let plain = changed
+            .scope
+            .columns
+            .iter()
+            .map(|column| match column.expr {
+                Expr::Column(at, _) => u16::try_from(at).ok(),
+                _ => None,
+            });
         self.views.changed = Some(Box::new(ChangedView {
             view,
             change,
@@ -344,7 +345,10 @@ fn no_column(view: &View, column: &str, change: Change) -> SqlError {
         Change::Insert => "insert into",
         Change::Update | Change::Delete => "update",
     };
-    let message = format!("cannot {verb} column \"{column}\" of view \"{}\"", view.name);
+    let message = format!(
+        "cannot {verb} column \"{column}\" of view \"{}\"",
+        view.name
+    );
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
         .detail("View columns that are not columns of their base relation are not updatable.")
 }

@@ -61,7 +61,10 @@ impl Binder<'_> {
         };
         let misplaced_here = misplaced(name, "within its non-recursive term");
         let base = refused(self, misplaced_here, &|binder| binder.set_expr(parts.base))?;
-        let BoundQuery { mut rel, columns: mut own } = base;
+        let BoundQuery {
+            mut rel,
+            columns: mut own,
+        } = base;
         for (i, column) in own.iter_mut().enumerate() {
             (column.table, column.attribute) = (0, 0);
             if column.ty == Type::Unknown {
@@ -76,7 +79,10 @@ impl Binder<'_> {
         let names = own.iter().enumerate();
         let names = names.map(|(i, c)| columns.get(i).unwrap_or(&c.name).clone());
         let names = names.zip(types.clone()).collect();
-        let itself = Itself::Rows { slot, columns: names };
+        let itself = Itself::Rows {
+            slot,
+            columns: names,
+        };
         self.begin_recursion(name, itself);
         let inits = self.inits.len();
         let step = self.set_expr(parts.step);
@@ -239,7 +245,9 @@ fn check(name: &str, slot: u32, rel: &Rel) -> Result<(), SqlError> {
         return Err(misplaced(name, "within a subquery"));
     }
     match rel {
-        Rel::Join { kind, left, right, .. } => {
+        Rel::Join {
+            kind, left, right, ..
+        } => {
             let outer = match kind {
                 JoinKind::Left => names(right, slot),
                 JoinKind::Right => names(left, slot),
@@ -250,7 +258,9 @@ fn check(name: &str, slot: u32, rel: &Rel) -> Result<(), SqlError> {
                 return Err(misplaced(name, "within an outer join"));
             }
         }
-        Rel::Lateral { outer: true, right, .. } if names(right, slot) => {
+        Rel::Lateral {
+            outer: true, right, ..
+        } if names(right, slot) => {
             return Err(misplaced(name, "within an outer join"));
         }
         Rel::Aggregate { input, .. } if names(input, slot) => {
@@ -258,16 +268,25 @@ fn check(name: &str, slot: u32, rel: &Rel) -> Result<(), SqlError> {
                            term";
             return Err(SqlError::new(WRONG, message));
         }
-        Rel::Match { matching, left, right } if names(left, slot) || names(right, slot) => {
-            let place = match matching.except {
-                // PostgreSQL allows its left side.
-                true if !names(right, slot) => return check(name, slot, left),
-                true => "within EXCEPT",
-                false => "within INTERSECT",
-            };
-            return Err(misplaced(name, place));
+        Rel::Match {
+            matching,
+            left,
+            right,
+        } if names(left, slot) || names(right, slot) => {
+            // Without ALL, more rows of the left side of EXCEPT, and of both sides of INTERSECT,
+            // never give fewer.
+            let grows = !matching.all && !(matching.except && names(right, slot));
+            if !grows {
+                let place = match matching.except {
+                    true => "within EXCEPT",
+                    false => "within INTERSECT",
+                };
+                return Err(misplaced(name, place));
+            }
         }
         _ => {}
     }
-    inputs(rel).into_iter().try_for_each(|input| check(name, slot, input))
+    inputs(rel)
+        .into_iter()
+        .try_for_each(|input| check(name, slot, input))
 }

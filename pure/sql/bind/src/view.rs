@@ -105,10 +105,12 @@ impl Binder<'_> {
             return Ok(());
         }
         let message = "the views of a statement are too large";
-        Err(SqlError::new(SqlState::PROGRAM_LIMIT, message).detail(format!(
-            "A statement may name up to {VIEW_USES_MAX} views, with the views in them, of \
+        Err(
+            SqlError::new(SqlState::PROGRAM_LIMIT, message).detail(format!(
+                "A statement may name up to {VIEW_USES_MAX} views, with the views in them, of \
              {VIEWS_BYTES_MAX} bytes together."
-        )))
+            )),
+        )
     }
 
     /// The rows of a view: its query, as if it stood alone.
@@ -252,12 +254,7 @@ impl Binder<'_> {
     }
 
     /// A new view has `*` at a place, which stands for these columns.
-    pub(super) fn note_star(
-        &mut self,
-        place: Location,
-        columns: &[ScopeColumn],
-        qualified: bool,
-    ) {
+    pub(super) fn note_star(&mut self, place: Location, columns: &[ScopeColumn], qualified: bool) {
         if self.noting().is_none() {
             return;
         }

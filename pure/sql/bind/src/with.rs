@@ -179,11 +179,7 @@ impl Binder<'_> {
 
     /// The rows of one more use. A query that may give other rows each time is computed once if
     /// it may be used again; so is one that is MATERIALIZED.
-    fn used(
-        &mut self,
-        index: usize,
-        named: &NamedQuery,
-    ) -> Result<(BoundQuery, Binds), SqlError> {
+    fn used(&mut self, index: usize, named: &NamedQuery) -> Result<(BoundQuery, Binds), SqlError> {
         let (inits, effects) = (self.inits.len(), self.effects);
         let outer_locks = core::mem::replace(&mut self.locks, false);
         let (mut bound, binds, dependent) = self.bind_named(index)?;

@@ -179,9 +179,7 @@ fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
             base: left,
             step: right,
             ..
-        } => {
-            step_slot(left, env).or_else(|| step_slot(right, env))
-        }
+        } => step_slot(left, env).or_else(|| step_slot(right, env)),
         StepOp::Union { inputs } => inputs.iter().find_map(|input| step_slot(input, env)),
         StepOp::One
         | StepOp::Values { .. }

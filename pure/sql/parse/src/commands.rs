@@ -2,9 +2,7 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{
-    Kind, comment, cursors, maintenance, nested, table_as, tables, views, with_library,
-};
+use super::{Kind, comment, cursors, maintenance, nested, table_as, tables, views, with_library};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};

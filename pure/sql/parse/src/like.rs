@@ -1,7 +1,7 @@
 //! `LIKE table` among the columns of CREATE TABLE.
 
-use super::comment::name;
 use super::commands::split_commas;
+use super::comment::name;
 use super::words::Words;
 use base::SqlError;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

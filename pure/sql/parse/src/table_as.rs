@@ -1,7 +1,7 @@
 //! CREATE TABLE ... AS and SELECT INTO; DROP VIEW, which the library has not.
 
-use super::comment::name;
 use super::commands::identifiers;
+use super::comment::name;
 use super::words::Words;
 use super::{Kind, Statement, nested, parse, tables, unsupported};
 use base::SqlError;
@@ -116,12 +116,17 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
 
 /// SELECT ... INTO, if it is one.
 pub(super) fn select_into(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
-    let into = outside(words, |ahead| words.is_at(ahead, "INTO") || words.is_at(ahead, "FROM"));
+    let into = outside(words, |ahead| {
+        words.is_at(ahead, "INTO") || words.is_at(ahead, "FROM")
+    });
     let Some(into) = into.filter(|at| is(words, *at, "INTO")) else {
         return Ok(None);
     };
     words.at = into + 1;
-    if words.take_any(&["TEMPORARY", "TEMP", "LOCAL", "GLOBAL"]).is_some() {
+    if words
+        .take_any(&["TEMPORARY", "TEMP", "LOCAL", "GLOBAL"])
+        .is_some()
+    {
         words.at -= 1;
         return Err(words.unsupported("SELECT INTO TEMPORARY"));
     }

@@ -107,8 +107,7 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             .hint("Put a CHECK constraint on the table."));
     }
     let begins = ["SELECT", "VALUES", "TABLE", "WITH"];
-    let is_query = begins.iter().any(|word| words.is_at(0, word))
-        || words.peek() == &Token::LParen;
+    let is_query = begins.iter().any(|word| words.is_at(0, word)) || words.peek() == &Token::LParen;
     if !is_query {
         return Err(words.unexpected());
     }
@@ -132,7 +131,11 @@ fn check_option(words: &Words<'_>) -> Option<usize> {
     };
     is(1, "OPTION").and(is(2, "CHECK"))?;
     let kind = is(3, "LOCAL").or(is(3, "CASCADED"));
-    if kind.is_some() { is(4, "WITH") } else { is(3, "WITH") }
+    if kind.is_some() {
+        is(4, "WITH")
+    } else {
+        is(3, "WITH")
+    }
 }
 
 pub(super) fn alter(words: &mut Words<'_>) -> Result<Kind, SqlError> {

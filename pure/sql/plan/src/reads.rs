@@ -58,10 +58,8 @@ impl Survey {
 
     fn step(&mut self, step: &Step) {
         match &step.op {
-            StepOp::One
-            | StepOp::Virtual(_)
-            | StepOp::Function { .. }
-            | StepOp::Working { .. } => {}
+            StepOp::One | StepOp::Virtual(_) | StepOp::Function { .. } | StepOp::Working { .. } => {
+            }
             StepOp::Values { calls, .. } => calls.iter().for_each(|call| self.call(call)),
             StepOp::Scan(scan) => self.scan(scan),
             StepOp::Filter { input, .. }

@@ -113,4 +113,3 @@ pub(super) fn check_names(columns: &[Column]) -> Result<(), SqlError> {
     }
     Ok(())
 }
-

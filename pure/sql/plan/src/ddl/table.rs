@@ -122,7 +122,9 @@ pub(super) fn create(
             Ok(IndexColumn { column, descending })
         });
         let keys = keys.collect::<Result<Vec<_>, SqlError>>()?;
-        table.secondary.push(index(String::new(), keys, unique, false));
+        table
+            .secondary
+            .push(index(String::new(), keys, unique, false));
     }
     for name in partition {
         table.partition.push(key_column(&table, name)?);

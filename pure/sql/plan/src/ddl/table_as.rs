@@ -2,9 +2,9 @@
 //! fills it.
 
 use super::like::check_names;
+use super::simple;
 use super::table::{check_storable, empty_table};
 use super::view::own_parts;
-use super::simple;
 use crate::plan::{CreateAs, PlanKind};
 use ::functions::keywords::quote_ident;
 use base::{SqlError, SqlState};

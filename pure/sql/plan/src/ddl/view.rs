@@ -33,7 +33,11 @@ pub(super) fn create(
         let message = "CREATE VIEW specifies more column names than columns";
         return Err(SqlError::new(SqlState::SYNTAX, message));
     }
-    let renamed = bound.columns.iter().zip(given).any(|(c, name)| c.name != *name);
+    let renamed = bound
+        .columns
+        .iter()
+        .zip(given)
+        .any(|(c, name)| c.name != *name);
     let mut columns: Vec<ViewColumn> = Vec::with_capacity(bound.columns.len());
     for (i, column) in bound.columns.into_iter().enumerate() {
         let name = given.get(i).cloned().unwrap_or(column.name);

@@ -191,7 +191,9 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
             let table = in_known_schema(&binder.cx.database.name, name.clone())
                 .and_then(|(schema, name)| {
                     let view = binder.find_view(schema.as_deref(), &name);
-                    view.map_or(Ok((schema, name)), |view| Err(of_view(&view.name, direction)))
+                    view.map_or(Ok((schema, name)), |view| {
+                        Err(of_view(&view.name, direction))
+                    })
                 })
                 .and_then(|(schema, name)| binder.find_table_named(schema.as_deref(), &name))
                 .map_err(|error| error.at(*position))?;

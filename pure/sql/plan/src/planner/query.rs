@@ -1,9 +1,9 @@
 //! Bound relations to steps: filters move down, unused columns disappear, indexes are chosen.
 
-use super::named::WORKING_ROWS;
 use super::access::{self, Place, Wanted, is_repeatable};
 use super::constant::{check, check_above, check_below};
 use super::estimate::{groups, share};
+use super::named::WORKING_ROWS;
 use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::step::{Scan, Step, StepOp};
@@ -350,7 +350,13 @@ impl Planner<'_, '_> {
     }
 
     /// A source of all its columns, filtered.
-    pub(super) fn whole(&mut self, width: u32, rows: f64, op: StepOp, conditions: Vec<Expr>) -> Planned {
+    pub(super) fn whole(
+        &mut self,
+        width: u32,
+        rows: f64,
+        op: StepOp,
+        conditions: Vec<Expr>,
+    ) -> Planned {
         let step = self.step(width, rows, op);
         let planned = Planned {
             step,
