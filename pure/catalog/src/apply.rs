@@ -62,16 +62,11 @@ impl Catalog {
             | Command::FinishIndex { .. }
             | Command::RetireIndex { .. }
             | Command::DropIndex { .. } => self.change_indexes(command),
-            Command::CreateSequence {
-                database,
-                sequence,
-                if_not_exists,
-            } => self.create_sequence(database, sequence, *if_not_exists),
-            Command::DropSequence {
-                database,
-                names,
-                if_exists,
-            } => self.drop_sequences(database, names, *if_exists),
+            Command::CreateSequence { .. }
+            | Command::DropSequence { .. }
+            | Command::CreateView { .. }
+            | Command::DropView { .. }
+            | Command::RenameView { .. } => self.change_others(command),
             Command::Freeze {
                 database,
                 table,
@@ -114,6 +109,22 @@ impl Catalog {
             } => self.comment(database, subject, text.as_deref()),
             Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
+        }
+    }
+
+    /// Sequences and views.
+    fn change_others(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        match command {
+            Command::CreateSequence {
+                database,
+                sequence,
+                if_not_exists,
+            } => self.create_sequence(database, sequence, *if_not_exists),
+            Command::DropSequence {
+                database,
+                names,
+                if_exists,
+            } => self.drop_sequences(database, names, *if_exists),
             Command::CreateView {
                 database,
                 view,
@@ -131,6 +142,7 @@ impl Catalog {
                 to,
                 if_exists,
             } => self.rename_view(database, name, to, *if_exists),
+            _ => unreachable!("called for sequences and views only"),
         }
     }
 

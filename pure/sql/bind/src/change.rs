@@ -11,7 +11,8 @@ use base::{SqlError, SqlState};
 use catalog::{Table, View};
 use expr::{Expr, aggregate};
 use sqlparser::ast::{
-    self, Expr as Ast, GroupByExpr, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor,
+    self, Expr as Ast, GroupByExpr, ObjectName, OnInsert, Query, SelectItem, SetExpr, TableAlias,
+    TableFactor,
 };
 use std::sync::Arc;
 use txn::LockMode;
@@ -58,7 +59,12 @@ struct Simple<'q> {
 fn simple(query: &Query) -> Result<Simple<'_>, &'static str> {
     let select = match query.body.as_ref() {
         SetExpr::Select(select) => select,
-        SetExpr::SetOperation { .. } => {
+        SetExpr::SetOperation {
+            op: _,
+            set_quantifier: _,
+            left: _,
+            right: _,
+        } => {
             return Err(
                 "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable.",
             );
@@ -104,7 +110,13 @@ fn simple(query: &Query) -> Result<Simple<'_>, &'static str> {
             name,
             alias,
             args: None,
-            ..
+            with_hints: _,
+            version: _,
+            with_ordinality: _,
+            partitions: _,
+            json_path: _,
+            sample: _,
+            index_hints: _,
         } if item.joins.is_empty() => Ok(Simple {
             base: name,
             alias: alias.as_ref(),
@@ -190,6 +202,24 @@ impl Binder<'_> {
             change,
             columns: plain.collect(),
         }));
+        Ok(changed)
+    }
+
+    /// As [`Binder::changed`] for an INSERT, which has no rows to look at.
+    pub(super) fn inserted(
+        &mut self,
+        name: &ObjectName,
+        alias: Option<String>,
+        on: Option<&OnInsert>,
+    ) -> Result<Changed, SqlError> {
+        let (inits, effects) = (self.inits.len(), self.effects);
+        let changed = self.changed(name, alias, Change::Insert)?;
+        // What a view's condition computes first is not asked of new rows.
+        self.inits.truncate(inits);
+        self.effects = effects;
+        if changed.is_view && on.is_some() {
+            return Err(unsupported("ON CONFLICT of a view").hint("Name the table instead."));
+        }
         Ok(changed)
     }
 

@@ -109,15 +109,8 @@ impl Binder<'_> {
         self.no(settings.is_some(), "SETTINGS")?;
         self.no(format_clause.is_some(), "FORMAT")?;
         let alias = table_alias.as_ref().map(ident);
-        let (inits, effects) = (self.inits.len(), self.effects);
-        let changed = self.changed(name, alias, Change::Insert)?;
-        // What a view's condition computes first is not asked of new rows.
-        self.inits.truncate(inits);
-        self.effects = effects;
+        let changed = self.inserted(name, alias, on.as_ref())?;
         let (table, alias) = (changed.table, changed.alias);
-        if changed.is_view && on.is_some() {
-            return Err(unsupported("ON CONFLICT of a view").hint("Name the table instead."));
-        }
         let given = self.insert_columns(&table, columns)?;
         let values = Given {
             columns: &given,

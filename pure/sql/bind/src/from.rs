@@ -1,5 +1,6 @@
 //! FROM: tables, catalog tables, functions, derived tables and joins.
 
+use super::join::shared_column;
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
 use super::scope::{
     Scope, ScopeColumn, catalog_scope, check_database, check_reserved, ident, name_position,
@@ -769,34 +770,4 @@ impl Binder<'_> {
         }
         Ok(())
     }
-}
-
-/// Finds a USING column in one side and shadows it.
-fn shared_column(scope: &mut Scope, name: &str, side: &str) -> Result<ScopeColumn, SqlError> {
-    let mut fitting = scope
-        .columns
-        .iter_mut()
-        .filter(|c| !c.shadowed && c.name == name);
-    let Some(found) = fitting.next() else {
-        return Err(SqlError::new(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
-        ));
-    };
-    if fitting.next().is_some() {
-        return Err(SqlError::new(
-            SqlState::AMBIGUOUS_COLUMN,
-            format!("common column name \"{name}\" appears more than once in {side} table"),
-        ));
-    }
-    // A merged column of an earlier USING disappears; its sides are already shadowed.
-    found.shadowed = true;
-    let copy = found.clone();
-    if copy.relation.is_empty() {
-        let merged = copy.name.clone();
-        scope
-            .columns
-            .retain(|c| !(c.relation.is_empty() && c.name == merged));
-    }
-    Ok(copy)
 }

@@ -275,8 +275,8 @@ fn check(name: &str, slot: u32, rel: &Rel) -> Result<(), SqlError> {
         } if names(left, slot) || names(right, slot) => {
             // Without ALL, more rows of the left side of EXCEPT, and of both sides of INTERSECT,
             // never give fewer.
-            let grows = !matching.all && !(matching.except && names(right, slot));
-            if !grows {
+            let shrinks = matching.all || matching.except && names(right, slot);
+            if shrinks {
                 let place = match matching.except {
                     true => "within EXCEPT",
                     false => "within INTERSECT",

@@ -347,6 +347,15 @@ pub enum InitValue<R> {
     Call(Call<R>),
 }
 
+impl Aggregate {
+    fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.args.iter_mut().for_each(&mut *visit);
+        self.filter.iter_mut().for_each(&mut *visit);
+        let order = self.order.iter_mut();
+        order.for_each(|(expr, _, _)| visit(expr));
+    }
+}
+
 impl Call<Rel> {
     /// Every expression of the call and of its query.
     fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
@@ -484,8 +493,7 @@ impl Rel {
                 left, right, on, ..
             } => {
                 on.iter_mut().for_each(&mut *visit);
-                left.each_expr_mut(visit);
-                right.each_expr_mut(visit);
+                [left, right].into_iter().for_each(|side| side.each_expr_mut(visit));
             }
             Rel::Lateral {
                 left,
@@ -496,8 +504,7 @@ impl Rel {
             } => {
                 on.iter_mut().for_each(&mut *visit);
                 binds.iter_mut().for_each(|(_, expr)| visit(expr));
-                left.each_expr_mut(visit);
-                right.each_expr_mut(visit);
+                [left, right].into_iter().for_each(|side| side.each_expr_mut(visit));
             }
             Rel::Filter {
                 input,
@@ -518,21 +525,19 @@ impl Rel {
             } => {
                 group.iter_mut().for_each(&mut *visit);
                 for aggregate in aggregates {
-                    aggregate.args.iter_mut().for_each(&mut *visit);
-                    aggregate.filter.iter_mut().for_each(&mut *visit);
-                    let order = aggregate.order.iter_mut();
-                    order.for_each(|(expr, _, _)| visit(expr));
+                    aggregate.each_expr_mut(visit);
                 }
                 input.each_expr_mut(visit);
             }
-            Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
+            Rel::Distinct { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Shared { query: input, .. } => input.each_expr_mut(visit),
             Rel::Limit {
                 input,
                 limit,
                 offset,
             } => {
-                limit.iter_mut().for_each(&mut *visit);
-                offset.iter_mut().for_each(&mut *visit);
+                limit.iter_mut().chain(offset).for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
             Rel::Union { inputs } => inputs.iter_mut().for_each(|it| it.each_expr_mut(visit)),
@@ -542,10 +547,8 @@ impl Rel {
                 step: right,
                 ..
             } => {
-                left.each_expr_mut(visit);
-                right.each_expr_mut(visit);
+                [left, right].into_iter().for_each(|side| side.each_expr_mut(visit));
             }
-            Rel::Shared { query, .. } => query.each_expr_mut(visit),
         }
     }
 

@@ -455,6 +455,17 @@ impl Lines<'_> {
                 self.title(step, depth, "Limit");
                 self.step(input, depth + 1);
             }
+            StepOp::Union { .. }
+            | StepOp::Match { .. }
+            | StepOp::Shared { .. }
+            | StepOp::Recursive { .. }
+            | StepOp::Working { .. } => self.queries(step, depth),
+        }
+    }
+
+    /// A step that puts queries together.
+    fn queries(&mut self, step: &Step, depth: usize) {
+        match &step.op {
             StepOp::Union { inputs } => {
                 self.title(step, depth, "Append");
                 inputs.iter().for_each(|input| self.step(input, depth + 1));
@@ -483,6 +494,7 @@ impl Lines<'_> {
                 self.step(round, depth + 1);
             }
             StepOp::Working { slot: _ } => self.title(step, depth, "Rows of Last Round"),
+            _ => unreachable!("called for steps of queries only"),
         }
     }
 

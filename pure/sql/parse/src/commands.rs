@@ -75,16 +75,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
             session(SessionCommand::Reset(name))
         }
         "SHOW" => show(words).map(Some),
-        "DISCARD" => {
-            words.at += 1;
-            let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
-            let what = what.ok_or_else(|| words.unexpected())?;
-            words.expect_end()?;
-            match what {
-                "ALL" => session(SessionCommand::Discard),
-                _ => Ok(Some(Kind::Nothing("DISCARD"))),
-            }
-        }
+        "DISCARD" => discard(words).map(Some),
         "PREPARE" => prepare(words).map(Some),
         "EXECUTE" => execute(words).map(Some),
         "DEALLOCATE" => {
@@ -125,6 +116,17 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),
     }
+}
+
+fn discard(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["DISCARD"])?;
+    let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
+    let what = what.ok_or_else(|| words.unexpected())?;
+    words.expect_end()?;
+    Ok(match what {
+        "ALL" => Kind::Session(SessionCommand::Discard),
+        _ => Kind::Nothing("DISCARD"),
+    })
 }
 
 /// Leaves what the library knows of CREATE to it, and refuses the rest.

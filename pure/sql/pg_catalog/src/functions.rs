@@ -107,9 +107,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         // Transactions are not numbered in one sequence: the start in microseconds stands for it.
         "txid_current" | "pg_current_xact_id" => int(cx.txn_time.0),
         "pg_relation_is_publishable" => flag(find_table(cx, object(0)).is_some()),
-        // Bits for UPDATE and DELETE; bit 3 INSERT.
-        "pg_relation_is_updatable" => int(if takes_changes(cx, object(0)) { 28 } else { 0 }),
-        "pg_column_is_updatable" => flag(takes_changes(cx, object(0))),
+        "pg_relation_is_updatable" | "pg_column_is_updatable" => updatable(cx, name, object(0)),
         "pg_index_column_has_property" => index_property(cx, object(0), number(1), word(2)),
         "pg_index_has_property" | "pg_indexam_has_property" => index_ability(word(1)),
         _ if name.ends_with("_description") => comments::described(cx, name, object(0), args),
@@ -146,9 +144,15 @@ pub(super) fn find_table<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<&'a Table> {
 }
 
 /// Whether a relation is a table, or a view through which its table can be changed.
-fn takes_changes(cx: &CatalogCx<'_>, id: u32) -> bool {
-    let is_it = |view: &&catalog::View| view.id.0 == id && view.updatable;
-    find_table(cx, id).is_some() || cx.views().any(|view| is_it(&view))
+fn updatable(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
+    let mut views = cx.views();
+    let is_view = views.any(|view| view.id.0 == id && view.updatable);
+    let changes = is_view || find_table(cx, id).is_some();
+    match name {
+        // Bits for UPDATE and DELETE; bit 3 INSERT.
+        "pg_relation_is_updatable" => int(if changes { 28 } else { 0 }),
+        _ => flag(changes),
+    }
 }
 
 fn find_index<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<(&'a Table, &'a Index, bool)> {

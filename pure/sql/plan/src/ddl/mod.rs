@@ -30,22 +30,10 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::AlterTable(statement) => alter::plan(statement, binder),
         Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
-        Kind::CreateView(statement) => view::create(statement, binder),
-        Kind::DropViews(statement) => view::drop(statement, binder),
-        Kind::RenameView(statement) => view::rename(statement, binder),
+        Kind::CreateView(_) | Kind::DropViews(_) | Kind::RenameView(_) => view::plan(kind, binder),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
-        Kind::DropDatabase { name, if_exists } => {
-            if *name == binder.cx.database.name {
-                let message = "cannot drop the currently open database";
-                return Err(SqlError::new(SqlState::OBJECT_IN_USE, message));
-            }
-            let command = Command::DropDatabase {
-                name: name.clone(),
-                if_exists: *if_exists,
-            };
-            Ok(simple("DROP DATABASE", vec![command]))
-        }
+        Kind::DropDatabase { name, if_exists } => drop_database(name, *if_exists, binder),
         Kind::Sql(ast) => match ast.as_ref() {
             ast::Statement::CreateSequence {
                 if_not_exists,
@@ -96,6 +84,18 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         },
         _ => unreachable!("the planner sends only schema changes here"),
     }
+}
+
+fn drop_database(name: &str, if_exists: bool, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    if name == binder.cx.database.name {
+        let message = "cannot drop the currently open database";
+        return Err(SqlError::new(SqlState::OBJECT_IN_USE, message));
+    }
+    let command = Command::DropDatabase {
+        name: name.to_string(),
+        if_exists,
+    };
+    Ok(simple("DROP DATABASE", vec![command]))
 }
 
 /// OWNED BY NONE

@@ -108,24 +108,7 @@ pub(super) fn create(
     if let Some((constraint, columns)) = primary {
         key_rows_by(&mut table, constraint, &columns)?;
     }
-    for (constraint, columns) in uniques {
-        table.secondary.push(index(
-            constraint,
-            key_columns(&table, &columns)?,
-            true,
-            true,
-        ));
-    }
-    for (keys, unique) in indexes {
-        let keys = keys.into_iter().map(|(name, descending)| {
-            let column = key_column(&table, &name)?;
-            Ok(IndexColumn { column, descending })
-        });
-        let keys = keys.collect::<Result<Vec<_>, SqlError>>()?;
-        table
-            .secondary
-            .push(index(String::new(), keys, unique, false));
-    }
+    add_indexes(&mut table, uniques, indexes)?;
     for name in partition {
         table.partition.push(key_column(&table, name)?);
     }
@@ -140,6 +123,29 @@ pub(super) fn create(
         if_not_exists,
     };
     Ok(simple("CREATE TABLE", vec![command]))
+}
+
+fn add_indexes(
+    table: &mut Table,
+    uniques: Vec<(String, Vec<String>)>,
+    indexes: Vec<like::LikeIndex>,
+) -> Result<(), SqlError> {
+    for (constraint, columns) in uniques {
+        table
+            .secondary
+            .push(index(constraint, key_columns(table, &columns)?, true, true));
+    }
+    for (keys, unique) in indexes {
+        let keys = keys.into_iter().map(|(name, descending)| {
+            let column = key_column(table, &name)?;
+            Ok(IndexColumn { column, descending })
+        });
+        let keys = keys.collect::<Result<Vec<_>, SqlError>>()?;
+        table
+            .secondary
+            .push(index(String::new(), keys, unique, false));
+    }
+    Ok(())
 }
 
 /// The columns in their order, those of other tables among them.

@@ -1,4 +1,4 @@
-//! CREATE VIEW and ALTER VIEW.
+//! CREATE VIEW, ALTER VIEW and DROP VIEW.
 
 use super::simple;
 use crate::plan::DdlPlan;
@@ -7,14 +7,20 @@ use base::{SqlError, SqlState, TableId};
 use bind::scope::object_name;
 use bind::{Binder, ViewQuery, query_of, unsupported};
 use catalog::{Command, View, ViewColumn};
-use parse::{ViewDrop, ViewRename, ViewStatement};
+use parse::{Kind, ViewDrop, ViewRename, ViewStatement};
 use pg_catalog::names::{known_schema, qualified};
 use sqlparser::ast;
 
-pub(super) fn create(
-    statement: &ViewStatement,
-    binder: &mut Binder<'_>,
-) -> Result<DdlPlan, SqlError> {
+pub(super) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    match kind {
+        Kind::CreateView(statement) => create(statement, binder),
+        Kind::DropViews(statement) => drop(statement, binder),
+        Kind::RenameView(statement) => rename(statement, binder),
+        _ => unreachable!("called for views only"),
+    }
+}
+
+fn create(statement: &ViewStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
     let ViewStatement {
         replace,
         name,
@@ -75,7 +81,7 @@ pub(super) fn create(
     Ok(simple("CREATE VIEW", vec![command]))
 }
 
-pub(super) fn drop(statement: &ViewDrop, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+fn drop(statement: &ViewDrop, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
     let ViewDrop {
         names,
         if_exists,
@@ -96,7 +102,7 @@ pub(super) fn drop(statement: &ViewDrop, binder: &Binder<'_>) -> Result<DdlPlan,
     Ok(simple("DROP VIEW", vec![command]))
 }
 
-pub(super) fn rename(statement: &ViewRename, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+fn rename(statement: &ViewRename, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
     let ViewRename {
         if_exists,
         name,

@@ -8,25 +8,37 @@ use bind::rel::Rel;
 use expr::Expr;
 
 /// How many rows a round of a recursive query is taken to find.
-pub(super) const WORKING_ROWS: f64 = 100.0;
+const WORKING_ROWS: f64 = 100.0;
 /// How many rounds it is taken to have.
 const ROUNDS: f64 = 10.0;
 
 impl Planner<'_, '_> {
+    pub(super) fn named(&mut self, rel: Rel, conditions: Vec<Expr>) -> Result<Planned, SqlError> {
+        match rel {
+            Rel::Shared { id, query } => self.shared(id, *query, conditions),
+            Rel::Recursive {
+                slot,
+                distinct,
+                base,
+                step,
+            } => self.recursive((slot, distinct), *base, *step, conditions),
+            Rel::Working { slot, types } => {
+                let (width, op) = (types.len() as u32, StepOp::Working { slot });
+                Ok(self.whole(width, WORKING_ROWS, op, conditions))
+            }
+            _ => unreachable!("called for queries of WITH only"),
+        }
+    }
+
     /// All columns are computed: another use may want them.
-    pub(super) fn shared(
-        &mut self,
-        id: u32,
-        query: Rel,
-        conditions: Vec<Expr>,
-    ) -> Result<Planned, SqlError> {
+    fn shared(&mut self, id: u32, query: Rel, conditions: Vec<Expr>) -> Result<Planned, SqlError> {
         let layout: Vec<u32> = (0..query.width()).collect();
         let query = Box::new(self.rows(query, &layout)?);
         let (width, rows) = (layout.len() as u32, query.rows);
         Ok(self.whole(width, rows, StepOp::Shared { id, query }, conditions))
     }
 
-    pub(super) fn recursive(
+    fn recursive(
         &mut self,
         (slot, distinct): (u32, bool),
         base: Rel,

@@ -3,7 +3,6 @@
 use super::access::{self, Place, Wanted, is_repeatable};
 use super::constant::{check, check_above, check_below};
 use super::estimate::{groups, share};
-use super::named::WORKING_ROWS;
 use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::step::{Scan, Step, StepOp};
@@ -233,16 +232,8 @@ impl Planner<'_, '_> {
                 left,
                 right,
             } => self.matched(matching, (*left, *right), conditions),
-            Rel::Shared { id, query } => self.shared(id, *query, conditions),
-            Rel::Recursive {
-                slot,
-                distinct,
-                base,
-                step,
-            } => self.recursive((slot, distinct), *base, *step, conditions),
-            Rel::Working { slot, types } => {
-                let (width, op) = (types.len() as u32, StepOp::Working { slot });
-                Ok(self.whole(width, WORKING_ROWS, op, conditions))
+            named @ (Rel::Shared { .. } | Rel::Recursive { .. } | Rel::Working { .. }) => {
+                self.named(named, conditions)
             }
             source => self.source(source, conditions),
         }
