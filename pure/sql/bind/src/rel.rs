@@ -366,6 +366,11 @@ impl Call<Rel> {
     }
 }
 
+fn each_of_sides(left: &mut Rel, right: &mut Rel, visit: &mut dyn FnMut(&mut Expr)) {
+    left.each_expr_mut(visit);
+    right.each_expr_mut(visit);
+}
+
 impl Rel {
     /// Number of columns.
     pub fn width(&self) -> u32 {
@@ -493,7 +498,7 @@ impl Rel {
                 left, right, on, ..
             } => {
                 on.iter_mut().for_each(&mut *visit);
-                [left, right].into_iter().for_each(|side| side.each_expr_mut(visit));
+                each_of_sides(left, right, visit);
             }
             Rel::Lateral {
                 left,
@@ -504,7 +509,7 @@ impl Rel {
             } => {
                 on.iter_mut().for_each(&mut *visit);
                 binds.iter_mut().for_each(|(_, expr)| visit(expr));
-                [left, right].into_iter().for_each(|side| side.each_expr_mut(visit));
+                each_of_sides(left, right, visit);
             }
             Rel::Filter {
                 input,
@@ -547,7 +552,7 @@ impl Rel {
                 step: right,
                 ..
             } => {
-                [left, right].into_iter().for_each(|side| side.each_expr_mut(visit));
+                each_of_sides(left, right, visit);
             }
         }
     }
