@@ -119,7 +119,9 @@ pub(super) fn select_into(words: &mut Words<'_>) -> Result<Option<Kind>, SqlErro
     let into = outside(words, |ahead| {
         words.is_at(ahead, "INTO") || words.is_at(ahead, "FROM")
     });
-    let Some(into) = into.filter(|at| is(words, *at, "INTO")) else {
+    // `INSERT INTO` behind WITH is refused elsewhere.
+    let inserts = |at: usize| at > 0 && is(words, at - 1, "INSERT");
+    let Some(into) = into.filter(|at| is(words, *at, "INTO") && !inserts(*at)) else {
         return Ok(None);
     };
     words.at = into + 1;
