@@ -1,7 +1,7 @@
 //! The forms of statements, for `\h`.
 
 /// Statement and form.
-const FORMS: [(&str, &str); 27] = [
+const FORMS: [(&str, &str); 29] = [
     (
         "ALTER DATABASE",
         "ALTER DATABASE name SET (protocol = 'two_phase' | 'leap')",
