@@ -28,7 +28,7 @@ pub(crate) enum Offer {
 }
 
 /// How statements begin.
-const STATEMENTS: [&str; 29] = [
+const STATEMENTS: [&str; 31] = [
     "ABORT",
     "ALTER DATABASE",
     "ALTER TABLE",
@@ -42,11 +42,13 @@ const STATEMENTS: [&str; 29] = [
     "CREATE SEQUENCE",
     "CREATE TABLE",
     "CREATE UNIQUE INDEX",
+    "CREATE VIEW",
     "DELETE FROM",
     "DROP DATABASE",
     "DROP INDEX",
     "DROP SEQUENCE",
     "DROP TABLE",
+    "DROP VIEW",
     "EXPLAIN",
     "EXPLAIN ANALYZE",
     "INSERT INTO",

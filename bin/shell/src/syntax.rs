@@ -1,7 +1,7 @@
 //! The forms of statements, for `\h`.
 
 /// Statement and form.
-const FORMS: [(&str, &str); 27] = [
+const FORMS: [(&str, &str); 29] = [
     (
         "ALTER DATABASE",
         "ALTER DATABASE name SET (protocol = 'two_phase' | 'leap')",
@@ -43,12 +43,17 @@ const FORMS: [(&str, &str); 27] = [
          [WITH (replicated = true)]",
     ),
     (
+        "CREATE VIEW",
+        "CREATE [OR REPLACE] VIEW name [(columns)] AS query",
+    ),
+    (
         "DELETE",
         "DELETE FROM table [USING tables] [WHERE condition] [RETURNING ...]",
     ),
     ("DROP DATABASE", "DROP DATABASE [IF EXISTS] name"),
     ("DROP INDEX", "DROP INDEX [IF EXISTS] name"),
     ("DROP TABLE", "DROP TABLE [IF EXISTS] name [CASCADE]"),
+    ("DROP VIEW", "DROP VIEW [IF EXISTS] name [CASCADE]"),
     ("EXPLAIN", "EXPLAIN [ANALYZE] statement"),
     (
         "INSERT",

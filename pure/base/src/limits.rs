@@ -45,6 +45,15 @@ pub const NUMERIC_DIGITS_MAX: u8 = 38;
 /// all of it to all nodes.
 pub const COMMENT_BYTES_MAX: usize = 8 << 10;
 
+/// Longest query of a view in bytes: views are part of the catalog, too.
+pub const VIEW_BYTES_MAX: usize = 32 << 10;
+
+/// Most views of a statement, with the views in them, and what their queries may have together in
+/// bytes: each is parsed and bound where it is named, in a step of the shard.
+pub const VIEW_USES_MAX: usize = 1000;
+/// See [`VIEW_USES_MAX`].
+pub const VIEWS_BYTES_MAX: usize = 256 << 10;
+
 /// Longest `varchar(n)` and `char(n)` in characters, as in PostgreSQL.
 pub const CHARACTERS_MAX: u32 = 10_485_760;
 

@@ -168,10 +168,13 @@ impl Catalog {
                 self.rename_constraint(database, table, from, to)
             }
             TableAction::Undo => self.undo_alter(database, table, applied),
+            TableAction::SetType { column, .. } => {
+                self.database_mut(database)?.keep_type(table, column)?;
+                self.table_mut(database, table)?.change(action)
+            }
             TableAction::SetDefault { .. }
             | TableAction::CheckNotNull { .. }
             | TableAction::DropNotNull { .. }
-            | TableAction::SetType { .. }
             | TableAction::Publish => self.table_mut(database, table)?.change(action),
         }
     }
@@ -210,6 +213,8 @@ impl Catalog {
         let of_column = format!("column {name} of table {table}");
         let users = owner.keys_that_read(table, &[at]);
         owner.end_keys(&users, &of_column, &of_column, cascade, version, applied)?;
+        let gone = owner.drop_views_with(("table", table), Some(name), &[], cascade)?;
+        applied.notices.extend(gone);
         let found = owner.table_mut(table, version)?;
         let dead: Vec<String> = found
             .checks

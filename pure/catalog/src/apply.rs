@@ -62,16 +62,11 @@ impl Catalog {
             | Command::FinishIndex { .. }
             | Command::RetireIndex { .. }
             | Command::DropIndex { .. } => self.change_indexes(command),
-            Command::CreateSequence {
-                database,
-                sequence,
-                if_not_exists,
-            } => self.create_sequence(database, sequence, *if_not_exists),
-            Command::DropSequence {
-                database,
-                names,
-                if_exists,
-            } => self.drop_sequences(database, names, *if_exists),
+            Command::CreateSequence { .. }
+            | Command::DropSequence { .. }
+            | Command::CreateView { .. }
+            | Command::DropView { .. }
+            | Command::RenameView { .. } => self.change_others(command),
             Command::Freeze {
                 database,
                 table,
@@ -140,6 +135,40 @@ impl Catalog {
         }
     }
 
+    /// Sequences and views.
+    fn change_others(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        match command {
+            Command::CreateSequence {
+                database,
+                sequence,
+                if_not_exists,
+            } => self.create_sequence(database, sequence, *if_not_exists),
+            Command::DropSequence {
+                database,
+                names,
+                if_exists,
+            } => self.drop_sequences(database, names, *if_exists),
+            Command::CreateView {
+                database,
+                view,
+                replace,
+            } => self.create_view(database, view, *replace),
+            Command::DropView {
+                database,
+                names,
+                if_exists,
+                cascade,
+            } => self.drop_views(database, names, *if_exists, *cascade),
+            Command::RenameView {
+                database,
+                name,
+                to,
+                if_exists,
+            } => self.rename_view(database, name, to, *if_exists),
+            _ => unreachable!("called for sequences and views only"),
+        }
+    }
+
     fn change_indexes(&mut self, command: &Command) -> Result<Applied, CatalogError> {
         match command {
             Command::CreateIndex {
@@ -172,6 +201,7 @@ impl Catalog {
         if let Command::DropTable { database, .. }
         | Command::DropIndex { database, .. }
         | Command::DropSequence { database, .. }
+        | Command::DropView { database, .. }
         | Command::DropConstraint { database, .. }
         | Command::AlterTable { database, .. } = command
             && let Some(database) = self.databases.get_mut(database)
@@ -236,6 +266,7 @@ impl Catalog {
             sequences: Default::default(),
             switching: None,
             comments: [(Commented::Schema, "standard public schema".into())].into(),
+            views: Default::default(),
         };
         self.databases.insert(name.into(), Arc::new(database));
         Ok(Applied::default())
@@ -460,7 +491,15 @@ impl Removal {
         if database.has_relation(name) {
             let article = if self.kind == "index" { "an" } else { "a" };
             let message = format!("\"{name}\" is not {article} {}", self.kind);
-            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+            let error = SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
+            return Err(match database.relation(name) {
+                Some((kind, _)) => {
+                    let article = if kind == "index" { "an" } else { "a" };
+                    let word = kind.to_ascii_uppercase();
+                    error.hint(format!("Use DROP {word} to remove {article} {kind}."))
+                }
+                None => error,
+            });
         }
         let message = format!("{} \"{name}\" does not exist", self.kind);
         if !self.if_exists {
@@ -468,6 +507,11 @@ impl Removal {
         }
         self.notices.push(message + ", skipping");
         Ok(())
+    }
+
+    /// Tells of what goes along.
+    pub(crate) fn tell(&mut self, notices: Vec<String>) {
+        self.notices.extend(notices);
     }
 
     pub(crate) fn applied(self) -> Applied {

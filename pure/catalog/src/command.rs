@@ -4,6 +4,7 @@ use crate::alter::TableAction;
 use crate::comments::Subject;
 use crate::desc::*;
 use crate::sequences::SequenceChange;
+use crate::views::View;
 use alloc::string::String;
 use alloc::vec::Vec;
 use base::{IndexId, SqlError, TableId};
@@ -162,6 +163,26 @@ pub enum Command {
         database: String,
         from: String,
         to: String,
+    },
+    /// A new view, or another query for one that there is.
+    CreateView {
+        database: String,
+        view: View,
+        replace: bool,
+    },
+    /// Removes views; `cascade` also removes the views that use them.
+    DropView {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    /// Gives a view another name.
+    RenameView {
+        database: String,
+        name: String,
+        to: String,
+        if_exists: bool,
     },
 }
 

@@ -61,6 +61,12 @@ impl Database {
                 let message = format!("\"{name}\" is not {article} {kind}");
                 Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
             }
+            Subject::Column(view, name) if self.views.contains_key(view) => {
+                let view = &self.views[view];
+                let at = view.columns.iter().position(|column| column.name == *name);
+                let at = at.ok_or_else(|| no_column(&view.name, name))?;
+                Ok(Commented::Column(view.id, at as u16))
+            }
             Subject::Column(table, name) => {
                 let table = self
                     .tables
@@ -73,13 +79,7 @@ impl Database {
                         }
                     })?;
                 let found = table.column(name).filter(|(_, column)| !column.hidden);
-                let (at, _) = found.ok_or_else(|| {
-                    let message = format!(
-                        "column \"{name}\" of relation \"{}\" does not exist",
-                        table.name
-                    );
-                    SqlError::new(SqlState::UNDEFINED_COLUMN, message)
-                })?;
+                let (at, _) = found.ok_or_else(|| no_column(&table.name, name))?;
                 Ok(Commented::Column(table.id, at))
             }
             Subject::Constraint(table, name) => {
@@ -96,12 +96,15 @@ impl Database {
     }
 
     /// Kind and number of a relation.
-    fn relation(&self, name: &str) -> Option<(&'static str, u32)> {
+    pub(crate) fn relation(&self, name: &str) -> Option<(&'static str, u32)> {
         if let Some(table) = self.tables.get(name) {
             return Some(("table", table.id.0));
         }
         if let Some(sequence) = self.sequences.get(name) {
             return Some(("sequence", sequence.id.0));
+        }
+        if let Some(view) = self.views.get(name) {
+            return Some(("view", view.id.0));
         }
         let mut indexes = self.tables.values().flat_map(|table| table.indexes());
         let index = indexes.find(|index| index.name == name)?;
@@ -114,6 +117,7 @@ impl Database {
             comments,
             tables,
             sequences,
+            views,
             ..
         } = self;
         let table_of = |id| tables.values().find(|table| table.id == id);
@@ -123,15 +127,22 @@ impl Database {
                 let mut indexes = tables.values().flat_map(|table| table.indexes());
                 tables.values().any(|table| table.id.0 == *id)
                     || sequences.values().any(|sequence| sequence.id.0 == *id)
+                    || views.values().any(|view| view.id.0 == *id)
                     || indexes.any(|index| index.id.0 == *id)
             }
             Commented::Column(table, at) => {
                 let column = table_of(*table).and_then(|table| table.columns.get(usize::from(*at)));
                 column.is_some_and(|column| column.state != ColumnState::Dropped)
+                    || views.values().any(|view| view.id == *table)
             }
             Commented::Constraint(table, name) => {
                 table_of(*table).is_some_and(|table| table.has_constraint(name))
             }
         });
     }
+}
+
+fn no_column(relation: &str, name: &str) -> SqlError {
+    let message = format!("column \"{name}\" of relation \"{relation}\" does not exist");
+    SqlError::new(SqlState::UNDEFINED_COLUMN, message)
 }

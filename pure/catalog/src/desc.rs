@@ -1,6 +1,7 @@
 //! Descriptions of databases, tables, columns, indexes and constraints.
 
 use crate::closing::Closing;
+use crate::views::View;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -137,6 +138,8 @@ pub struct Database {
     pub switching: Option<Switching>,
     /// Texts of COMMENT ON.
     pub comments: BTreeMap<Commented, String>,
+    /// Views by name.
+    pub views: BTreeMap<String, Arc<View>>,
 }
 
 /// An object that a comment is about.
@@ -146,9 +149,9 @@ pub enum Commented {
     Database,
     /// Its schema `public`.
     Schema,
-    /// A table, index or sequence by its number.
+    /// A table, index, sequence or view by its number.
     Relation(u32),
-    /// A column by its position, from 0.
+    /// A column of a table or view by its position, from 0.
     Column(TableId, u16),
     /// A constraint of a table by its name.
     Constraint(TableId, String),

@@ -22,6 +22,7 @@ mod names;
 mod renames;
 mod sequences;
 mod tables;
+mod views;
 
 pub use alter::TableAction;
 pub use base::Placement;
@@ -32,3 +33,4 @@ pub use desc::*;
 pub use lookup::ROWID_COLUMN;
 pub use names::next_of;
 pub use sequences::SequenceChange;
+pub use views::{View, ViewColumn, ViewUse, kept_name};

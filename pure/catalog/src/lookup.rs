@@ -41,10 +41,11 @@ impl Database {
             .find_map(|table| table.index(name).map(|index| (table, index)))
     }
 
-    /// Whether a table, index or sequence has this name: they share one name space.
+    /// Whether a table, index, sequence or view has this name: they share one name space.
     pub fn has_relation(&self, name: &str) -> bool {
         self.tables.contains_key(name)
             || self.sequences.contains_key(name)
+            || self.views.contains_key(name)
             || self.index(name).is_some()
     }
 

@@ -8,6 +8,7 @@ use crate::command::{Applied, CatalogError};
 use crate::desc::*;
 use crate::keys::check_column_name;
 use crate::names;
+use crate::views::kept_name;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -31,6 +32,11 @@ impl Catalog {
             let message = format!("column \"{to}\" of relation \"{table}\" already exists");
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(to));
         }
+        let owner = self.database_mut(database)?;
+        if let Some(view) = owner.views_using(table, Some(from)).first() {
+            return Err(kept_name(("table", table), Some(from), &view.name));
+        }
+        let found = self.table_mut(database, table)?;
         found.columns[at].name = to.into();
         for check in &mut found.checks {
             check.expression = names::renamed(&check.expression, from, to, false);
@@ -59,6 +65,9 @@ impl Catalog {
         }
         if owner.has_relation(to) {
             return already_exists(to, false).map(|_| ());
+        }
+        if let Some(view) = owner.views_using(from, None).first() {
+            return Err(kept_name(("table", from), None, &view.name));
         }
         let found = owner.table_mut(from, version)?;
         found.name = to.into();

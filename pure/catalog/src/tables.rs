@@ -142,6 +142,8 @@ impl Catalog {
                 let child = database.table_mut(child, version)?;
                 child.foreign_keys.retain(|key| key.name != *constraint);
             }
+            let gone = database.drop_views_with(("table", name), None, &[], cascade)?;
+            removal.tell(gone);
             database.tables.remove(name);
             for key in &table.foreign_keys {
                 // A parent of the same statement may be gone already.

@@ -61,6 +61,10 @@ impl Session {
         let Activity::Ddl(wait) = self.activity else {
             return;
         };
+        if self.filling.is_some() && !self.filled_ddl(cx, &result) {
+            self.pump(cx);
+            return;
+        }
         self.activity = Activity::Idle;
         match result {
             Ok(notices) => {

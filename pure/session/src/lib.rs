@@ -35,6 +35,7 @@ mod cursors;
 mod ddl;
 pub mod errors;
 mod extended;
+mod fills;
 mod inbox;
 mod listen;
 pub mod message;
@@ -219,6 +220,8 @@ pub struct Session {
     /// What follows the end of the transaction.
     ending: Option<Ending>,
     retry: Option<Retry>,
+    /// The table that a statement makes and fills.
+    filling: Option<Box<fills::Filling>>,
     /// Priority of a transaction that failed with 40001, for the client's own retry, and its end.
     carried: Option<(Time, Ts, u32)>,
     /// Attempts that were given up cannot commit any more from this position on.
@@ -286,6 +289,7 @@ impl Session {
             activity: Activity::Idle,
             ending: None,
             retry: None,
+            filling: None,
             carried: None,
             true_from: Position(0),
             seen: Ts::ZERO,
@@ -669,6 +673,9 @@ impl Session {
 
     /// An error of the query string or pipeline: the transaction is rolled back.
     fn fail(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
+        if self.filling.is_some() && self.undo_filling(cx, &error, wait) {
+            return;
+        }
         match self.block {
             Block::Explicit | Block::Failed if self.outlives_error() => {
                 self.block = Block::Failed;

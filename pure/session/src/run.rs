@@ -150,7 +150,8 @@ impl Session {
             self.fail(cx, errors::in_failed_block(), Position(0));
             return;
         }
-        if start.many && !matches!(plan.kind, PlanKind::Ddl(_)) && !ends_block {
+        let is_ddl = matches!(plan.kind, PlanKind::Ddl(_) | PlanKind::CreateAs(_));
+        if start.many && !is_ddl && !ends_block {
             self.enter_implicit_block();
         }
         match &plan.kind {
@@ -158,6 +159,7 @@ impl Session {
             PlanKind::Run(_) => self.run(cx, plan, start),
             PlanKind::Session(command) => self.command(cx, &plan, command, start),
             PlanKind::Ddl(ddl) => self.ddl(cx, ddl),
+            PlanKind::CreateAs(create) => self.create_as(cx, create),
             PlanKind::Nothing(tag) if *tag == "VACUUM" && self.block != Block::None => {
                 self.fail(cx, not_in_block(tag), Position(0));
             }
@@ -166,7 +168,7 @@ impl Session {
         }
     }
 
-    fn ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
+    pub(super) fn ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
         let tag = plan.tag;
         let refused = match self.block {
             Block::Explicit if matches!(tag, "CREATE DATABASE" | "DROP DATABASE") => {
@@ -690,7 +692,10 @@ impl Session {
 
     fn step_done_well(&mut self, cx: &mut SessionCx<'_>, tag: Tag, wait: Position) {
         self.end_copy_out();
-        let (tag, wait) = self.declared(tag, wait);
+        let (mut tag, wait) = self.declared(tag, wait);
+        if self.filling.is_some() && self.at + 1 == self.steps.len() {
+            tag = self.filled(tag);
+        }
         let step = &mut self.steps[self.at];
         // The tag of a limited Execute counts the rows of this Execute.
         let tag = match &step.cursor {

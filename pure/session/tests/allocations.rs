@@ -107,6 +107,7 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         sequences: Default::default(),
         switching: None,
         comments: std::collections::BTreeMap::new(),
+        views: Default::default(),
     };
     let databases = [("shop".to_owned(), Arc::new(database))].into();
     let placement = catalog::Placement::new(1, 1);

@@ -593,6 +593,7 @@ fn catalog() -> Catalog {
         sequences: BTreeMap::new(),
         switching: None,
         comments: BTreeMap::new(),
+        views: Default::default(),
     };
     Catalog {
         version: 3,

@@ -94,6 +94,7 @@ impl World {
             sequences: BTreeMap::new(),
             switching: None,
             comments: BTreeMap::new(),
+            views: Default::default(),
         };
         let databases = [("shop".to_owned(), Arc::new(database))].into();
         let placement = catalog::Placement::new(1, 1);

@@ -299,8 +299,20 @@ fn later(query: &mut Query<'_>) -> Result<Vec<Owned>> {
     )?;
     let mut found = owned(indexes)?;
     found.extend(owned(constraints)?);
+    found.extend(owned(query(VIEWS)?)?);
     Ok(found)
 }
+
+/// Views, each behind those that it uses.
+const VIEWS: &str = "WITH RECURSIVE used AS (SELECT r.ev_class AS v, d.refobjid AS u \
+     FROM pg_rewrite r JOIN pg_depend d ON d.objid = r.oid \
+     WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid <> r.ev_class), \
+     deep AS (SELECT oid AS v, 0 AS depth FROM pg_class WHERE relkind = 'v' \
+     UNION SELECT used.v, deep.depth + 1 FROM used JOIN deep ON deep.v = used.u) \
+     SELECT c.relname, 'CREATE VIEW ' || quote_ident(c.relname) || ' AS' \
+     || pg_get_viewdef(c.oid) FROM pg_class c \
+     JOIN (SELECT v, max(depth) AS depth FROM deep GROUP BY v) o ON o.v = c.oid \
+     WHERE c.relnamespace = 'public'::regnamespace ORDER BY o.depth, c.oid";
 
 fn comments(query: &mut Query<'_>, database: &str) -> Result<Vec<Owned>> {
     let mut found = Vec::new();
@@ -308,6 +320,9 @@ fn comments(query: &mut Query<'_>, database: &str) -> Result<Vec<Owned>> {
         "SELECT c.relname, 'COMMENT ON TABLE ' || quote_ident(c.relname) || ' IS ' \
          || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_class c \
          WHERE c.relkind = 'r' AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
+        "SELECT c.relname, 'COMMENT ON VIEW ' || quote_ident(c.relname) || ' IS ' \
+         || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_class c \
+         WHERE c.relkind = 'v' AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
         "SELECT c.relname, 'COMMENT ON COLUMN ' || quote_ident(c.relname) || '.' \
          || quote_ident(a.attname) || ' IS ' || quote_literal(col_description(c.oid, a.attnum)) \
          || ';' FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \

@@ -1,9 +1,10 @@
 //! INSERT, UPDATE, DELETE: bound forms.
 
+use super::change::{Change, Changed};
 use super::conflict::Conflict;
 use super::from::Locking;
 use super::rel::{CallKind, Rel};
-use super::scope::{Scope, ident, object_name, table_scope};
+use super::scope::{Scope, ident, object_name};
 use super::target::Target;
 use super::{Binder, ELSEWHERE, Untyped, place_calls, unsupported};
 use base::{SqlError, SqlState, Type};
@@ -16,7 +17,6 @@ use sqlparser::ast::{
     TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
 use std::sync::Arc;
-use txn::LockMode;
 
 /// INSERT: the source gives full rows of the table; a hidden row number is NULL in it.
 #[allow(missing_docs)]
@@ -108,10 +108,9 @@ impl Binder<'_> {
         self.no(priority.is_some() || insert_alias.is_some(), "AS")?;
         self.no(settings.is_some(), "SETTINGS")?;
         self.no(format_clause.is_some(), "FORMAT")?;
-        let table = self.find_table(name)?;
-        let alias = table_alias
-            .as_ref()
-            .map_or_else(|| table.name.clone(), ident);
+        let alias = table_alias.as_ref().map(ident);
+        let changed = self.inserted(name, alias, on.as_ref())?;
+        let (table, alias) = (changed.table, changed.alias);
         let given = self.insert_columns(&table, columns)?;
         let values = Given {
             columns: &given,
@@ -120,7 +119,7 @@ impl Binder<'_> {
         };
         let source = self.insert_source(&table, source.as_deref(), &values)?;
         let conflict = self.on_conflict(&table, &alias, on.as_ref(), index_condition.as_ref())?;
-        let returning = self.returning(returning.as_deref(), table_scope(&table, &alias))?;
+        let returning = self.returning(returning.as_deref(), changed.scope)?;
         Ok(BoundInsert {
             table,
             source,
@@ -131,6 +130,9 @@ impl Binder<'_> {
 
     fn insert_columns(&self, table: &Table, names: &[ast::Ident]) -> Result<Vec<u16>, SqlError> {
         if names.is_empty() {
+            if let Some(columns) = self.view_columns() {
+                return columns;
+            }
             let visible = table.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
             return Ok(visible.map(|(i, _)| i as u16).collect());
         }
@@ -151,6 +153,9 @@ impl Binder<'_> {
         table: &Table,
         name: &ast::Ident,
     ) -> Result<u16, SqlError> {
+        if let Some(found) = self.view_column(name) {
+            return found;
+        }
         let folded = ident(name);
         let found = table
             .columns
@@ -416,8 +421,8 @@ impl Binder<'_> {
         Ok(Some(targets))
     }
 
-    /// The table that UPDATE or DELETE changes, and its alias.
-    fn target_table(&self, item: &TableWithJoins) -> Result<(Arc<Table>, String), SqlError> {
+    /// What UPDATE or DELETE changes.
+    fn written(&mut self, item: &TableWithJoins, change: Change) -> Result<Changed, SqlError> {
         let TableWithJoins { relation, joins } = item;
         let TableFactor::Table {
             name,
@@ -442,15 +447,14 @@ impl Binder<'_> {
         self.no(json_path.is_some(), "[")?;
         self.no(sample.is_some(), "TABLESAMPLE")?;
         self.no(!index_hints.is_empty(), "INDEX")?;
-        let table = self.find_table(name)?;
         let alias = match alias {
-            None => table.name.clone(),
+            None => None,
             Some(ast::TableAlias { name, columns }) => {
                 self.no(!columns.is_empty(), "(")?;
-                self.relation_name(name)?
+                Some(self.relation_name(name)?)
             }
         };
-        Ok((table, alias))
+        self.changed(name, alias, change)
     }
 
     /// Binds an UPDATE.
@@ -470,8 +474,9 @@ impl Binder<'_> {
             Some(UpdateTableFromKind::AfterSet(list)) => list,
             Some(UpdateTableFromKind::BeforeSet(_)) => return Err(self.source.misplaced("FROM")),
         };
-        let (table, alias) = self.target_table(table)?;
-        let (rows, scope) = self.target_rows(&table, &alias, from, selection)?;
+        let changed = self.written(table, Change::Update)?;
+        let table = changed.table.clone();
+        let (rows, scope) = self.target_rows(changed, from, selection)?;
         let before = self.set_scope(scope);
         self.level().aggregates_in = Some("UPDATE");
         let mut bound = self.assignments(&table, assignments)?;
@@ -521,9 +526,10 @@ impl Binder<'_> {
         let [item] = tables.as_slice() else {
             return Err(self.source.misplaced(","));
         };
-        let (table, alias) = self.target_table(item)?;
+        let changed = self.written(item, Change::Delete)?;
+        let table = changed.table.clone();
         let using = using.as_deref().unwrap_or(&[]);
-        let (rows, scope) = self.target_rows(&table, &alias, using, selection.as_ref())?;
+        let (rows, scope) = self.target_rows(changed, using, selection.as_ref())?;
         let returning = self.returning(returning.as_deref(), scope)?;
         Ok(BoundWrite {
             table,
@@ -536,16 +542,11 @@ impl Binder<'_> {
     /// The rows of the target, joined with other tables and filtered; the target is locked.
     fn target_rows(
         &mut self,
-        table: &Arc<Table>,
-        alias: &str,
+        changed: Changed,
         others: &[TableWithJoins],
         selection: Option<&Ast>,
     ) -> Result<(Rel, Scope), SqlError> {
-        let rel = Rel::Table {
-            table: table.clone(),
-            lock: Some(LockMode::Exclusive),
-        };
-        let (mut rel, mut scope) = (rel, table_scope(table, alias));
+        let (mut rel, mut scope) = (changed.rows, changed.scope);
         for item in others {
             (rel, scope) = self.bind_from_item(Some((rel, scope)), item, &Locking::default())?;
         }

@@ -1,10 +1,12 @@
 //! FROM: tables, catalog tables, functions, derived tables and joins.
 
+use super::join::shared_column;
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
 use super::scope::{
     Scope, ScopeColumn, catalog_scope, check_database, check_reserved, ident, name_position,
     not_lateral, object_name, table_scope,
 };
+use super::view::not_a_table;
 use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
 use base::{SqlError, SqlState, Type};
 use catalog::Table;
@@ -30,7 +32,7 @@ pub(crate) struct Locking {
 }
 
 impl Locking {
-    fn of_table(&self, alias: &str) -> Option<LockMode> {
+    pub(super) fn of_table(&self, alias: &str) -> Option<LockMode> {
         let named = self.of.is_empty() || self.of.iter().any(|name| name == alias);
         if named { self.mode } else { None }
     }
@@ -248,6 +250,8 @@ impl Binder<'_> {
         for name in &shared {
             let l = shared_column(&mut left, name, "left")?;
             let r = shared_column(&mut right, name, "right")?;
+            self.note_column(l.origin);
+            self.note_column(r.origin);
             on.push(self.binary("=", l.expr.clone(), r.expr.clone())?);
             let expr = match kind {
                 JoinKind::Right => r.expr.clone(),
@@ -444,6 +448,7 @@ impl Binder<'_> {
         let found = self.cx.database.tables.get(name);
         match (schema, found) {
             (None | Some("public"), Some(table)) => return Ok(table.clone()),
+            _ if self.find_view(schema, name).is_some() => return Err(not_a_table(name)),
             _ if pg_catalog::lookup(schema, name).is_some() => {
                 let message = format!("permission denied for table {name}");
                 return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
@@ -478,9 +483,15 @@ impl Binder<'_> {
             && let Some(found) = pg_catalog::lookup(schema.as_deref(), &table)
         {
             (Rel::Virtual(found), catalog_scope(found, &shown))
+        } else if let Some(view) = self.find_view(schema.as_deref(), &table) {
+            let Factor { rel, scope, binds } = self.view_factor(&view, &shown, locking)?;
+            assert!(binds.is_empty(), "a view reads no row of another");
+            (rel, scope)
         } else {
             let table = self.find_table(name)?;
-            let scope = table_scope(&table, &shown);
+            self.note_table(&table);
+            let mut scope = table_scope(&table, &shown);
+            self.restrict(&mut scope, &table.name);
             (
                 Rel::Table {
                     table,
@@ -761,34 +772,4 @@ impl Binder<'_> {
         }
         Ok(())
     }
-}
-
-/// Finds a USING column in one side and shadows it.
-fn shared_column(scope: &mut Scope, name: &str, side: &str) -> Result<ScopeColumn, SqlError> {
-    let mut fitting = scope
-        .columns
-        .iter_mut()
-        .filter(|c| !c.shadowed && c.name == name);
-    let Some(found) = fitting.next() else {
-        return Err(SqlError::new(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
-        ));
-    };
-    if fitting.next().is_some() {
-        return Err(SqlError::new(
-            SqlState::AMBIGUOUS_COLUMN,
-            format!("common column name \"{name}\" appears more than once in {side} table"),
-        ));
-    }
-    // A merged column of an earlier USING disappears; its sides are already shadowed.
-    found.shadowed = true;
-    let copy = found.clone();
-    if copy.relation.is_empty() {
-        let merged = copy.name.clone();
-        scope
-            .columns
-            .retain(|c| !(c.relation.is_empty() && c.name == merged));
-    }
-    Ok(copy)
 }

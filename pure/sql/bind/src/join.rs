@@ -1,8 +1,9 @@
-//! Joins whose condition holds dependent subqueries.
+//! Joins: columns of USING, and conditions that hold dependent subqueries.
 
 use super::rel::{Binds, Call, JoinKind, Rel};
+use super::scope::{Scope, ScopeColumn};
 use super::{Binder, place_calls, unsupported};
-use base::{SqlError, Type};
+use base::{SqlError, SqlState, Type};
 use expr::{Expr, walk};
 
 /// The columns at these places. The types only matter for stored rows.
@@ -97,4 +98,38 @@ impl Binder<'_> {
             on: Vec::new(),
         }
     }
+}
+
+/// Finds a USING column in one side and shadows it.
+pub(super) fn shared_column(
+    scope: &mut Scope,
+    name: &str,
+    side: &str,
+) -> Result<ScopeColumn, SqlError> {
+    let mut fitting = scope
+        .columns
+        .iter_mut()
+        .filter(|c| !c.shadowed && c.name == name);
+    let Some(found) = fitting.next() else {
+        return Err(SqlError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+        ));
+    };
+    if fitting.next().is_some() {
+        return Err(SqlError::new(
+            SqlState::AMBIGUOUS_COLUMN,
+            format!("common column name \"{name}\" appears more than once in {side} table"),
+        ));
+    }
+    // A merged column of an earlier USING disappears; its sides are already shadowed.
+    found.shadowed = true;
+    let copy = found.clone();
+    if copy.relation.is_empty() {
+        let merged = copy.name.clone();
+        scope
+            .columns
+            .retain(|c| !(c.relation.is_empty() && c.name == merged));
+    }
+    Ok(copy)
 }

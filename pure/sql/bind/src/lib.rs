@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod calls;
+mod change;
 mod clauses;
 mod conflict;
 mod dml;
@@ -20,12 +21,14 @@ mod join;
 mod locked;
 mod names;
 mod predicate;
+mod recursive;
 pub mod rel;
 pub mod scope;
 mod select;
 mod set;
 mod target;
 pub mod types;
+mod view;
 mod with;
 
 pub use conflict::{Conflict, ConflictAction};
@@ -33,6 +36,7 @@ pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;
 pub use locked::refusal;
 pub use target::Target;
+pub use view::{ViewQuery, query_of};
 
 /// The names of a table's columns, under its own name.
 pub fn scope_of(table: &Arc<catalog::Table>) -> Scope {
@@ -162,6 +166,8 @@ pub struct Binder<'a> {
     pub by_rows: bool,
     /// What binding and planning have looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
+    /// The views in it.
+    views: view::Views,
 }
 
 impl<'a> Binder<'a> {
@@ -191,6 +197,7 @@ impl<'a> Binder<'a> {
             zone: cx.zone.into(),
             by_rows: false,
             work: 0,
+            views: view::Views::default(),
         }
     }
 

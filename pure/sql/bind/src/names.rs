@@ -84,9 +84,13 @@ impl Binder<'_> {
                     .map_err(|error| error.at(self.position(span)))?,
                 _ => None,
             };
+            let mut origin = (0, 0);
             let found = match (found, system) {
                 (_, Some(system)) => system,
-                (Found::Column(column), None) => column.expr.clone(),
+                (Found::Column(column), None) => {
+                    origin = column.origin;
+                    column.expr.clone()
+                }
                 (Found::Nothing, None)
                     if !(system_column.is_some()
                         && relation.is_none()
@@ -109,6 +113,7 @@ impl Binder<'_> {
                     return Err(error.at(self.position(span)));
                 }
             };
+            self.note_column(origin);
             if depth + 1 == self.levels.len() {
                 return Ok(Some(found));
             }

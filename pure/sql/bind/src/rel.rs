@@ -105,6 +105,19 @@ pub enum Rel {
         left: Box<Rel>,
         right: Box<Rel>,
     },
+    /// A query that is computed once in a statement, however many relations have this number.
+    Shared { id: u32, query: Box<Rel> },
+    /// The rows of `base`, and then those that `step` makes of the rows of the round before, until
+    /// there are none. `slot` tells the step whose rows these are; `distinct`: equal rows count
+    /// once.
+    Recursive {
+        slot: u32,
+        distinct: bool,
+        base: Box<Rel>,
+        step: Box<Rel>,
+    },
+    /// The rows of the round before, in the step of a recursive query.
+    Working { slot: u32, types: Vec<Type> },
 }
 
 /// A parameter slot and the value that it is set to from a row.
@@ -350,6 +363,15 @@ pub enum InitValue<R> {
     Call(Call<R>),
 }
 
+impl Aggregate {
+    fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.args.iter_mut().for_each(&mut *visit);
+        self.filter.iter_mut().for_each(&mut *visit);
+        let order = self.order.iter_mut();
+        order.for_each(|(expr, _, _)| visit(expr));
+    }
+}
+
 impl Call<Rel> {
     /// Every expression of the call and of its query.
     fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
@@ -358,6 +380,11 @@ impl Call<Rel> {
             query.each_expr_mut(visit);
         }
     }
+}
+
+fn each_of_sides(left: &mut Rel, right: &mut Rel, visit: &mut dyn FnMut(&mut Expr)) {
+    left.each_expr_mut(visit);
+    right.each_expr_mut(visit);
 }
 
 impl Rel {
@@ -388,6 +415,8 @@ impl Rel {
             } => (group.len() + aggregates.len()) as u32,
             Rel::Union { inputs } => inputs.first().map_or(0, Rel::width),
             Rel::Match { left, .. } => left.width(),
+            Rel::Shared { query: input, .. } | Rel::Recursive { base: input, .. } => input.width(),
+            Rel::Working { types, .. } => types.len() as u32,
         }
     }
 
@@ -471,6 +500,9 @@ impl Rel {
             | Rel::Apply { .. }
             | Rel::Aggregate { .. }
             | Rel::Match { .. }
+            | Rel::Shared { .. }
+            | Rel::Recursive { .. }
+            | Rel::Working { .. }
             | Rel::Union { .. } => None,
         }
     }
@@ -478,7 +510,7 @@ impl Rel {
     /// Every expression of this relation and the ones below it.
     pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
+            Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Working { .. } => {}
             Rel::Values { rows, calls, .. } => {
                 rows.iter_mut().flatten().for_each(&mut *visit);
                 calls.iter_mut().for_each(|call| call.each_expr_mut(visit));
@@ -488,8 +520,7 @@ impl Rel {
                 left, right, on, ..
             } => {
                 on.iter_mut().for_each(&mut *visit);
-                left.each_expr_mut(visit);
-                right.each_expr_mut(visit);
+                each_of_sides(left, right, visit);
             }
             Rel::Lateral {
                 left,
@@ -500,8 +531,7 @@ impl Rel {
             } => {
                 on.iter_mut().for_each(&mut *visit);
                 binds.iter_mut().for_each(|(_, expr)| visit(expr));
-                left.each_expr_mut(visit);
-                right.each_expr_mut(visit);
+                each_of_sides(left, right, visit);
             }
             Rel::Filter {
                 input,
@@ -522,28 +552,30 @@ impl Rel {
             } => {
                 group.iter_mut().for_each(&mut *visit);
                 for aggregate in aggregates {
-                    aggregate.args.iter_mut().for_each(&mut *visit);
-                    aggregate.filter.iter_mut().for_each(&mut *visit);
-                    let order = aggregate.order.iter_mut();
-                    order.for_each(|(expr, _, _)| visit(expr));
+                    aggregate.each_expr_mut(visit);
                 }
                 input.each_expr_mut(visit);
             }
-            Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
+            Rel::Distinct { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Shared { query: input, .. } => input.each_expr_mut(visit),
             Rel::Locked { input, .. } => input.each_expr_mut(visit),
             Rel::Limit {
                 input,
                 limit,
                 offset,
             } => {
-                limit.iter_mut().for_each(&mut *visit);
-                offset.iter_mut().for_each(&mut *visit);
+                limit.iter_mut().chain(offset).for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
             Rel::Union { inputs } => inputs.iter_mut().for_each(|it| it.each_expr_mut(visit)),
-            Rel::Match { left, right, .. } => {
-                left.each_expr_mut(visit);
-                right.each_expr_mut(visit);
+            Rel::Match { left, right, .. }
+            | Rel::Recursive {
+                base: left,
+                step: right,
+                ..
+            } => {
+                each_of_sides(left, right, visit);
             }
         }
     }
@@ -559,9 +591,19 @@ impl Rel {
             }
         };
         match self {
-            Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Function { .. } => {}
+            Rel::One
+            | Rel::Table { .. }
+            | Rel::Virtual(_)
+            | Rel::Function { .. }
+            | Rel::Working { .. } => {}
             Rel::Values { calls: list, .. } => calls(list, visit),
-            Rel::Join { left, right, .. } | Rel::Match { left, right, .. } => {
+            Rel::Join { left, right, .. }
+            | Rel::Match { left, right, .. }
+            | Rel::Recursive {
+                base: left,
+                step: right,
+                ..
+            } => {
                 left.each_binds_mut(visit);
                 right.each_binds_mut(visit);
             }
@@ -582,7 +624,8 @@ impl Rel {
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
             | Rel::Limit { input, .. }
-            | Rel::Locked { input, .. } => input.each_binds_mut(visit),
+            | Rel::Locked { input, .. }
+            | Rel::Shared { query: input, .. } => input.each_binds_mut(visit),
             Rel::Union { inputs } => {
                 let inputs = inputs.iter_mut();
                 inputs.for_each(|input| input.each_binds_mut(visit));

@@ -1,6 +1,6 @@
 //! Select lists: wildcards, output names, origins.
 
-use super::scope::{ident, object_name};
+use super::scope::{ScopeColumn, ident, object_name};
 use super::{Binder, Untyped, unsupported};
 use base::{OutColumn, SqlError, SqlState, Type};
 use expr::Expr;
@@ -66,11 +66,8 @@ impl Binder<'_> {
                         return Err(SqlError::new(SqlState::SYNTAX, message));
                     }
                     let visible = scope.columns.iter().filter(|c| !c.shadowed && !c.hidden);
-                    targets.extend(visible.map(|column| Target {
-                        expr: column.expr.clone(),
-                        name: column.name.clone(),
-                        origin: column.origin,
-                    }));
+                    let columns = visible.cloned().collect();
+                    self.add_star(options, columns, false, &mut targets);
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
                     self.plain_wildcard(options)?;
@@ -89,15 +86,9 @@ impl Binder<'_> {
                     if !known || !scope.has_in(schema.as_deref(), &relation) {
                         return Err(scope.no_relation(&relation).at(position));
                     }
-                    let level = self.level();
-                    let columns = level.scope.columns.iter();
-                    targets.extend(columns.filter(|c| c.relation == relation && !c.hidden).map(
-                        |column| Target {
-                            expr: column.expr.clone(),
-                            name: column.name.clone(),
-                            origin: column.origin,
-                        },
-                    ));
+                    let own = |c: &&ScopeColumn| c.relation == relation && !c.hidden;
+                    let columns = scope.columns.iter().filter(own).cloned().collect();
+                    self.add_star(options, columns, true, &mut targets);
                 }
             }
         }
@@ -107,6 +98,23 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message));
         }
         Ok(targets)
+    }
+
+    /// The columns for which `*` stands.
+    fn add_star(
+        &mut self,
+        star: &WildcardAdditionalOptions,
+        columns: Vec<ScopeColumn>,
+        qualified: bool,
+        targets: &mut Vec<Target>,
+    ) {
+        let place = star.wildcard_token.0.span.start;
+        self.note_star(place, &columns, qualified);
+        targets.extend(columns.into_iter().map(|column| Target {
+            expr: column.expr,
+            name: column.name,
+            origin: column.origin,
+        }));
     }
 
     fn target(&mut self, ast: &Ast, name: String) -> Result<Target, SqlError> {

@@ -1,8 +1,8 @@
 //! WITH: queries that have a name. Each use of the name is bound as a subquery in FROM would be.
 //!
-//! PostgreSQL computes a query once that is used several times. Here it is computed for each use,
-//! so it must give the same rows each time: what might not (LIMIT without all of an order, random
-//! values, locks) is refused then.
+//! PostgreSQL computes a query once that is used several times. Here it is computed for each use
+//! if it gives the same rows each time. What might not (LIMIT without all of an order, random
+//! values, locks) is computed once, and its rows are kept for the other uses.
 
 use super::from::{Factor, Locking};
 use super::rel::{Aggregate, Binds, Call, InitValue, Rel};
@@ -11,7 +11,7 @@ use super::{Binder, BoundQuery, unsupported};
 use ::expr::Volatility;
 use ::expr::aggregate::AggFunc;
 use ::expr::walk::volatility;
-use base::{SqlError, SqlState, Type};
+use base::{OutColumn, SqlError, SqlState, Type};
 use sqlparser::ast::{self, TableAlias};
 use std::sync::Arc;
 
@@ -30,6 +30,31 @@ pub(crate) struct NamedQuery {
     /// The query level that it belongs to.
     level: usize,
     uses: u32,
+    /// WITH RECURSIVE: it may name itself.
+    recursive: bool,
+    /// MATERIALIZED.
+    materialized: bool,
+    /// It is computed once: what each use is.
+    shared: Option<Arc<Shared>>,
+    /// It is a recursive query that is being bound, named by its own step.
+    itself: Option<Arc<Itself>>,
+}
+
+/// A query that is computed once.
+struct Shared {
+    rel: Rel,
+    columns: Vec<OutColumn>,
+}
+
+/// What its own name means in a query of WITH RECURSIVE.
+pub(super) enum Itself {
+    /// The rows that it gave last.
+    Rows {
+        slot: u32,
+        columns: Vec<(String, Type)>,
+    },
+    /// It must not stand here.
+    Refused(SqlError),
 }
 
 impl Binder<'_> {
@@ -44,12 +69,9 @@ impl Binder<'_> {
             recursive,
             cte_tables,
         } = with;
-        if *recursive {
-            return Err(unsupported("WITH RECURSIVE"));
-        }
         let first = self.named.len();
         for cte in cte_tables {
-            let named = self.named_query(cte)?;
+            let named = self.named_query(cte, *recursive)?;
             if self.named[first..]
                 .iter()
                 .any(|other| other.name == named.name)
@@ -77,7 +99,7 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    fn named_query(&mut self, cte: &ast::Cte) -> Result<NamedQuery, SqlError> {
+    fn named_query(&mut self, cte: &ast::Cte, recursive: bool) -> Result<NamedQuery, SqlError> {
         let ast::Cte {
             alias,
             query,
@@ -86,16 +108,16 @@ impl Binder<'_> {
             closing_paren_token: _,
         } = cte;
         self.no(from.is_some(), "FROM")?;
-        if let Some(ast::CteAsMaterialized::Materialized) = materialized {
-            return Err(unsupported("MATERIALIZED")
-                .hint("Leave the word out: the query is computed where it is used."));
-        }
         Ok(NamedQuery {
             name: self.relation_name(&alias.name)?,
             columns: alias.columns.clone(),
             query: Arc::new((**query).clone()),
             level: self.levels.len(),
             uses: 0,
+            recursive,
+            materialized: matches!(materialized, Some(ast::CteAsMaterialized::Materialized)),
+            shared: None,
+            itself: None,
         })
     }
 
@@ -132,21 +154,20 @@ impl Binder<'_> {
         }
         self.named[index].uses += 1;
         let named = self.named[index].clone();
-        let (inits, effects) = (self.inits.len(), self.effects);
-        let outer_locks = core::mem::replace(&mut self.locks, false);
-        let bound = self.bind_named(index)?;
-        let locks = core::mem::replace(&mut self.locks, outer_locks);
-        self.locks |= locks;
-        let (BoundQuery { rel, columns }, binds) = bound;
-        let elsewhere = named.uses > 1 || self.levels.len() != named.level;
-        if elsewhere && (locks || effects != self.effects || !self.repeats(&rel, inits)) {
-            return Err(unsupported(&format!(
-                "the WITH query \"{}\", which may give other rows each time, more than once or \
-                 inside of another query,",
-                named.name
-            ))
-            .hint("Store its rows in a table first."));
+        if let Some(itself) = &named.itself {
+            let mut scope = itself.scope(&shown)?;
+            let rel = itself.rel();
+            self.rename(&mut scope, alias)?;
+            let binds = Vec::new();
+            return Ok(Factor { rel, scope, binds });
         }
+        let (BoundQuery { rel, columns }, binds) = match &named.shared {
+            Some(shared) => {
+                let (rel, columns) = (shared.rel.clone(), shared.columns.clone());
+                (BoundQuery { rel, columns }, Vec::new())
+            }
+            None => self.used(index, &named)?,
+        };
         let columns = columns
             .into_iter()
             .map(|c| (c.name, c.ty, (c.table, c.attribute)));
@@ -156,29 +177,108 @@ impl Binder<'_> {
         Ok(Factor { rel, scope, binds })
     }
 
+    /// The rows of one more use. A query that may give other rows each time is computed once if
+    /// it may be used again; so is one that is MATERIALIZED.
+    fn used(&mut self, index: usize, named: &NamedQuery) -> Result<(BoundQuery, Binds), SqlError> {
+        let (inits, effects) = (self.inits.len(), self.effects);
+        let outer_locks = core::mem::replace(&mut self.locks, false);
+        let (mut bound, binds, dependent) = self.bind_named(index)?;
+        let locks = core::mem::replace(&mut self.locks, outer_locks);
+        self.locks |= locks;
+        let elsewhere = named.uses > 1 || self.levels.len() != named.level;
+        let same = !locks && effects == self.effects && self.repeats(&bound.rel, inits);
+        let once = match same {
+            true => named.materialized,
+            // The name stands where the query is defined, and where it is used.
+            false => elsewhere || named.materialized || self.occurrences(&named.name) > 2,
+        };
+        if once && !dependent {
+            bound.rel = Rel::Shared {
+                id: self.named_uses,
+                query: Box::new(bound.rel),
+            };
+            self.named[index].shared = Some(Arc::new(Shared {
+                rel: bound.rel.clone(),
+                columns: bound.columns.clone(),
+            }));
+        } else if elsewhere && !same {
+            return Err(unsupported(&format!(
+                "the WITH query \"{}\", which may give other rows each time and reads the row \
+                 around it, more than once or inside of another query,",
+                named.name
+            ))
+            .hint("Store its rows in a table first."));
+        }
+        Ok((bound, binds))
+    }
+
+    /// How often a name stands in the text, at least.
+    fn occurrences(&self, name: &str) -> usize {
+        let text = self.source.0.to_lowercase();
+        text.matches(&name.to_lowercase()).count()
+    }
+
+    /// Its own name means this from now on.
+    pub(super) fn begin_recursion(&mut self, name: &str, itself: Itself) {
+        let named = NamedQuery {
+            name: name.into(),
+            columns: Vec::new(),
+            query: Arc::new(nothing()),
+            level: self.levels.len(),
+            uses: 0,
+            recursive: false,
+            materialized: false,
+            shared: None,
+            itself: Some(Arc::new(itself)),
+        };
+        self.named.push(named);
+    }
+
+    /// Its own name means nothing any more; how often it was used.
+    pub(super) fn end_recursion(&mut self) -> u32 {
+        self.named.pop().map_or(0, |named| named.uses)
+    }
+
+    /// Binds the query of WITH RECURSIVE.
+    fn maybe_recursive(&mut self, named: &NamedQuery) -> Result<BoundQuery, SqlError> {
+        let columns: Vec<String> = named.columns.iter().map(|c| ident(&c.name)).collect();
+        if self.occurrences(&named.name) > 1 {
+            let inits = self.inits.len();
+            if let Some(bound) = self.recursion(&named.name, &columns, &named.query)? {
+                return Ok(bound);
+            }
+            self.inits.truncate(inits);
+            // It is bound a second time, which must not double at every level.
+            self.named_uses += 1;
+        }
+        self.query(&named.query)
+    }
+
     /// Binds a named query as if it stood where it is named: it sees the queries named before it,
     /// and what its level's query sees from outside.
-    fn bind_named(&mut self, index: usize) -> Result<(BoundQuery, Binds), SqlError> {
+    fn bind_named(&mut self, index: usize) -> Result<(BoundQuery, Binds, bool), SqlError> {
         let later = self.named.split_off(index);
         let named = &later[0];
-        let (query, level) = (named.query.clone(), named.level);
+        let (named, level) = (named.clone(), named.level);
         let inside = self.levels[level - 1..].iter_mut();
         let hidden: Vec<Scope> = inside
             .map(|level| core::mem::take(&mut level.scope))
             .collect();
-        let bound = self.nested(|binder| binder.query(&query));
+        let bound = self.nested(|binder| match named.recursive {
+            true => binder.maybe_recursive(&named),
+            false => binder.query(&named.query),
+        });
         for (level, scope) in self.levels[level - 1..].iter_mut().zip(hidden) {
             level.scope = scope;
         }
         self.named.extend(later);
-        let (bound, binds, _) = bound?;
-        Ok((bound, binds))
+        bound
     }
 
     /// A query that is not used is not run, but its errors count.
     fn check_unused(&mut self, index: usize) -> Result<(), SqlError> {
         let (inits, effects, locks) = (self.inits.len(), self.effects, self.locks);
-        let (bound, _) = self.bind_named(index)?;
+        let (bound, ..) = self.bind_named(index)?;
         self.inits.truncate(inits);
         (self.effects, self.locks) = (effects, locks);
         let columns = bound
@@ -223,6 +323,48 @@ impl Binder<'_> {
     }
 }
 
+impl Itself {
+    fn scope(&self, shown: &str) -> Result<Scope, SqlError> {
+        match self {
+            Itself::Refused(error) => Err(error.clone()),
+            Itself::Rows { columns, .. } => {
+                let columns = columns.iter().map(|(name, ty)| (name.clone(), *ty, (0, 0)));
+                Ok(Scope::of_relation(shown, columns, 0))
+            }
+        }
+    }
+
+    fn rel(&self) -> Rel {
+        match self {
+            Itself::Refused(_) => Rel::One,
+            Itself::Rows { slot, columns } => Rel::Working {
+                slot: *slot,
+                types: columns.iter().map(|(_, ty)| *ty).collect(),
+            },
+        }
+    }
+}
+
+/// A query without rows, for a name that stands for no query.
+fn nothing() -> ast::Query {
+    ast::Query {
+        with: None,
+        body: Box::new(ast::SetExpr::Values(ast::Values {
+            explicit_row: false,
+            rows: Vec::new(),
+        })),
+        order_by: None,
+        limit: None,
+        limit_by: Vec::new(),
+        offset: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+    }
+}
+
 fn call_repeats(call: &Call<Rel>) -> bool {
     call.repeats && call.kind.query().is_none_or(rel_repeats)
 }
@@ -230,12 +372,21 @@ fn call_repeats(call: &Call<Rel>) -> bool {
 /// As [`Binder::repeats`], apart from the functions in expressions.
 fn rel_repeats(rel: &Rel) -> bool {
     match rel {
-        Rel::One | Rel::Virtual(_) | Rel::Function { .. } => true,
+        Rel::One
+        | Rel::Virtual(_)
+        | Rel::Function { .. }
+        | Rel::Shared { .. }
+        | Rel::Working { .. } => true,
         Rel::Table { lock, .. } => lock.is_none(),
         Rel::Values { calls, .. } => calls.iter().all(call_repeats),
         Rel::Join { left, right, .. }
         | Rel::Lateral { left, right, .. }
-        | Rel::Match { left, right, .. } => rel_repeats(left) && rel_repeats(right),
+        | Rel::Match { left, right, .. }
+        | Rel::Recursive {
+            base: left,
+            step: right,
+            ..
+        } => rel_repeats(left) && rel_repeats(right),
         Rel::Filter { input, .. } | Rel::Project { input, .. } | Rel::Sort { input, .. } => {
             rel_repeats(input)
         }

@@ -1,5 +1,6 @@
 //! EXPLAIN: the steps as a tree, with what they did if they were run.
 
+use super::explain_json::{self, Entry, Node};
 use super::explain_text::{
     Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
 };
@@ -103,42 +104,63 @@ pub(super) async fn run(
     let stats = inner.stats.as_ref().map(|stats| stats.borrow().clone());
     let mut lines = Lines {
         out: Vec::new(),
+        entries: Vec::new(),
+        node: None,
         stats: stats.as_deref(),
         options,
     };
     lines.run(run);
+    let steps = lines.out.len();
     let gap = planned.as_ref().and_then(|planned| planned.counts.gap());
     lines.out.extend(gap);
     if let Some(tag) = tag {
         lines.cost(&tag, &cx.port.cost());
     }
+    let mut times = Vec::new();
     if options.summary {
-        let mut time = |what: &str, ns: u64| {
-            let line = format!("{what} Time: {:.3} ms", ns as f64 / 1e6);
-            lines.out.push(line);
-        };
-        if let Some(planned) = &planned {
-            time("Planning", planned.took_ns);
-        }
-        if options.analyze {
-            time("Execution", took_ns);
-        }
+        let planning = planned.as_ref().map(|planned| planned.took_ns);
+        times.extend(planning.map(|ns| ("Planning Time", ns)));
+        times.extend(options.analyze.then_some(("Execution Time", took_ns)));
     }
-    let mut batch = RowBatch::new(1);
-    for line in &lines.out {
-        batch.push([Datum::Text(line.as_str().into())]);
-    }
-    cx.emit(batch).await;
+    cx.emit(lines.rows(steps, &times)).await;
     Ok(Tag::Word("EXPLAIN"))
 }
 
 struct Lines<'s> {
     out: Vec<String>,
+    /// The same before it is text.
+    entries: Vec<Entry>,
+    /// The node that the next line is about.
+    node: Option<Node>,
     stats: Option<&'s [StepStats]>,
     options: ExplainOptions,
 }
 
 impl Lines<'_> {
+    /// The rows of the answer: `steps` lines are about the steps, the others about all of it.
+    fn rows(mut self, steps: usize, times_ns: &[(&str, u64)]) -> RowBatch {
+        let times = times_ns
+            .iter()
+            .map(|(what, ns)| (what.to_string(), format!("{:.3}", *ns as f64 / 1e6)));
+        let mut batch = RowBatch::new(1);
+        if self.options.json {
+            let more = self.out[steps..].iter().map(|line| {
+                let (name, value) = line.split_once(": ").unwrap_or(("Note", line));
+                (name.to_owned(), value.to_owned())
+            });
+            let more: Vec<(String, String)> = more.chain(times).collect();
+            let text = explain_json::text(self.entries, &more, self.options);
+            batch.push([Datum::Text(text.as_str().into())]);
+            return batch;
+        }
+        let times = times.map(|(what, ms)| format!("{what}: {ms} ms"));
+        self.out.extend(times);
+        for line in &self.out {
+            batch.push([Datum::Text(line.as_str().into())]);
+        }
+        batch
+    }
+
     /// What the transaction has cost.
     fn cost(&mut self, tag: &Tag, cost: &TxnCost) {
         self.out.push(format!("Result: {tag}"));
@@ -162,12 +184,24 @@ impl Lines<'_> {
     }
 
     fn line(&mut self, depth: usize, text: &str) {
+        if self.options.json {
+            let plain = || Node {
+                title: text.to_owned(),
+                ..Node::default()
+            };
+            let node = self.node.take().unwrap_or_else(plain);
+            self.entries.push(Entry::Node { depth, node });
+        }
         let arrow = if depth > 0 { "->  " } else { "" };
         let indent = depth.saturating_sub(1) * 6 + if depth > 0 { 2 } else { 0 };
         self.out.push(format!("{:indent$}{arrow}{text}", ""));
     }
 
     fn detail(&mut self, depth: usize, text: &str) {
+        if self.options.json {
+            let text = text.to_owned();
+            self.entries.push(Entry::Detail { depth, text });
+        }
         let indent = depth * 6 + 2;
         self.out.push(format!("{:indent$}{text}", ""));
     }
@@ -296,6 +330,11 @@ impl Lines<'_> {
 
     fn title(&mut self, step: &Step, depth: usize, text: &str) {
         let mut title = text.to_owned();
+        self.node = self.options.json.then(|| Node {
+            title: text.to_owned(),
+            rows: Some(step.rows),
+            stats: self.stats.map(|stats| stats[step.id as usize].clone()),
+        });
         if self.options.costs {
             let _ = write!(title, "  (rows={:.0})", step.rows.max(1.0));
         }
@@ -420,6 +459,17 @@ impl Lines<'_> {
                 self.title(step, depth, "LockRows");
                 self.step(input, depth + 1);
             }
+            StepOp::Union { .. }
+            | StepOp::Match { .. }
+            | StepOp::Shared { .. }
+            | StepOp::Recursive { .. }
+            | StepOp::Working { .. } => self.queries(step, depth),
+        }
+    }
+
+    /// A step that puts queries together.
+    fn queries(&mut self, step: &Step, depth: usize) {
+        match &step.op {
             StepOp::Union { inputs } => {
                 self.title(step, depth, "Append");
                 inputs.iter().for_each(|input| self.step(input, depth + 1));
@@ -433,6 +483,22 @@ impl Lines<'_> {
                 self.step(left, depth + 1);
                 self.step(right, depth + 1);
             }
+            StepOp::Shared { id, query } => {
+                self.title(step, depth, &format!("WITH Query {id}"));
+                self.step(query, depth + 1);
+            }
+            StepOp::Recursive {
+                base,
+                step: round,
+                slot: _,
+                distinct: _,
+            } => {
+                self.title(step, depth, "Recursive Union");
+                self.step(base, depth + 1);
+                self.step(round, depth + 1);
+            }
+            StepOp::Working { slot: _ } => self.title(step, depth, "Rows of Last Round"),
+            _ => unreachable!("called for steps of queries only"),
         }
     }
 

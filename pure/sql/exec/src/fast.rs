@@ -171,14 +171,22 @@ fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
         | StepOp::Sort { input, .. }
         | StepOp::Limit { input, .. }
         | StepOp::Locked { input, .. }
+        | StepOp::Shared { query: input, .. }
         | StepOp::Lookup { left: input, .. } => step_slot(input, env),
         StepOp::Hash { left, right, .. }
         | StepOp::Lateral { left, right, .. }
-        | StepOp::Match { left, right, .. } => {
-            step_slot(left, env).or_else(|| step_slot(right, env))
-        }
+        | StepOp::Match { left, right, .. }
+        | StepOp::Recursive {
+            base: left,
+            step: right,
+            ..
+        } => step_slot(left, env).or_else(|| step_slot(right, env)),
         StepOp::Union { inputs } => inputs.iter().find_map(|input| step_slot(input, env)),
-        StepOp::One | StepOp::Values { .. } | StepOp::Virtual(_) | StepOp::Function { .. } => None,
+        StepOp::One
+        | StepOp::Values { .. }
+        | StepOp::Virtual(_)
+        | StepOp::Function { .. }
+        | StepOp::Working { .. } => None,
     }
 }
 

@@ -26,6 +26,7 @@ mod conflict;
 mod copy;
 pub mod copy_format;
 mod explain;
+mod explain_json;
 mod explain_text;
 mod fast;
 pub mod fill;
@@ -38,6 +39,7 @@ mod locked;
 mod long;
 mod matched;
 mod merged;
+mod named;
 mod ordered;
 mod point;
 pub mod port;
@@ -108,6 +110,7 @@ struct Cx<'a> {
     facts: Facts<'a>,
     since_yield: Cell<u32>,
     stats: Option<RefCell<Vec<StepStats>>>,
+    kept: named::Kept<'a>,
 }
 
 impl<'a> Cx<'a> {
@@ -117,6 +120,7 @@ impl<'a> Cx<'a> {
             planned: run.planned,
             facts: Facts::new(port),
             since_yield: Cell::new(0),
+            kept: named::Kept::new(port),
             stats: measure.then(|| RefCell::new(vec![StepStats::default(); run.steps as usize])),
         }
     }

@@ -7,6 +7,7 @@ use super::join::{HashRows, LateralRows, LookupRows};
 use super::locked::LockedRows;
 use super::long::Long;
 use super::matched::MatchRows;
+use super::named::{RecursiveRows, SharedRows, WorkingRows};
 use super::scan::ScanRows;
 use super::sort::SortRows;
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
@@ -79,6 +80,9 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
         StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
         StepOp::Lateral { .. } => Box::new(LateralRows::new(cx, step, slots)),
         StepOp::Match { .. } => Box::new(MatchRows::new(cx, step, slots)),
+        StepOp::Shared { id, query } => Box::new(SharedRows::new(cx, *id, query, slots)),
+        StepOp::Recursive { .. } => Box::new(RecursiveRows::new(cx, step, slots)),
+        StepOp::Working { slot } => Box::new(WorkingRows::new(cx, *slot, step.width, slots)),
         StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
         StepOp::Locked { .. } => Box::new(LockedRows::new(cx, step, slots)),
         StepOp::Union { inputs } => Box::new(UnionRows {

@@ -2,7 +2,9 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, comment, cursors, maintenance, nested, relations, tables, with_library};
+use super::{
+    Kind, comment, cursors, maintenance, nested, relations, table_as, tables, views, with_library,
+};
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};
@@ -105,8 +107,12 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "UPDATE" if words.is_at(1, "OR") => Err(words.unexpected_at(1)),
         "CREATE" if words.is(&["CREATE", "DATABASE"]) => create_database(words).map(Some),
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
+        "CREATE" if views::is_create_view(words) => views::create(words).map(Some),
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
+        "DROP" if words.is(&["DROP", "VIEW"]) => table_as::drop_views(words).map(Some),
+        "SELECT" | "WITH" => table_as::select_into(words),
+        "ALTER" if words.is(&["ALTER", "VIEW"]) => views::alter(words).map(Some),
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => relations::alter(words).map(Some),
         _ => Ok(None),
     }

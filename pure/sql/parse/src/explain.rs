@@ -17,6 +17,8 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// How long planning and execution took.
     pub summary: bool,
+    /// FORMAT JSON.
+    pub json: bool,
 }
 
 pub(super) fn explain(words: &mut Words<'_>) -> Result<Kind, SqlError> {
@@ -32,6 +34,7 @@ pub(super) fn explain(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             costs: true,
             timing: analyze,
             summary: analyze,
+            json: false,
         }
     };
     let not_explained = [
@@ -67,6 +70,7 @@ fn has_options(words: &Words<'_>) -> bool {
 /// 0A000 for what is not shown here.
 fn listed(words: &mut Words<'_>) -> Result<ExplainOptions, SqlError> {
     let (mut analyze, mut costs, mut timing, mut summary) = (false, true, None, None);
+    let mut json = false;
     each_option(words, "EXPLAIN", |words, name, value| {
         match name {
             "analyze" | "analyse" => analyze = is_on(name, value)?,
@@ -79,7 +83,7 @@ fn listed(words: &mut Words<'_>) -> Result<ExplainOptions, SqlError> {
                     return Err(words.unsupported(&format!("EXPLAIN {}", name.to_uppercase())));
                 }
             }
-            "format" => check_format(words, value)?,
+            "format" => json = is_json(words, value)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -92,6 +96,7 @@ fn listed(words: &mut Words<'_>) -> Result<ExplainOptions, SqlError> {
         costs,
         timing: timing.unwrap_or(analyze),
         summary: summary.unwrap_or(analyze),
+        json,
     })
 }
 
@@ -136,10 +141,11 @@ pub(super) fn is_on(name: &str, value: Option<&str>) -> Result<bool, SqlError> {
     }
 }
 
-fn check_format(words: &Words<'_>, value: Option<&str>) -> Result<(), SqlError> {
+fn is_json(words: &Words<'_>, value: Option<&str>) -> Result<bool, SqlError> {
     match value {
-        Some("text") => Ok(()),
-        Some("json" | "xml" | "yaml") => Err(words.unsupported("EXPLAIN FORMAT")),
+        Some("text") => Ok(false),
+        Some("json") => Ok(true),
+        Some("xml" | "yaml") => Err(words.unsupported("EXPLAIN FORMAT")),
         Some(value) => Err(invalid(format!(
             "unrecognized value for EXPLAIN option \"format\": \"{value}\""
         ))),

@@ -19,6 +19,7 @@ mod insert;
 mod joins;
 mod keywords;
 mod lexer;
+mod like;
 mod maintenance;
 mod operand;
 mod options;
@@ -27,8 +28,10 @@ pub mod session;
 pub mod show;
 mod source;
 pub mod stack;
+mod table_as;
 mod tables;
 mod tail;
+mod views;
 mod weight;
 mod with;
 mod words;
@@ -39,7 +42,10 @@ pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
 pub use relations::{AlterRelation, RelationChange, SequenceWords};
+pub use like::Like;
 pub use source::Source;
+pub use table_as::{TableAs, ViewDrop};
+pub use views::{ViewRename, ViewStatement};
 pub use words::fold;
 
 use crate::session::SessionCommand;
@@ -93,6 +99,10 @@ pub enum Kind {
     CreateTable(Box<TableStatement>),
     AlterTable(Box<AlterStatement>),
     CreateIndex(Box<IndexStatement>),
+    CreateView(Box<ViewStatement>),
+    RenameView(Box<ViewRename>),
+    DropViews(Box<ViewDrop>),
+    CreateTableAs(Box<TableAs>),
     CreateDatabase {
         name: String,
         options: DatabaseOptions,
@@ -158,6 +168,8 @@ pub struct TableStatement {
     pub partition: Vec<String>,
     pub replicated: bool,
     pub marks: Marks,
+    /// LIKE among the columns.
+    pub likes: Vec<Like>,
 }
 
 /// Texts of this many bytes are worth another thread than that of their shard: to parse and plan

@@ -3,7 +3,7 @@
 use super::commands::identifiers;
 use super::constraints::{self, Simplified};
 use super::words::Words;
-use super::{Kind, TableStatement, with_library};
+use super::{Kind, TableStatement, like, table_as, with_library};
 use base::{SqlError, SqlState};
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
@@ -21,6 +21,9 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     if words.is_at(1, "TEMP") || words.is_at(1, "TEMPORARY") {
         return Err(words.unsupported("CREATE TEMPORARY TABLE"));
     }
+    if let Some(kind) = table_as::create(words)? {
+        return Ok(kind);
+    }
     // UNLOGGED is accepted and means nothing: every table is logged.
     let unlogged = usize::from(words.is_at(1, "UNLOGGED"));
     let mut head = vec![words.tokens[0].clone()];
@@ -29,25 +32,15 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         .iter()
         .position(|token| token.token == Token::LParen);
     let Some(open) = open else {
-        if words
-            .tokens
-            .iter()
-            .any(|token| token.token.to_string().eq_ignore_ascii_case("AS"))
-        {
-            return Err(words.unsupported("CREATE TABLE AS"));
-        }
         words.at = words.tokens.len();
         return Err(words.unexpected());
     };
     words.at = open;
     let inside = words.group_or_nothing()?;
-    if inside
-        .first()
-        .is_some_and(|token| token.token.to_string().eq_ignore_ascii_case("LIKE"))
-    {
-        return Err(words.unsupported("CREATE TABLE ... LIKE"));
-    }
-    head.extend_from_slice(&words.tokens[1 + unlogged..words.at]);
+    let (inside, likes) = like::taken_out(words, inside)?;
+    head.extend_from_slice(&words.tokens[1 + unlogged..=open]);
+    head.extend(inside);
+    head.push(words.tokens[words.at - 1].clone());
     let Simplified { tokens, marks } = constraints::simplified(words.source, &head)?;
     let head = super::options::reordered(&tokens);
     let statement = with_library(words.source, &head, |parser| parser.parse_statement())?;
@@ -70,8 +63,6 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         } else if words.take(&["WITHOUT", "OIDS"]) {
         } else if words.take(&["TABLESPACE"]) || words.take(&["USING"]) {
             words.identifier()?;
-        } else if words.is(&["AS"]) {
-            return Err(words.unsupported("CREATE TABLE AS"));
         } else if words.is(&["INHERITS"]) {
             return Err(words.unsupported("INHERITS"));
         } else {
@@ -83,11 +74,12 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         partition,
         replicated,
         marks,
+        likes,
     })))
 }
 
 /// `(replicated = true, fillfactor = 100)`; storage parameters of PostgreSQL are ignored.
-fn options(words: &mut Words<'_>) -> Result<bool, SqlError> {
+pub(super) fn options(words: &mut Words<'_>) -> Result<bool, SqlError> {
     let mut replicated = false;
     words.expect_token(&Token::LParen)?;
     loop {

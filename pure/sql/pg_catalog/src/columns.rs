@@ -100,6 +100,11 @@ pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             plain(sequence.id.0, name, ty, at + 1, true).push(out);
         }
     }
+    for view in cx.views() {
+        for (at, column) in view.columns.iter().enumerate() {
+            plain(view.id.0, &column.name, column.ty, at + 1, false).push(out);
+        }
+    }
 }
 
 /// The number of a column's default: table and position in one, apart from catalog numbers, which

@@ -88,6 +88,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         // Expressions are kept as the text that they print as.
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
         "pg_get_indexdef" => index_definition(cx, object(0), number(1).unwrap_or(0), truth(2)),
+        "pg_get_viewdef" => user_views::definition_of(cx, object(0)),
         "pg_get_constraintdef" => constraint_definition(cx, object(0), truth(1)),
         "pg_get_serial_sequence" => serial_sequence(cx, word(0), word(1))?,
         "pg_encoding_to_char" => text(if number(0) == Some(6) { "UTF8" } else { "" }),
@@ -106,9 +107,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         // Transactions are not numbered in one sequence: the start in microseconds stands for it.
         "txid_current" | "pg_current_xact_id" => int(cx.txn_time.0),
         "pg_relation_is_publishable" => flag(find_table(cx, object(0)).is_some()),
-        // Bits for UPDATE and DELETE; bit 3 INSERT.
-        "pg_relation_is_updatable" => int(find_table(cx, object(0)).map_or(0, |_| 28)),
-        "pg_column_is_updatable" => flag(find_table(cx, object(0)).is_some()),
+        "pg_relation_is_updatable" | "pg_column_is_updatable" => updatable(cx, name, object(0)),
         "pg_index_column_has_property" => index_property(cx, object(0), number(1), word(2)),
         "pg_index_has_property" | "pg_indexam_has_property" => index_ability(word(1)),
         _ if name.ends_with("_description") => comments::described(cx, name, object(0), args),
@@ -119,7 +118,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         _ if name.starts_with("to_reg") => find(cx, name, word(0))?,
         _ if name.starts_with("reg") && name.ends_with("in") => oid(input(cx, name, word(0))?),
         _ if name.starts_with("reg") && name.ends_with("out") => output(cx, name, object(0)),
-        // Views, rules, triggers, functions of users, statistics objects: none exist.
+        // Rules, triggers, functions of users, statistics objects: none exist.
         // Start times and the counters of sequences are not facts of the catalog.
         _ if SIGNATURES.iter().any(|known| known.name == name) => Datum::Null,
         _ => {
@@ -142,6 +141,18 @@ pub(super) fn find_table<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<&'a Table> {
         .values()
         .map(|table| &**table)
         .find(|table| table.id.0 == id)
+}
+
+/// Whether a relation is a table, or a view through which its table can be changed.
+fn updatable(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
+    let mut views = cx.views();
+    let is_view = views.any(|view| view.id.0 == id && view.updatable);
+    let changes = is_view || find_table(cx, id).is_some();
+    match name {
+        // Bits for UPDATE and DELETE; bit 3 INSERT.
+        "pg_relation_is_updatable" => int(if changes { 28 } else { 0 }),
+        _ => flag(changes),
+    }
 }
 
 fn find_index<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<(&'a Table, &'a Index, bool)> {

@@ -11,6 +11,7 @@
 //! | `list` | names, numbers and columns of all tables |
 //! | `fixed`, `types`, `keywords` | rows that hardly depend on the database |
 //! | `relations`, `columns`, `constraints` | rows about tables, indexes, sequences |
+//! | `user_views` | rows about views of users |
 //! | `views`, `schema` | the same once more for people: pg_tables, information_schema |
 //! | [`names`] | names to oids and back (`regclass`, `regtype`, ...) |
 //! | `definitions` | SQL text of indexes and constraints |
@@ -42,6 +43,7 @@ pub mod rewrite;
 mod schema;
 pub mod settings;
 mod types;
+mod user_views;
 mod views;
 
 use base::{Datum, RowBatch, Time, Type};

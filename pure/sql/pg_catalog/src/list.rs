@@ -5,7 +5,8 @@
 
 use super::{CatalogCx, VirtualColumn, VirtualTable};
 use super::{
-    columns, comments, constraints, fixed, keywords, procs, relations, schema, types, views,
+    columns, comments, constraints, fixed, keywords, procs, relations, schema, types, user_views,
+    views,
 };
 use base::RowBatch;
 
@@ -269,7 +270,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         rngtypid OID, rngsubtype OID, rngmultitypid OID, rngcollation OID, rngsubopc OID,
         rngcanonical REGPROC, rngsubdiff REGPROC,
     ]
-    pg_rewrite 2618 'r' none [
+    pg_rewrite 2618 'r' user_views::rules [
         oid OID, rulename NAME, ev_class OID, ev_type CHAR, ev_enabled CHAR, is_instead
         BOOL, ev_qual TEXT, ev_action TEXT,
     ]
@@ -399,7 +400,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         usename NAME, usesysid OID, usecreatedb BOOL, usesuper BOOL, userepl BOOL,
         usebypassrls BOOL, passwd TEXT, valuntil TIMESTAMPTZ, useconfig TEXTS,
     ]
-    pg_views 12028 'v' none [
+    pg_views 12028 'v' user_views::list [
         schemaname NAME, viewname NAME, viewowner NAME, definition TEXT,
     ]
 };
@@ -545,7 +546,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         action_reference_new_table NAME, action_reference_old_row NAME,
         action_reference_new_row NAME, created TIMESTAMPTZ,
     ]
-    views 13483 'v' none [
+    views 13483 'v' user_views::information [
         table_catalog NAME, table_schema NAME, table_name NAME, view_definition TEXT,
         check_option TEXT, is_updatable TEXT, is_insertable_into TEXT,
         is_trigger_updatable TEXT, is_trigger_deletable TEXT, is_trigger_insertable_into

@@ -117,7 +117,7 @@ fn number(text: &str) -> Option<u32> {
     }
 }
 
-/// The oid of the table, index or sequence with that name; `None` if there is none.
+/// The oid of the table, index, sequence or view with that name; `None` if there is none.
 ///
 /// # Errors
 /// 42602, 42601 for text that is not a name; 0A000 for one of another database.
@@ -137,6 +137,9 @@ pub fn find_class(cx: &CatalogCx<'_>, text: &str) -> Result<Option<u32>, SqlErro
     }
     if let Some(sequence) = cx.database.sequences.get(&name) {
         return Ok(Some(sequence.id.0));
+    }
+    if let Some(view) = cx.database.views.get(&name) {
+        return Ok(Some(view.id.0));
     }
     let index = cx
         .tables()
@@ -188,12 +191,13 @@ pub(super) fn relation_name<'a>(cx: &CatalogCx<'a>, oid: u32) -> Option<&'a str>
             return Some(&index.name);
         }
     }
-    let sequence = cx
-        .database
-        .sequences
-        .values()
-        .find(|sequence| sequence.id.0 == oid)?;
-    Some(&sequence.name)
+    let mut sequences = cx.database.sequences.values();
+    if let Some(sequence) = sequences.find(|sequence| sequence.id.0 == oid) {
+        return Some(&sequence.name);
+    }
+    let mut views = cx.database.views.values();
+    let view = views.find(|view| view.id.0 == oid)?;
+    Some(&view.name)
 }
 
 /// Types with a name of their own in SQL: (words, name in pg_type).

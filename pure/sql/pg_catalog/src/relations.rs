@@ -97,6 +97,13 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for sequence in cx.database.sequences.values() {
         plain(sequence.id.0, &sequence.name, 0, 'S', 3).push(out);
     }
+    for view in cx.views() {
+        Class {
+            is_rule: true,
+            ..plain(view.id.0, &view.name, 0, 'v', view.columns.len())
+        }
+        .push(out);
+    }
 }
 
 /// A relation of schema `public` without anything special.
@@ -231,7 +238,7 @@ pub(super) fn owner<'a>(
     Some((table, at + 1, column.identity.is_some()))
 }
 
-/// Which sequence belongs to which column; other dependencies are not listed.
+/// Which sequence belongs to which column, and what views use; other dependencies are not listed.
 pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     const PG_CLASS: u32 = 1259;
     for sequence in cx.database.sequences.values() {
@@ -247,4 +254,5 @@ pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             ]);
         }
     }
+    user_views::depend(cx, out);
 }

@@ -36,22 +36,21 @@ pub(super) fn schemata(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 }
 
 pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let mut push = |schema: &str, name: &str, kind: char| {
-        let (kind, insertable) = if kind == 'v' {
-            ("VIEW", false)
-        } else {
-            ("BASE TABLE", schema == "public")
-        };
+    let mut push = |schema: &str, name: &str, kind: char, insertable: bool| {
+        let kind = if kind == 'v' { "VIEW" } else { "BASE TABLE" };
         let mut row = vec![here(cx), text(schema), text(name), text(kind)];
         row.extend(core::iter::repeat_n(Datum::Null, 5));
         row.extend([yes_no(insertable), yes_no(false), Datum::Null]);
         out.push(row);
     };
     for table in all() {
-        push(table.schema, table.name, table.kind);
+        push(table.schema, table.name, table.kind, false);
     }
     for table in cx.tables() {
-        push("public", &table.name, 'r');
+        push("public", &table.name, 'r', true);
+    }
+    for view in cx.views() {
+        push("public", &view.name, 'v', view.updatable);
     }
 }
 
@@ -94,16 +93,21 @@ fn moment(digits: u8) -> [Datum; 6] {
     all
 }
 
-pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let system = |described: &VirtualColumn| Column {
-        name: described.name.to_owned(),
-        ty: described.ty,
+/// A column of a relation without constraints.
+fn nullable(name: &str, ty: Type) -> Column {
+    Column {
+        name: name.to_owned(),
+        ty,
         not_null: false,
         default: None,
         identity: None,
         hidden: false,
         state: Default::default(),
-    };
+    }
+}
+
+pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let system = |described: &VirtualColumn| nullable(described.name, described.ty);
     for table in all() {
         for (at, described) in table.columns.iter().enumerate() {
             column(
@@ -119,6 +123,12 @@ pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for (at, described) in visible(table) {
             column(cx, "public", &table.name, at + 1, described, out);
+        }
+    }
+    for view in cx.views() {
+        for (at, own) in view.columns.iter().enumerate() {
+            let described = nullable(&own.name, own.ty);
+            column(cx, "public", &view.name, at + 1, &described, out);
         }
     }
 }

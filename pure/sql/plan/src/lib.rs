@@ -22,5 +22,5 @@ mod planner;
 mod reads;
 pub mod step;
 
-pub use plan::{AlterFill, DdlPlan, Fill, Plan, PlanKind, Reads};
+pub use plan::{AlterFill, CreateAs, DdlPlan, Fill, Plan, PlanKind, Reads};
 pub use planner::{CopyShape, DefaultValues, constraint_writer, default_values, plan};

@@ -84,6 +84,8 @@ pub enum PlanKind {
     Session(SessionCommand),
     /// Run by the node as a schema change.
     Ddl(DdlPlan),
+    /// A schema change and then a statement: CREATE TABLE ... AS.
+    CreateAs(Box<CreateAs>),
     /// Accepted without effect (VACUUM, ANALYZE, CHECKPOINT, ...): the command tag.
     Nothing(&'static str),
     /// Run inside a transaction, on all shards on which it may have written: part of SAVEPOINT and
@@ -104,6 +106,17 @@ pub struct DdlPlan {
     pub after: Vec<Command>,
     /// Applied when it failed.
     pub undo: Vec<Command>,
+}
+
+/// A new table and the statement that fills it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CreateAs {
+    /// Makes the table.
+    pub create: DdlPlan,
+    /// The text of the INSERT.
+    pub insert: Box<str>,
+    /// Takes the table away when the INSERT has failed.
+    pub undo: DdlPlan,
 }
 
 impl Fill {

@@ -61,7 +61,8 @@ impl Survey {
 
     fn step(&mut self, step: &Step) {
         match &step.op {
-            StepOp::One | StepOp::Virtual(_) | StepOp::Function { .. } => {}
+            StepOp::One | StepOp::Virtual(_) | StepOp::Function { .. } | StepOp::Working { .. } => {
+            }
             StepOp::Values { calls, .. } => calls.iter().for_each(|call| self.call(call)),
             StepOp::Scan(scan) => self.scan(scan),
             StepOp::Filter { input, .. }
@@ -69,6 +70,7 @@ impl Survey {
             | StepOp::Aggregate { input, .. }
             | StepOp::Distinct { input, .. }
             | StepOp::Sort { input, .. }
+            | StepOp::Shared { query: input, .. }
             | StepOp::Limit { input, .. } => self.step(input),
             StepOp::Locked { input, .. } => {
                 self.acts = true;
@@ -84,7 +86,12 @@ impl Survey {
             }
             StepOp::Hash { left, right, .. }
             | StepOp::Lateral { left, right, .. }
-            | StepOp::Match { left, right, .. } => {
+            | StepOp::Match { left, right, .. }
+            | StepOp::Recursive {
+                base: left,
+                step: right,
+                ..
+            } => {
                 self.step(left);
                 self.step(right);
             }

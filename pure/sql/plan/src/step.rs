@@ -165,6 +165,22 @@ pub enum StepOp {
         left: Box<Step>,
         right: Box<Step>,
     },
+    /// All steps of this number give the same rows, which are computed once.
+    Shared {
+        id: u32,
+        query: Box<Step>,
+    },
+    /// The run of `step` is named in the slot.
+    Recursive {
+        slot: u32,
+        distinct: bool,
+        base: Box<Step>,
+        step: Box<Step>,
+    },
+    /// The rows of the last round of the run that the slot names.
+    Working {
+        slot: u32,
+    },
 }
 
 /// Access to the rows of one table.

@@ -12,7 +12,7 @@ use exec::Fast;
 use exec::port::Params;
 use parse::session::SessionCommand;
 use parse::show::Show;
-use plan::{DdlPlan, Fill, Plan, PlanKind};
+use plan::{CreateAs, DdlPlan, Fill, Plan, PlanKind};
 use port::FakePort;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -173,6 +173,7 @@ impl Cluster {
                 self.change(ddl)?;
                 Ok(tagged(ddl.tag))
             }
+            PlanKind::CreateAs(create) => self.create_as(create),
             PlanKind::Nothing(tag) => Ok(tagged(tag)),
             PlanKind::Session(command) => self.session(command),
             PlanKind::Savepoint(_) => unreachable!("sessions make such plans"),
@@ -305,6 +306,22 @@ impl Cluster {
             pg_catalog::output::put_zone(&zone, columns, &|_| true, batch);
         }
         pg_catalog::output::put_names(&cx, columns, &|_| true, batch);
+    }
+
+    fn create_as(&self, create: &CreateAs) -> Result<Outcome, SqlError> {
+        let version = self.catalog().version;
+        self.change(&create.create)?;
+        // A table of that name was there already.
+        if self.catalog().version == version {
+            return Ok(tagged(create.create.tag));
+        }
+        match self.try_run(&create.insert, &[], "") {
+            Ok(filled) => Ok(tagged(&filled.tag.replacen("INSERT 0", "SELECT", 1))),
+            Err(error) => {
+                self.change(&create.undo)?;
+                Err(error)
+            }
+        }
     }
 
     fn change(&self, ddl: &DdlPlan) -> Result<(), SqlError> {

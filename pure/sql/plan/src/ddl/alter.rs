@@ -36,6 +36,12 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     {
         return rename_relation(TAG, renamed, table_name, binder);
     }
+    super::view::refuse(name, binder, |name| {
+        let verb = altered.statement.to_string();
+        let words: Vec<&str> = verb.split_whitespace().skip(3).take(2).collect();
+        let action = words.join(" ");
+        format!("ALTER action {action} cannot be performed on relation \"{name}\"")
+    })?;
     let table = match binder.find_table(name) {
         Err(error) if *if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
             return Ok(simple(TAG, Vec::new()));

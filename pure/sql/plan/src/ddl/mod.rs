@@ -4,10 +4,13 @@ mod actions;
 mod alter;
 mod class;
 mod default;
+mod like;
 mod names;
 mod relations;
 mod shown;
 mod table;
+pub(crate) mod table_as;
+mod view;
 
 use crate::plan::{DdlPlan, Fill};
 use base::{IndexId, SqlError, SqlState, Type};
@@ -29,20 +32,11 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::AlterTable(statement) => alter::plan(statement, binder),
         Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
+        Kind::CreateView(_) | Kind::DropViews(_) | Kind::RenameView(_) => view::plan(kind, binder),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::AlterRelation(altered) => relations::plan(altered, binder),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
-        Kind::DropDatabase { name, if_exists } => {
-            if *name == binder.cx.database.name {
-                let message = "cannot drop the currently open database";
-                return Err(SqlError::new(SqlState::OBJECT_IN_USE, message));
-            }
-            let command = Command::DropDatabase {
-                name: name.clone(),
-                if_exists: *if_exists,
-            };
-            Ok(simple("DROP DATABASE", vec![command]))
-        }
+        Kind::DropDatabase { name, if_exists } => drop_database(name, *if_exists, binder),
         Kind::Sql(ast) => match ast.as_ref() {
             ast::Statement::Drop {
                 object_type,
@@ -104,6 +98,18 @@ fn create_sequence(statement: &ast::Statement, binder: &Binder<'_>) -> Result<Dd
         if_not_exists: *if_not_exists,
     };
     Ok(simple("CREATE SEQUENCE", vec![command]))
+}
+
+fn drop_database(name: &str, if_exists: bool, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    if name == binder.cx.database.name {
+        let message = "cannot drop the currently open database";
+        return Err(SqlError::new(SqlState::OBJECT_IN_USE, message));
+    }
+    let command = Command::DropDatabase {
+        name: name.to_string(),
+        if_exists,
+    };
+    Ok(simple("DROP DATABASE", vec![command]))
 }
 
 /// OWNED BY NONE
@@ -301,6 +307,9 @@ fn create_index(statement: &IndexStatement, binder: &mut Binder<'_>) -> Result<D
         return Err(unsupported(&format!("index method {}", ident(method))));
     }
     known_schema(object_name(table_name).0.as_deref())?;
+    view::refuse(table_name, binder, |name| {
+        format!("cannot create index on relation \"{name}\"")
+    })?;
     let table = binder.find_table(table_name)?;
     let columns = keys.iter().map(|key| index_column(&table, key, binder));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
 //! CREATE TABLE.
 
 use super::default::default_text;
-use super::{index, key_column, own_name, sequence, simple};
+use super::{index, key_column, like, own_name, sequence, simple};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
 use bind::scope::{check_database, ident, object_name};
@@ -21,19 +21,21 @@ use sqlparser::ast::{
 use std::sync::Arc;
 
 /// What is known of a table while its definition is read.
-struct Definition {
-    table: Table,
+pub(super) struct Definition {
+    pub(super) table: Table,
     sequences: Vec<Sequence>,
     /// Primary key: name and columns.
     primary: Option<(String, Vec<String>)>,
-    uniques: Vec<(String, Vec<String>)>,
+    pub(super) uniques: Vec<(String, Vec<String>)>,
     foreign: Vec<Foreign>,
-    checks: Vec<(String, ast::Expr)>,
+    pub(super) checks: Vec<(String, ast::Expr)>,
+    /// Indexes of a table that this one is like.
+    pub(super) indexes: Vec<like::LikeIndex>,
 }
 
 impl Definition {
     /// Adds a sequence that belongs to a column.
-    fn own(&mut self, sequence: Sequence, column: &str) {
+    pub(super) fn own(&mut self, sequence: Sequence, column: &str) {
         self.sequences.push(Sequence {
             owned_by: Some((self.table.name.clone(), column.to_string())),
             ..sequence
@@ -71,8 +73,8 @@ pub(super) fn create(
         table,
         partition,
         replicated,
-        // A new table has no rows, so NOT VALID says nothing about it.
         marks,
+        likes: _,
     } = statement;
     let Written {
         name,
@@ -88,10 +90,9 @@ pub(super) fn create(
         uniques: Vec::new(),
         foreign: Vec::new(),
         checks: Vec::new(),
+        indexes: Vec::new(),
     };
-    for column in columns {
-        add_column(&mut definition, column, marks, binder)?;
-    }
+    add_columns(&mut definition, columns, statement, binder)?;
     for constraint in constraints {
         add_constraint(&mut definition, constraint, marks, binder)?;
     }
@@ -102,18 +103,12 @@ pub(super) fn create(
         uniques,
         foreign,
         checks,
+        indexes,
     } = definition;
     if let Some((constraint, columns)) = primary {
         key_rows_by(&mut table, constraint, &columns)?;
     }
-    for (constraint, columns) in uniques {
-        table.secondary.push(index(
-            constraint,
-            key_columns(&table, &columns)?,
-            true,
-            true,
-        ));
-    }
+    add_indexes(&mut table, uniques, indexes)?;
     for name in partition {
         table.partition.push(key_column(&table, name)?);
     }
@@ -128,6 +123,50 @@ pub(super) fn create(
         if_not_exists,
     };
     Ok(simple("CREATE TABLE", vec![command]))
+}
+
+fn add_indexes(
+    table: &mut Table,
+    uniques: Vec<(String, Vec<String>)>,
+    indexes: Vec<like::LikeIndex>,
+) -> Result<(), SqlError> {
+    for (constraint, columns) in uniques {
+        table
+            .secondary
+            .push(index(constraint, key_columns(table, &columns)?, true, true));
+    }
+    for (keys, unique) in indexes {
+        let keys = keys.into_iter().map(|(name, descending)| {
+            let column = key_column(table, &name)?;
+            Ok(IndexColumn { column, descending })
+        });
+        let keys = keys.collect::<Result<Vec<_>, SqlError>>()?;
+        table
+            .secondary
+            .push(index(String::new(), keys, unique, false));
+    }
+    Ok(())
+}
+
+/// The columns in their order, those of other tables among them.
+fn add_columns(
+    definition: &mut Definition,
+    columns: &[ast::ColumnDef],
+    statement: &TableStatement,
+    binder: &mut Binder<'_>,
+) -> Result<(), SqlError> {
+    // A new table has no rows, so NOT VALID says nothing about it.
+    let TableStatement { marks, likes, .. } = statement;
+    for (i, column) in columns.iter().enumerate() {
+        for like in likes.iter().filter(|like| like.place == i) {
+            like::add(definition, like, binder)?;
+        }
+        add_column(definition, column, marks, binder)?;
+    }
+    for like in likes.iter().filter(|like| like.place >= columns.len()) {
+        like::add(definition, like, binder)?;
+    }
+    Ok(())
 }
 
 fn add_checks(
@@ -291,7 +330,7 @@ fn written<'a>(table: &'a ast::CreateTable, binder: &Binder<'_>) -> Result<Writt
     })
 }
 
-fn empty_table(name: String, replicated: bool) -> Table {
+pub(super) fn empty_table(name: String, replicated: bool) -> Table {
     Table {
         id: TableId(0),
         name,
@@ -555,7 +594,7 @@ pub(super) fn added_column(
     })
 }
 
-fn set_primary(
+pub(super) fn set_primary(
     definition: &mut Definition,
     name: String,
     columns: Vec<String>,
@@ -712,6 +751,10 @@ pub(super) fn foreign_key(
     let parent: &Table = if itself {
         table
     } else {
+        if binder.find_view(None, &parent_name).is_some() {
+            let message = format!("referenced relation \"{parent_name}\" is not a table");
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
         found = binder.find_table(&key.parent)?;
         &found
     };

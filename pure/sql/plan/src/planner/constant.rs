@@ -11,7 +11,12 @@ pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
     match rel {
         Rel::Join { left, right, .. }
         | Rel::Lateral { left, right, .. }
-        | Rel::Match { left, right, .. } => [left, right].into_iter().try_for_each(|side| {
+        | Rel::Match { left, right, .. }
+        | Rel::Recursive {
+            base: left,
+            step: right,
+            ..
+        } => [left, right].into_iter().try_for_each(|side| {
             check(side)?;
             check_below(side)
         }),
@@ -22,7 +27,8 @@ pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
         | Rel::Distinct { input, .. }
         | Rel::Sort { input, .. }
         | Rel::Limit { input, .. }
-        | Rel::Locked { input, .. } => {
+        | Rel::Locked { input, .. }
+        | Rel::Shared { query: input, .. } => {
             check(input)?;
             check_below(input)
         }
@@ -34,7 +40,8 @@ pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
         | Rel::Table { .. }
         | Rel::Virtual(_)
         | Rel::Values { .. }
-        | Rel::Function { .. } => Ok(()),
+        | Rel::Function { .. }
+        | Rel::Working { .. } => Ok(()),
     }
 }
 

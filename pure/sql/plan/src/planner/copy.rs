@@ -189,6 +189,12 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
             position,
         } => {
             let table = in_known_schema(&binder.cx.database.name, name.clone())
+                .and_then(|(schema, name)| {
+                    let view = binder.find_view(schema.as_deref(), &name);
+                    view.map_or(Ok((schema, name)), |view| {
+                        Err(of_view(&view.name, direction))
+                    })
+                })
                 .and_then(|(schema, name)| binder.find_table_named(schema.as_deref(), &name))
                 .map_err(|error| error.at(*position))?;
             let places = column_positions(&table, columns)?;
@@ -202,4 +208,16 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
             run_plan(binder, action, inits, steps)
         }
     }
+}
+
+fn of_view(name: &str, direction: Direction) -> SqlError {
+    let (side, hint) = match direction {
+        Direction::From => (
+            "to",
+            "To enable copying to a view, provide an INSTEAD OF INSERT trigger.",
+        ),
+        Direction::To => ("from", "Try the COPY (SELECT ...) TO variant."),
+    };
+    let message = format!("cannot copy {side} view \"{name}\"");
+    SqlError::new(SqlState::WRONG_OBJECT_TYPE, message).hint(hint)
 }

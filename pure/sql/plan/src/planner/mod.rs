@@ -8,6 +8,7 @@ mod estimate;
 mod fill;
 mod join;
 mod locked;
+mod named;
 mod normal;
 mod order;
 mod point;
@@ -92,9 +93,16 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::Comment(_)
         | Kind::CreateTable(_)
         | Kind::AlterTable(_)
+        | Kind::CreateView(_)
+        | Kind::RenameView(_)
+        | Kind::DropViews(_)
         | Kind::CreateIndex(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
+        }
+        Kind::CreateTableAs(statement) => {
+            let kind = crate::ddl::table_as::plan(statement, binder)?;
+            plain(binder, kind)
         }
         Kind::Insert(ast, words) => match ast.as_ref() {
             ast::Statement::Insert(insert) => write::insert(insert, words, binder)?,
@@ -340,6 +348,9 @@ fn check_named(named: &Named, binder: &Binder<'_>) -> Result<(), SqlError> {
     known_schema(schema.as_deref())?;
     if schema.as_deref() != Some("public") && pg_catalog::lookup(schema.as_deref(), &name).is_some()
     {
+        return Ok(());
+    }
+    if binder.find_view(schema.as_deref(), &name).is_some() {
         return Ok(());
     }
     let table = binder.find_table_named(schema.as_deref(), &name)?;

@@ -235,6 +235,9 @@ impl Planner<'_, '_> {
                 left,
                 right,
             } => self.matched(matching, (*left, *right), conditions),
+            named @ (Rel::Shared { .. } | Rel::Recursive { .. } | Rel::Working { .. }) => {
+                self.named(named, conditions)
+            }
             source => self.source(source, conditions),
         }
     }
@@ -341,7 +344,13 @@ impl Planner<'_, '_> {
     }
 
     /// A source of all its columns, filtered.
-    fn whole(&mut self, width: u32, rows: f64, op: StepOp, conditions: Vec<Expr>) -> Planned {
+    pub(super) fn whole(
+        &mut self,
+        width: u32,
+        rows: f64,
+        op: StepOp,
+        conditions: Vec<Expr>,
+    ) -> Planned {
         let step = self.step(width, rows, op);
         let planned = Planned {
             step,

@@ -288,13 +288,14 @@ fn reads(rel: &Rel, table: &Table) -> bool {
     match rel {
         Rel::Values { .. } | Rel::One => false,
         Rel::Table { table: read, .. } => read.id == table.id,
-        Rel::Virtual(_) | Rel::Function { .. } => false,
+        Rel::Virtual(_) | Rel::Function { .. } | Rel::Working { .. } => false,
         Rel::Filter { input, .. }
         | Rel::Project { input, .. }
         | Rel::Distinct { input, .. }
         | Rel::Sort { input, .. }
         | Rel::Limit { input, .. }
         | Rel::Locked { input, .. }
+        | Rel::Shared { query: input, .. }
         | Rel::Aggregate { input, .. } => reads(input, table),
         Rel::Apply { input, calls } => {
             reads(input, table)
@@ -304,7 +305,12 @@ fn reads(rel: &Rel, table: &Table) -> bool {
         }
         Rel::Join { left, right, .. }
         | Rel::Lateral { left, right, .. }
-        | Rel::Match { left, right, .. } => reads(left, table) || reads(right, table),
+        | Rel::Match { left, right, .. }
+        | Rel::Recursive {
+            base: left,
+            step: right,
+            ..
+        } => reads(left, table) || reads(right, table),
         Rel::Union { inputs } => inputs.iter().any(|input| reads(input, table)),
     }
 }

@@ -1,0 +1,158 @@
+//! CREATE VIEW and ALTER VIEW.
+
+use super::comment::name;
+use super::source::Walk;
+use super::words::Words;
+use super::{Kind, Statement, nested};
+use base::SqlError;
+use sqlparser::tokenizer::{Location, Token};
+
+/// CREATE VIEW.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct ViewStatement {
+    /// OR REPLACE.
+    pub replace: bool,
+    /// The parts of its name.
+    pub name: Vec<String>,
+    /// Names for its columns, as far as they are given.
+    pub columns: Vec<String>,
+    /// Its query, which is a statement of the kind [`Kind::Sql`].
+    pub query: Statement,
+}
+
+/// ALTER VIEW ... RENAME TO.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct ViewRename {
+    pub if_exists: bool,
+    /// The parts of its name.
+    pub name: Vec<String>,
+    pub to: String,
+}
+
+impl Statement {
+    /// The text with other words in place of `*` at some places, which are in order.
+    pub fn with_columns(&self, stars: &[(Location, String)]) -> String {
+        let text = self.text();
+        let whole = &self.0.source.0;
+        let mut walk = Walk::new(whole);
+        let (mut out, mut done) = (String::with_capacity(text.len()), self.0.start);
+        for (place, columns) in stars {
+            walk.to(*place);
+            let at = walk.byte;
+            if at < done || at >= self.0.end {
+                continue;
+            }
+            out.push_str(&whole[done..at]);
+            // `TABLE name` is read as `SELECT * FROM name`.
+            if whole[at..].starts_with('*') {
+                out.push_str(columns);
+                done = at + 1;
+            } else {
+                out.push_str(&format!("SELECT {columns} FROM"));
+                done = at + "TABLE".len();
+            }
+        }
+        out.push_str(&whole[done..self.0.end]);
+        out
+    }
+}
+
+const KINDS: [&str; 5] = ["LOCAL", "GLOBAL", "TEMP", "TEMPORARY", "RECURSIVE"];
+
+/// Whether the words begin CREATE VIEW, with what may stand before VIEW.
+pub(super) fn is_create_view(words: &Words<'_>) -> bool {
+    let mut at = 1;
+    if words.is_at(1, "OR") && words.is_at(2, "REPLACE") {
+        at = 3;
+    }
+    while KINDS.iter().any(|kind| words.is_at(at, kind)) {
+        at += 1;
+    }
+    words.is_at(at, "VIEW")
+}
+
+pub(super) fn create(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["CREATE"])?;
+    let replace = words.take(&["OR", "REPLACE"]);
+    if !words.is(&["VIEW"]) {
+        let error = match words.is(&["RECURSIVE"]) {
+            true => words
+                .unsupported("CREATE RECURSIVE VIEW")
+                .hint("Put WITH RECURSIVE into the query of a view."),
+            false => words
+                .unsupported("CREATE TEMPORARY VIEW")
+                .hint("Views are seen by all sessions: leave the word out."),
+        };
+        return Err(error);
+    }
+    words.expect(&["VIEW"])?;
+    let name = name(words)?;
+    let columns = match words.peek() {
+        Token::LParen => super::commands::identifiers(words)?,
+        _ => Vec::new(),
+    };
+    if words.is(&["WITH"]) {
+        return Err(words
+            .unsupported("WITH options of a view")
+            .hint("Views are read with the rights of the session: leave the options out."));
+    }
+    words.expect(&["AS"])?;
+    let tokens = &words.tokens[words.at.min(words.tokens.len())..];
+    if let Some(checked) = check_option(words) {
+        words.at = checked;
+        return Err(words
+            .unsupported("WITH CHECK OPTION")
+            .hint("Put a CHECK constraint on the table."));
+    }
+    let begins = ["SELECT", "VALUES", "TABLE", "WITH"];
+    let is_query = begins.iter().any(|word| words.is_at(0, word)) || words.peek() == &Token::LParen;
+    if !is_query {
+        return Err(words.unexpected());
+    }
+    let query = nested(words.source, tokens)?;
+    Ok(Kind::CreateView(Box::new(ViewStatement {
+        replace,
+        name,
+        columns,
+        query,
+    })))
+}
+
+/// Where WITH CHECK OPTION begins, if the statement ends with it.
+fn check_option(words: &Words<'_>) -> Option<usize> {
+    let is = |back: usize, word: &str| {
+        let at = words.tokens.len().checked_sub(back)?;
+        let token = &words.tokens.get(at)?.token;
+        matches!(token, Token::Word(found)
+            if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+        .then_some(at)
+    };
+    is(1, "OPTION").and(is(2, "CHECK"))?;
+    let kind = is(3, "LOCAL").or(is(3, "CASCADED"));
+    if kind.is_some() {
+        is(4, "WITH")
+    } else {
+        is(3, "WITH")
+    }
+}
+
+pub(super) fn alter(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["ALTER", "VIEW"])?;
+    let if_exists = words.take(&["IF", "EXISTS"]);
+    let name = name(words)?;
+    if !words.take(&["RENAME", "TO"]) {
+        return Err(match words.peek() {
+            Token::Word(_) => words.unsupported("ALTER VIEW of anything but the name"),
+            _ => words.unexpected(),
+        });
+    }
+    let to = words.identifier()?;
+    words.expect_end()?;
+    Ok(Kind::RenameView(Box::new(ViewRename {
+        if_exists,
+        name,
+        to,
+    })))
+}

@@ -1,0 +1,115 @@
+//! `LIKE table` in CREATE TABLE: columns, and as far as they are asked for, what belongs to them.
+
+use super::table::{Definition, set_primary};
+use base::{IndexId, SqlError, SqlState};
+use bind::{Binder, unsupported};
+use catalog::{Column, Commented, Sequence, Table};
+use parse::Like;
+use pg_catalog::names::{known_schema, qualified};
+
+/// An index that a new table gets: key columns with whether they descend, and whether it is unique.
+pub(super) type LikeIndex = (Vec<(String, bool)>, bool);
+
+pub(super) fn add(
+    definition: &mut Definition,
+    like: &Like,
+    binder: &Binder<'_>,
+) -> Result<(), SqlError> {
+    let (schema, name) = qualified(&binder.cx.database.name, like.table.clone())?;
+    known_schema(schema.as_deref())?;
+    if let Some(view) = binder.find_view(schema.as_deref(), &name) {
+        let columns = view.columns.iter().map(|column| Column {
+            name: column.name.clone(),
+            ty: column.ty,
+            not_null: false,
+            default: None,
+            identity: None,
+            hidden: false,
+        });
+        definition.table.columns.extend(columns);
+        return Ok(());
+    }
+    let table = binder.find_table_named(schema.as_deref(), &name)?;
+    let commented = |commented: &Commented| match commented {
+        Commented::Relation(id) => *id == table.id.0,
+        Commented::Column(id, _) | Commented::Constraint(id, _) => *id == table.id,
+        Commented::Database | Commented::Schema => false,
+    };
+    if like.comments && binder.cx.database.comments.keys().any(commented) {
+        return Err(unsupported("INCLUDING COMMENTS")
+            .hint("Say EXCLUDING COMMENTS, and use COMMENT ON for the new table."));
+    }
+    for column in table.columns.iter().filter(|column| !column.hidden) {
+        add_column(definition, &table, column, like, binder);
+    }
+    if like.constraints {
+        for check in &table.checks {
+            let expression = parse::expression(&check.expression)?;
+            definition.checks.push((check.name.clone(), expression));
+        }
+    }
+    if like.indexes {
+        add_indexes(definition, &table)?;
+    }
+    Ok(())
+}
+
+fn add_column(
+    definition: &mut Definition,
+    table: &Table,
+    column: &Column,
+    like: &Like,
+    binder: &Binder<'_>,
+) {
+    let mut copy = Column {
+        default: column.default.clone().filter(|_| like.defaults),
+        identity: column.identity.filter(|_| like.identity),
+        ..column.clone()
+    };
+    let drawn = binder.cx.database.sequences.values().find(|sequence| {
+        let owner = sequence.owned_by.as_ref();
+        owner.is_some_and(|(owner, of)| *owner == table.name && *of == column.name)
+    });
+    match (copy.identity, drawn) {
+        (Some(_), Some(drawn)) => {
+            let own = Sequence {
+                id: IndexId(0),
+                name: String::new(),
+                ..drawn.clone()
+            };
+            definition.own(own, &column.name);
+        }
+        (Some(_), None) => copy.identity = None,
+        (None, _) => {}
+    }
+    definition.table.columns.push(copy);
+}
+
+fn add_indexes(definition: &mut Definition, table: &Table) -> Result<(), SqlError> {
+    if table.primary_constraint.is_some() {
+        let keys = table.primary.columns.iter().map(|key| key.column);
+        set_primary(definition, String::new(), table.column_names(keys))?;
+    }
+    for index in table.secondary.iter().filter(|index| !index.building) {
+        let keys = index.columns.iter();
+        if index.constraint {
+            let names = table.column_names(keys.map(|key| key.column));
+            definition.uniques.push((String::new(), names));
+            continue;
+        }
+        let named = keys.map(|key| (table.column_at(key.column).name.clone(), key.descending));
+        definition.indexes.push((named.collect(), index.unique));
+    }
+    Ok(())
+}
+
+/// Refuses columns of the same name, before a table that is not named in the error gets them.
+pub(super) fn check_names(columns: &[Column]) -> Result<(), SqlError> {
+    for (i, column) in columns.iter().enumerate() {
+        if columns[..i].iter().any(|other| other.name == column.name) {
+            let message = format!("column \"{}\" specified more than once", column.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! CREATE VIEW, ALTER VIEW and DROP VIEW.
+
+use super::simple;
+use crate::plan::DdlPlan;
+use base::limits::VIEW_BYTES_MAX;
+use base::{SqlError, SqlState, TableId};
+use bind::scope::object_name;
+use bind::{Binder, ViewQuery, query_of, unsupported};
+use catalog::{Command, View, ViewColumn};
+use parse::{Kind, ViewDrop, ViewRename, ViewStatement};
+use pg_catalog::names::{known_schema, qualified};
+use sqlparser::ast;
+
+pub(super) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    match kind {
+        Kind::CreateView(statement) => create(statement, binder),
+        Kind::DropViews(statement) => drop(statement, binder),
+        Kind::RenameView(statement) => rename(statement, binder),
+        _ => unreachable!("called for views only"),
+    }
+}
+
+fn create(statement: &ViewStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let ViewStatement {
+        replace,
+        name,
+        columns: given,
+        query: text,
+    } = statement;
+    let name = own_parts(name, binder)?;
+    let query = query_of(text).ok_or_else(|| unsupported("this query of a view"))?;
+    let ViewQuery {
+        bound,
+        text,
+        uses,
+        updatable,
+    } = binder.new_view(text, query)?;
+    if given.len() > bound.columns.len() {
+        let message = "CREATE VIEW specifies more column names than columns";
+        return Err(SqlError::new(SqlState::SYNTAX, message));
+    }
+    let renamed = bound
+        .columns
+        .iter()
+        .zip(given)
+        .any(|(c, name)| c.name != *name);
+    let mut columns: Vec<ViewColumn> = Vec::with_capacity(bound.columns.len());
+    for (i, column) in bound.columns.into_iter().enumerate() {
+        let name = given.get(i).cloned().unwrap_or(column.name);
+        if columns.iter().any(|other| other.name == name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        columns.push(ViewColumn {
+            name,
+            ty: column.ty,
+        });
+    }
+    if columns.is_empty() {
+        let message = "view must have at least one column";
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    if text.len() > VIEW_BYTES_MAX {
+        let message = format!("the query of a view cannot be longer than {VIEW_BYTES_MAX} bytes");
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
+    }
+    let view = View {
+        id: TableId(0),
+        name,
+        query: text,
+        renamed,
+        updatable,
+        columns,
+        uses,
+    };
+    let command = Command::CreateView {
+        database: binder.cx.database.name.clone(),
+        view,
+        replace: *replace,
+    };
+    Ok(simple("CREATE VIEW", vec![command]))
+}
+
+fn drop(statement: &ViewDrop, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let ViewDrop {
+        names,
+        if_exists,
+        cascade,
+    } = statement;
+    let names = names.iter().map(|name| own_parts(name, binder));
+    // What is in a schema that is not there does not exist.
+    let names = names.filter(|name| {
+        let unknown = |error: &SqlError| error.state() == SqlState::INVALID_SCHEMA;
+        !(*if_exists && name.as_ref().is_err_and(unknown))
+    });
+    let command = Command::DropView {
+        database: binder.cx.database.name.clone(),
+        names: names.collect::<Result<_, _>>()?,
+        if_exists: *if_exists,
+        cascade: *cascade,
+    };
+    Ok(simple("DROP VIEW", vec![command]))
+}
+
+fn rename(statement: &ViewRename, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let ViewRename {
+        if_exists,
+        name,
+        to,
+    } = statement;
+    let command = Command::RenameView {
+        database: binder.cx.database.name.clone(),
+        name: own_parts(name, binder)?,
+        to: to.clone(),
+        if_exists: *if_exists,
+    };
+    Ok(simple("ALTER VIEW", vec![command]))
+}
+
+/// The name of an object of the schema `public` by its parts.
+pub(super) fn own_parts(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
+    match qualified(&binder.cx.database.name, parts.to_vec())? {
+        (Some(schema), _) if schema == "pg_catalog" || schema == "information_schema" => {
+            let message = format!("permission denied for schema {schema}");
+            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+        }
+        (schema, name) => known_schema(schema.as_deref()).map(|()| name),
+    }
+}
+
+/// Refuses a view where only a table will do.
+///
+/// # Errors
+/// 42809 with PostgreSQL's `message` for the relation's name.
+pub(super) fn refuse(
+    name: &ast::ObjectName,
+    binder: &Binder<'_>,
+    message: impl FnOnce(&str) -> String,
+) -> Result<(), SqlError> {
+    let (schema, name) = object_name(name);
+    match binder.find_view(schema.as_deref(), &name) {
+        None => Ok(()),
+        Some(_) => Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message(&name))
+            .detail("This operation is not supported for views.")),
+    }
+}
