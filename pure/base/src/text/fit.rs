@@ -97,6 +97,8 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
         | Type::Bytea
         | Type::Uuid
         | Type::Interval
+        | Type::Json
+        | Type::Jsonb
         | Type::Unknown => Ok(datum),
     }
 }

@@ -10,6 +10,7 @@ use catalog::Sequence;
 use expr::resolve;
 use expr::walk;
 use expr::{Expr, Func, SessionFunc, Volatility};
+use functions::json::JsonRows;
 use pg_catalog::names::{in_known_schema, known_schema};
 use sqlparser::ast::{
     self, CastKind, DataType, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg,
@@ -69,13 +70,16 @@ impl Binder<'_> {
         if filter.is_some() {
             return Err(only_aggregates(&name, "FILTER"));
         }
+        if let Some(call) = self.call_of_rows(&name, args)? {
+            return Ok(call);
+        }
         let args = self.plain_arguments(&name, args)?;
         if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
             return self.sequence_call(&name, &args);
         }
         let bound = args
             .iter()
-            .map(|arg| self.expr(arg))
+            .map(|arg| self.argument(&name, arg))
             .collect::<Result<Vec<_>, _>>()?;
         if name == "pg_sleep" {
             let [seconds] = <[Expr; 1]>::try_from(bound).map_err(|_| unsupported("pg_sleep"))?;
@@ -91,10 +95,48 @@ impl Binder<'_> {
         if let "generate_series" | "unnest" = name.as_str() {
             return Err(unsupported("a set-returning function outside of FROM"));
         }
+        if JsonRows::named(&name).is_some() {
+            let error = unsupported("a set-returning function outside of FROM");
+            return Err(error.hint("Call it in FROM, which sees the tables before it."));
+        }
         let call = resolve::function(&name, bound)?;
         self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
+    }
+
+    /// A call of a function that takes rows, one of which is written `relation.*`.
+    fn call_of_rows(
+        &mut self,
+        name: &str,
+        args: &FunctionArguments,
+    ) -> Result<Option<Expr>, SqlError> {
+        let FunctionArguments::List(list) = args else {
+            return Ok(None);
+        };
+        let rows = |arg: &FunctionArg| {
+            matches!(
+                arg,
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_))
+            )
+        };
+        if !super::row::takes_rows(name) || !list.args.iter().any(rows) {
+            return Ok(None);
+        }
+        let mut bound = Vec::new();
+        for arg in &list.args {
+            bound.push(match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => self.argument(name, arg)?,
+                FunctionArg::Unnamed(row) => match self.row_argument(name, row)? {
+                    Some(row) => row,
+                    None => return Ok(None),
+                },
+                _ => return Ok(None),
+            });
+        }
+        let call = resolve::function(name, bound)?;
+        self.note(&call);
+        self.computed(call).map(Some)
     }
 
     /// The arguments of a call that is none of an aggregate.

@@ -5,6 +5,7 @@ use super::expr::unwrapped;
 use super::form::Forms;
 use super::from::Locking;
 use super::group::SelectParts;
+use super::group::check_equality;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
@@ -402,6 +403,8 @@ impl Binder<'_> {
             on = (0..count).collect();
         }
         let types: Vec<Type> = exprs.iter().map(Expr::ty).collect();
+        on.iter()
+            .try_for_each(|key| check_equality(types[*key as usize]))?;
         let extra = exprs.len() as u32 > count;
         let mut rel = rel.projected(exprs);
         if whole_rows {

@@ -10,7 +10,7 @@ use base::datum::Interval;
 use base::zone::Zone;
 use base::{ArrayKind, Datum, Decimal, SqlError, Type, text};
 use functions::datetime::{self, out_of_range, zone_offset};
-use functions::{DateFunc, SessionFunc};
+use functions::{DateFunc, JsonFunc, SessionFunc};
 use functions::{ZoneFunc, cast, to_char};
 
 /// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
@@ -137,6 +137,16 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
                 core::mem::take(args),
                 ty,
             ))
+        }
+        Func::Json(JsonFunc::From(_) | JsonFunc::ArrayLines(_))
+            if args.first().is_some_and(|arg| is_zoned(arg.ty())) =>
+        {
+            let to = match args[0].ty().element() {
+                Some(_) => Type::Array(ArrayKind::Text),
+                None => Type::Text,
+            };
+            args[0] = converted(take(&mut args[0]), to, true, zone);
+            None
         }
         Func::Date(DateFunc::ExtractZoned) => with_zone(ZoneFunc::Extract, core::mem::take(args)),
         Func::Date(DateFunc::Trunc) if is_zoned(ty) => {
