@@ -192,7 +192,7 @@ impl<'a> Lexer<'a> {
                     let next = at + plain.unwrap_or(rest.len());
                     if self.reads_strings {
                         if high.is_some() {
-                            return Err(self.low_surrogate());
+                            return Err(self.low_surrogate(at + self.char_bytes(at)));
                         }
                         let run = self.text.get(at..next).unwrap_or("");
                         self.string.push_str(run);
@@ -202,7 +202,7 @@ impl<'a> Lexer<'a> {
             }
         }
         if high.is_some() {
-            return Err(self.low_surrogate());
+            return Err(self.low_surrogate(at + 1));
         }
         self.end = at + 1;
         self.token = Token::String;
@@ -225,7 +225,7 @@ impl<'a> Lexer<'a> {
             b'u' => return self.lex_code(at + 1, high),
             _ => {
                 if self.reads_strings && high.is_some() {
-                    return Err(self.low_surrogate());
+                    return Err(self.low_surrogate(at + self.char_bytes(at)));
                 }
                 self.start = at;
                 self.end = at + self.char_bytes(at);
@@ -235,7 +235,7 @@ impl<'a> Lexer<'a> {
         };
         if self.reads_strings {
             if high.is_some() {
-                return Err(self.low_surrogate());
+                return Err(self.low_surrogate(at + 1));
             }
             self.string.push(plain);
         }
@@ -260,6 +260,7 @@ impl<'a> Lexer<'a> {
         if self.reads_strings {
             match (code, *high) {
                 (0xd800..=0xdbff, Some(_)) => {
+                    self.end = at + 4;
                     let detail = "Unicode high surrogate must not follow a high surrogate.";
                     return Err(self.invalid(detail));
                 }
@@ -269,8 +270,11 @@ impl<'a> Lexer<'a> {
                     self.string.extend(char::from_u32(whole));
                     *high = None;
                 }
-                (0xdc00..=0xdfff, None) | (_, Some(_)) => return Err(self.low_surrogate()),
+                (0xdc00..=0xdfff, None) | (_, Some(_)) => {
+                    return Err(self.low_surrogate(at + 4));
+                }
                 (0, None) => {
+                    self.end = at + 4;
                     let mut error = self.invalid("\\u0000 cannot be converted to text.");
                     error.state = "22P05";
                     error.message = String::from("unsupported Unicode escape sequence");
@@ -288,7 +292,9 @@ impl<'a> Lexer<'a> {
         rest.chars().next().map_or(1, char::len_utf8)
     }
 
-    fn low_surrogate(&self) -> JsonError {
+    /// Half of a character stands alone; seen at `end`.
+    fn low_surrogate(&mut self, end: usize) -> JsonError {
+        self.end = end;
         self.invalid("Unicode low surrogate must follow a high surrogate.")
     }
 

@@ -168,6 +168,9 @@ impl Binder<'_> {
         list.iter()
             .map(|arg| match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)) => {
+                    Err(unsupported("a whole row as a value"))
+                }
                 FunctionArg::Unnamed(_) => Err(SqlError::new(
                     SqlState::WRONG_OBJECT_TYPE,
                     format!("{name}(*) specified, but {name} is not an aggregate function"),

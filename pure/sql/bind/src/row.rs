@@ -1,7 +1,7 @@
 //! Whole rows, as arguments of the functions that make JSON of them.
 
 use super::Binder;
-use super::scope::ident;
+use super::scope::{Scope, ident};
 use base::{SqlError, Type};
 use expr::Expr;
 use expr::resolve::json;
@@ -46,7 +46,7 @@ impl Binder<'_> {
     fn constructed_row(&mut self, items: &[Ast]) -> Result<Expr, SqlError> {
         let mut columns = Vec::with_capacity(items.len());
         for (i, item) in items.iter().enumerate() {
-            let item = self.expr(item)?;
+            let item = self.argument("row_to_json", item)?;
             columns.push((format!("f{}", i + 1), json::value(item, Type::Json)?));
         }
         Ok(json::row(columns))
@@ -55,15 +55,15 @@ impl Binder<'_> {
     /// The row of the relation of this name in this or an enclosing query; `None` if there is
     /// none, or a column has the name.
     pub(super) fn whole_row(&mut self, relation: &str) -> Result<Option<Expr>, SqlError> {
+        let has_column = |scope: &Scope| {
+            let mut columns = scope.columns.iter();
+            columns.any(|c| c.name == relation && !c.shadowed)
+        };
+        if self.levels.iter().any(|level| has_column(&level.scope)) {
+            return Ok(None);
+        }
         for depth in (0..self.levels.len()).rev() {
             let scope = &self.levels[depth].scope;
-            if scope
-                .columns
-                .iter()
-                .any(|c| c.name == relation && !c.shadowed)
-            {
-                return Ok(None);
-            }
             if !scope.relations.iter().any(|known| known == relation) {
                 continue;
             }

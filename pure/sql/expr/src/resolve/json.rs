@@ -34,10 +34,9 @@ pub(super) fn function(name: &str, args: &[Expr]) -> Result<Option<Expr>, SqlErr
             value(arg.clone(), ty)?
         }
         ("row_to_json", [row]) if is_row(row) => row.clone(),
-        ("row_to_json", [row, lines]) if is_row(row) => with_lines(row, lines, |lines| {
-            let (args, ty) = (row_args(row), row.ty());
-            Expr::Call(Func::Json(JsonFunc::Row { lines }), args, ty)
-        })?,
+        ("row_to_json", [row, lines]) if is_row(row) => {
+            with_lines(row, lines, |lines| lined(row, lines))?
+        }
         ("array_to_json", [array]) if array.ty().element().is_some() => value(array.clone(), ty)?,
         ("array_to_json", [array, lines]) if array.ty().element().is_some() => {
             let plain = shown(array.clone())?;
@@ -102,19 +101,31 @@ pub fn is_row(expr: &Expr) -> bool {
         // NULL where an outer join found none.
         Expr::Case {
             arms, otherwise, ..
-        } => match (arms.as_slice(), &**otherwise) {
-            ([(_, row)], Expr::Const(Datum::Null, _)) => is_row(row),
+        } => match arms.as_slice() {
+            [(_, Expr::Const(Datum::Null, _))] => is_row(otherwise),
             _ => false,
         },
         _ => false,
     }
 }
 
-fn row_args(row: &Expr) -> Vec<Expr> {
+/// The row with its columns on lines of their own, or not.
+fn lined(row: &Expr, lines: bool) -> Expr {
     match row {
-        Expr::Call(_, args, _) => args.clone(),
-        Expr::Case { arms, .. } => arms.first().map_or(Vec::new(), |(_, row)| row_args(row)),
-        _ => Vec::new(),
+        Expr::Call(_, args, ty) => {
+            let func = JsonFunc::Row { lines };
+            Expr::Call(Func::Json(func), args.clone(), *ty)
+        }
+        Expr::Case {
+            arms,
+            otherwise,
+            ty,
+        } => Expr::Case {
+            arms: arms.clone(),
+            otherwise: Box::new(lined(otherwise, lines)),
+            ty: *ty,
+        },
+        other => other.clone(),
     }
 }
 

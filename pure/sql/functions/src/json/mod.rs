@@ -313,7 +313,6 @@ pub(crate) fn to_scalar(value: &Jsonb, to: Type) -> Result<Datum, SqlError> {
         _ => {
             let kind = match kind {
                 Kind::Number => "numeric",
-                Kind::Array | Kind::Object => "array or object",
                 other => other.name(),
             };
             let message = format!("cannot cast jsonb {kind} to type {}", to.base_name());
