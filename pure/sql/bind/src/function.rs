@@ -92,13 +92,11 @@ impl Binder<'_> {
             self.note(&pid);
             return Ok(self.volatile_call(CallKind::Signal(pid, signal), Type::Bool));
         }
-        if let "generate_series" | "unnest" = name.as_str() {
-            return Err(unsupported("a set-returning function outside of FROM"));
+        if matches!(name.as_str(), "generate_series" | "unnest") || JsonRows::named(&name).is_some()
+        {
+            return self.listed_rows(&name, bound);
         }
-        if JsonRows::named(&name).is_some() {
-            let error = unsupported("a set-returning function outside of FROM");
-            return Err(error.hint("Call it in FROM, which sees the tables before it."));
-        }
+        refuse_unbuilt(&name)?;
         let call = resolve::function(&name, bound)?;
         self.sizes |= is_size(&call);
         self.note(&call);
@@ -332,6 +330,21 @@ impl Binder<'_> {
         let call = resolve::function(name, args)?;
         self.note(&call);
         Ok(Some(call))
+    }
+}
+
+/// Refuses functions of `json` and `jsonb` that are not there yet.
+pub(super) fn refuse_unbuilt(name: &str) -> Result<(), SqlError> {
+    let is_path = name.starts_with("jsonb_path_");
+    let is_record = name.starts_with("json")
+        && (name.contains("_populate_record") || name.contains("_to_record"));
+    match (is_path, is_record) {
+        (true, _) => {
+            let hint = "Use the operators ->, #> and @>, or jsonb_array_elements in FROM.";
+            Err(unsupported(name).hint(hint))
+        }
+        (_, true) => Err(unsupported(name).hint("Use ->> and a cast for each column.")),
+        _ => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use super::group::SelectParts;
 use super::group::check_equality;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
+use super::table_function::ListedRows;
 use super::target::Target;
 use super::{Binder, BoundQuery, ELSEWHERE, Untyped, conjuncts, place_calls, unsupported};
 use base::{OutColumn, SqlError, SqlState, Type};
@@ -309,7 +310,9 @@ impl Binder<'_> {
         self.set_scope(scope.clone());
         rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
+        self.level().listed = Some(ListedRows::behind(rel.width()));
         let mut targets = self.targets(projection)?;
+        let listed = self.level().listed.take().and_then(ListedRows::found);
         let sort = order
             .iter()
             .map(|key| self.sort_target(&key.expr, &mut targets));
@@ -338,6 +341,13 @@ impl Binder<'_> {
             calls,
             having_calls,
         };
+        if let Some(listed) = listed {
+            let grouped =
+                !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some();
+            let targets = parts.targets.iter().map(|target| &target.expr);
+            listed.check(grouped || locking.clause.is_some(), targets)?;
+            rel = self.with_rows(rel, listed);
+        }
         if !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some() {
             refuse_locks(locking, !group_asts.is_empty(), parts.having.is_some())?;
             rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;

@@ -1,12 +1,13 @@
 //! Functions in FROM.
 
 use super::from::Factor;
+use super::function::refuse_unbuilt;
 use super::rel::{Call, Rel, TableFunction};
 use super::scope::{Scope, ScopeColumn, object_name};
-use super::{Binder, place_calls, unsupported};
+use super::{AGGREGATE, Binder, place_calls, unsupported};
 use base::{SqlError, SqlState, Type};
-use expr::Expr;
 use expr::resolve::{self, Context};
+use expr::{Expr, walk};
 use functions::json::JsonRows;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableAlias};
 
@@ -32,6 +33,56 @@ impl<'a> FunctionShape<'a> {
             false => Ok(()),
         }
     }
+}
+
+/// Where a function that gives rows may stand in the SELECT list, and the one that does.
+pub(super) struct ListedRows {
+    /// Columns of the row that it is computed from; its own value stands behind them.
+    width: u32,
+    found: Option<BoundFunction>,
+}
+
+impl ListedRows {
+    /// None has been found so far.
+    pub(super) fn behind(width: u32) -> ListedRows {
+        ListedRows { width, found: None }
+    }
+
+    /// Itself, if there is one.
+    pub(super) fn found(self) -> Option<ListedRows> {
+        self.found.is_some().then_some(self)
+    }
+
+    /// Refuses rows that would be counted in another place than PostgreSQL does.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub(super) fn check<'e>(
+        &self,
+        elsewhere: bool,
+        mut targets: impl Iterator<Item = &'e Expr>,
+    ) -> Result<(), SqlError> {
+        let own = |node: &Expr| matches!(node, Expr::Column(at, _) if *at == self.width);
+        let chosen = |node: &Expr| {
+            matches!(node, Expr::Case { .. } | Expr::Coalesce(..)) && walk::any(node, &own)
+        };
+        let mut args = self.found.iter().flat_map(|found| &found.args);
+        let call = |node: &Expr| {
+            matches!(node, Expr::Subquery(..)) || matches!(node, Expr::Outer(AGGREGATE, ..))
+        };
+        if elsewhere
+            || args.any(|arg| walk::any(arg, &call))
+            || targets.any(|target| walk::any(target, &chosen))
+        {
+            return Err(not_in_list());
+        }
+        Ok(())
+    }
+}
+
+fn not_in_list() -> SqlError {
+    unsupported("a set-returning function outside of FROM")
+        .hint("Call it in FROM, which sees the tables before it.")
 }
 
 /// A function with its arguments, and the names and types of its columns.
@@ -170,6 +221,56 @@ impl Binder<'_> {
         Ok(Factor { rel, scope, binds })
     }
 
+    /// A function that gives rows in the SELECT list: noted there, its value is a column behind
+    /// those of FROM.
+    pub(super) fn listed_rows(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
+        let level = self.level();
+        let inside = level.aggregates_in.is_some();
+        let width = match &level.listed {
+            Some(ListedRows { width, found: None }) if !inside => *width,
+            _ => return Err(not_in_list()),
+        };
+        let found = self.bind_table_function(name, args)?;
+        let [(_, ty)] = *found.columns.as_slice() else {
+            return Err(not_in_list());
+        };
+        self.level().listed = Some(ListedRows {
+            width,
+            found: Some(found),
+        });
+        Ok(Expr::Column(width, ty))
+    }
+
+    /// Each row with the values that the function in the SELECT list gives for it.
+    pub(super) fn with_rows(&mut self, rel: Rel, listed: ListedRows) -> Rel {
+        let Some(BoundFunction {
+            function,
+            args,
+            columns,
+        }) = listed.found
+        else {
+            return rel;
+        };
+        let (mut binds, mut slots) = (Vec::new(), Vec::new());
+        for arg in args {
+            let slot = self.new_slot();
+            slots.push(Expr::Param(slot, arg.ty()));
+            binds.push((slot, arg));
+        }
+        let right = Rel::Function {
+            function,
+            args: slots,
+            types: columns.into_iter().map(|(_, ty)| ty).collect(),
+        };
+        Rel::Lateral {
+            outer: false,
+            left: Box::new(rel),
+            right: Box::new(right),
+            binds,
+            on: Vec::new(),
+        }
+    }
+
     /// A function of which an argument holds a dependent subquery: that is computed in a row of
     /// its own.
     fn after_calls(&mut self, mut rel: Rel, calls: Vec<Call<Rel>>, types: &[Type]) -> Rel {
@@ -223,6 +324,7 @@ impl Binder<'_> {
                 Ok(plain(TableFunction::Series, args, ty))
             }
             _ => {
+                refuse_unbuilt(name)?;
                 let call = resolve::function(name, args)?;
                 let ty = call.ty();
                 Ok(plain(TableFunction::Scalar, vec![call], ty))

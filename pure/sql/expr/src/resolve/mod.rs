@@ -108,6 +108,11 @@ fn type_list(types: &[Type]) -> String {
 pub fn binary(op: &str, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     let op = if op == "!=" { "<>" } else { op };
     let types = [left.ty(), right.ty()];
+    if matches!(op, "@?" | "@@") && types.contains(&Type::Jsonb) {
+        let message = format!("the operator {op} of jsonb is not supported");
+        let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+        return Err(error.hint("Use the operators ->, #> and @>."));
+    }
     let entries = table::operators(op);
     let entries: Vec<&Entry> = entries.iter().collect();
     let text = format!("{} {op} {}", types[0].base_name(), types[1].base_name());
