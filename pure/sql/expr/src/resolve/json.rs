@@ -31,11 +31,11 @@ pub(super) fn function(name: &str, args: &[Expr]) -> Result<Option<Expr>, SqlErr
                 let message = "could not determine polymorphic type because input has type unknown";
                 return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
             }
-            value(arg.clone(), ty)?
+            plain(value(arg.clone(), ty)?)
         }
-        ("row_to_json", [row]) if is_row(row) => row.clone(),
+        ("row_to_json", [row]) if is_row(row) => plain(row.clone()),
         ("row_to_json", [row, lines]) if is_row(row) => {
-            with_lines(row, lines, |lines| lined(row, lines))?
+            with_lines(row, lines, |lines| plain(lined(row, lines)))?
         }
         ("array_to_json", [array]) if array.ty().element().is_some() => value(array.clone(), ty)?,
         ("array_to_json", [array, lines]) if array.ty().element().is_some() => {
@@ -64,6 +64,17 @@ pub(super) fn function(name: &str, args: &[Expr]) -> Result<Option<Expr>, SqlErr
         }
         _ => return Ok(None),
     }))
+}
+
+/// The JSON of a row is no row any more.
+fn plain(made: Expr) -> Expr {
+    match is_row(&made) {
+        true => {
+            let ty = made.ty();
+            Expr::Coalesce(vec![made], ty)
+        }
+        false => made,
+    }
 }
 
 /// A call with a flag that asks for lines.
