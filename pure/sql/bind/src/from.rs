@@ -339,7 +339,7 @@ impl Binder<'_> {
                 }
                 if let Some(ast::TableFunctionArgs { args, settings }) = args {
                     self.no(settings.is_some(), "SETTINGS")?;
-                    let shape = FunctionShape::new(alias.as_ref(), *with_ordinality);
+                    let shape = FunctionShape::of(alias, *with_ordinality);
                     return self.function_factor(name, args, shape, visible);
                 }
                 self.no(*with_ordinality, "WITH")?;
@@ -351,10 +351,7 @@ impl Binder<'_> {
                 name,
                 args,
                 alias,
-            } => {
-                let shape = FunctionShape::new(alias.as_ref(), false);
-                self.function_factor(name, args, shape, visible)
-            }
+            } => self.function_factor(name, args, FunctionShape::of(alias, false), visible),
             TableFactor::UNNEST {
                 alias,
                 array_exprs,
@@ -366,7 +363,7 @@ impl Binder<'_> {
                 let [array] = array_exprs.as_slice() else {
                     return Err(unsupported("unnest of several arrays"));
                 };
-                let shape = FunctionShape::new(alias.as_ref(), *with_ordinality);
+                let shape = FunctionShape::of(alias, *with_ordinality);
                 self.table_function("unnest", &[array], shape, visible)
             }
             TableFactor::Derived {

@@ -81,16 +81,8 @@ impl Binder<'_> {
             .iter()
             .map(|arg| self.argument(&name, arg))
             .collect::<Result<Vec<_>, _>>()?;
-        if name == "pg_sleep" {
-            let [seconds] = <[Expr; 1]>::try_from(bound).map_err(|_| unsupported("pg_sleep"))?;
-            let seconds = self.explicit(seconds, Type::Float8)?;
-            self.note(&seconds);
-            return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
-        }
-        if let (Some(signal), [pid]) = (signal_of(&name), bound.as_slice()) {
-            let pid = self.explicit(pid.clone(), Type::Int4)?;
-            self.note(&pid);
-            return Ok(self.volatile_call(CallKind::Signal(pid, signal), Type::Bool));
+        if let Some(call) = self.effect(&name, &bound)? {
+            return Ok(call);
         }
         if matches!(name.as_str(), "generate_series" | "unnest") || JsonRows::named(&name).is_some()
         {
@@ -101,6 +93,25 @@ impl Binder<'_> {
         self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
+    }
+
+    /// A call that waits, or does something to another session.
+    fn effect(&mut self, name: &str, args: &[Expr]) -> Result<Option<Expr>, SqlError> {
+        let (kind, ty) = match (name, signal_of(name), args) {
+            ("pg_sleep", _, [seconds]) => {
+                let seconds = self.explicit(seconds.clone(), Type::Float8)?;
+                self.note(&seconds);
+                (CallKind::Sleep(seconds), Type::Text)
+            }
+            ("pg_sleep", ..) => return Err(unsupported("pg_sleep")),
+            (_, Some(signal), [pid]) => {
+                let pid = self.explicit(pid.clone(), Type::Int4)?;
+                self.note(&pid);
+                (CallKind::Signal(pid, signal), Type::Bool)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(self.volatile_call(kind, ty)))
     }
 
     /// A call of a function that takes rows, one of which is written `relation.*`.

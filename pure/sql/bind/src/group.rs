@@ -51,6 +51,12 @@ pub(super) fn no_equality(ty: Type) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
 }
 
+/// As [`check_equality`] for the columns at these positions.
+pub(super) fn check_equalities(columns: &[u32], types: &[Type]) -> Result<(), SqlError> {
+    let mut columns = columns.iter();
+    columns.try_for_each(|column| check_equality(types[*column as usize]))
+}
+
 /// Refuses types of which values cannot be found equal.
 pub(super) fn check_equality(ty: Type) -> Result<(), SqlError> {
     match has_equality(ty) {

@@ -5,10 +5,9 @@ use super::expr::unwrapped;
 use super::form::Forms;
 use super::from::Locking;
 use super::group::SelectParts;
-use super::group::check_equality;
+use super::group::check_equalities;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
-use super::table_function::ListedRows;
 use super::target::Target;
 use super::{Binder, BoundQuery, ELSEWHERE, Untyped, conjuncts, place_calls, unsupported};
 use base::{OutColumn, SqlError, SqlState, Type};
@@ -310,9 +309,7 @@ impl Binder<'_> {
         self.set_scope(scope.clone());
         rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
-        self.level().listed = Some(ListedRows::behind(rel.width()));
-        let mut targets = self.targets(projection)?;
-        let listed = self.level().listed.take().and_then(ListedRows::found);
+        let (mut targets, listed) = self.listed_targets(projection, rel.width())?;
         let sort = order
             .iter()
             .map(|key| self.sort_target(&key.expr, &mut targets));
@@ -341,14 +338,10 @@ impl Binder<'_> {
             calls,
             having_calls,
         };
-        if let Some(listed) = listed {
-            let grouped =
-                !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some();
-            let targets = parts.targets.iter().map(|target| &target.expr);
-            listed.check(grouped || locking.clause.is_some(), targets)?;
-            rel = self.with_rows(rel, listed);
-        }
-        if !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some() {
+        let grouped = !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some();
+        let elsewhere = grouped || locking.clause.is_some();
+        rel = self.with_rows(rel, listed, elsewhere, &parts.targets)?;
+        if grouped {
             refuse_locks(locking, !group_asts.is_empty(), parts.having.is_some())?;
             rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;
         }
@@ -413,9 +406,7 @@ impl Binder<'_> {
             on = (0..count).collect();
         }
         let types: Vec<Type> = exprs.iter().map(Expr::ty).collect();
-        on.iter()
-            .try_for_each(|key| check_equality(types[*key as usize]))?;
-        let extra = exprs.len() as u32 > count;
+        check_equalities(&on, &types)?;
         let mut rel = rel.projected(exprs);
         if whole_rows {
             let keys = core::mem::take(&mut on);
@@ -435,7 +426,7 @@ impl Binder<'_> {
             };
         }
         rel = windowed(rel, window);
-        if extra {
+        if types.len() as u32 > count {
             let kept = (0..count)
                 .map(|i| Expr::Column(i, types[i as usize]))
                 .collect();

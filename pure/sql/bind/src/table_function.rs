@@ -4,6 +4,7 @@ use super::from::Factor;
 use super::function::refuse_unbuilt;
 use super::rel::{Call, Rel, TableFunction};
 use super::scope::{Scope, ScopeColumn, object_name};
+use super::target::Target;
 use super::{AGGREGATE, Binder, place_calls, unsupported};
 use base::{SqlError, SqlState, Type};
 use expr::resolve::{self, Context};
@@ -20,7 +21,8 @@ pub(super) struct FunctionShape<'a> {
 }
 
 impl<'a> FunctionShape<'a> {
-    pub(super) fn new(alias: Option<&'a TableAlias>, ordinality: bool) -> FunctionShape<'a> {
+    pub(super) fn of(alias: &'a Option<TableAlias>, ordinality: bool) -> FunctionShape<'a> {
+        let alias = alias.as_ref();
         FunctionShape { alias, ordinality }
     }
 
@@ -44,20 +46,15 @@ pub(super) struct ListedRows {
 
 impl ListedRows {
     /// None has been found so far.
-    pub(super) fn behind(width: u32) -> ListedRows {
+    fn behind(width: u32) -> ListedRows {
         ListedRows { width, found: None }
-    }
-
-    /// Itself, if there is one.
-    pub(super) fn found(self) -> Option<ListedRows> {
-        self.found.is_some().then_some(self)
     }
 
     /// Refuses rows that would be counted in another place than PostgreSQL does.
     ///
     /// # Errors
     /// 0A000.
-    pub(super) fn check<'e>(
+    fn check<'e>(
         &self,
         elsewhere: bool,
         mut targets: impl Iterator<Item = &'e Expr>,
@@ -241,15 +238,40 @@ impl Binder<'_> {
         Ok(Expr::Column(width, ty))
     }
 
-    /// Each row with the values that the function in the SELECT list gives for it.
-    pub(super) fn with_rows(&mut self, rel: Rel, listed: ListedRows) -> Rel {
+    /// The SELECT list over a row of this many columns, and the function in it that gives rows.
+    pub(super) fn listed_targets(
+        &mut self,
+        projection: &[ast::SelectItem],
+        width: u32,
+    ) -> Result<(Vec<Target>, Option<ListedRows>), SqlError> {
+        self.level().listed = Some(ListedRows::behind(width));
+        let targets = self.targets(projection)?;
+        Ok((targets, self.level().listed.take()))
+    }
+
+    /// Each row with the values that the function in the SELECT list gives for it, if one is
+    /// there; `elsewhere`: PostgreSQL would make the rows later.
+    ///
+    /// # Errors
+    /// 0A000 for rows that are made elsewhere.
+    pub(super) fn with_rows(
+        &mut self,
+        rel: Rel,
+        listed: Option<ListedRows>,
+        elsewhere: bool,
+        targets: &[Target],
+    ) -> Result<Rel, SqlError> {
+        let Some(listed) = listed.filter(|listed| listed.found.is_some()) else {
+            return Ok(rel);
+        };
+        listed.check(elsewhere, targets.iter().map(|target| &target.expr))?;
         let Some(BoundFunction {
             function,
             args,
             columns,
         }) = listed.found
         else {
-            return rel;
+            return Ok(rel);
         };
         let (mut binds, mut slots) = (Vec::new(), Vec::new());
         for arg in args {
@@ -262,13 +284,13 @@ impl Binder<'_> {
             args: slots,
             types: columns.into_iter().map(|(_, ty)| ty).collect(),
         };
-        Rel::Lateral {
+        Ok(Rel::Lateral {
             outer: false,
             left: Box::new(rel),
             right: Box::new(right),
             binds,
             on: Vec::new(),
-        }
+        })
     }
 
     /// A function of which an argument holds a dependent subquery: that is computed in a row of

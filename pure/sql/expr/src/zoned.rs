@@ -138,14 +138,8 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
                 ty,
             ))
         }
-        Func::Json(JsonFunc::From(_) | JsonFunc::ArrayLines(_))
-            if args.first().is_some_and(|arg| is_zoned(arg.ty())) =>
-        {
-            let to = match args[0].ty().element() {
-                Some(_) => Type::Array(ArrayKind::Text),
-                None => Type::Text,
-            };
-            args[0] = converted(take(&mut args[0]), to, true, zone);
+        Func::Json(JsonFunc::From(_) | JsonFunc::ArrayLines(_)) => {
+            show_moments(args, zone);
             None
         }
         Func::Date(DateFunc::ExtractZoned) => with_zone(ZoneFunc::Extract, core::mem::take(args)),
@@ -179,6 +173,17 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
             Some(converted(now, ty, true, zone))
         }
         _ => None,
+    }
+}
+
+/// Makes moments in the first argument text of the zone.
+fn show_moments(args: &mut [Expr], zone: &Expr) {
+    for arg in args.iter_mut().take(1).filter(|arg| is_zoned(arg.ty())) {
+        let to = match arg.ty().element() {
+            Some(_) => Type::Array(ArrayKind::Text),
+            None => Type::Text,
+        };
+        *arg = converted(take(arg), to, true, zone);
     }
 }
 

@@ -128,6 +128,11 @@ fn steps(args: &[Datum], i: usize) -> Vec<Option<&str>> {
     items.iter().map(Datum::as_str).collect()
 }
 
+/// The keys in the second argument.
+fn keys(args: &[Datum]) -> impl Iterator<Item = &str> {
+    steps(args, 1).into_iter().flatten()
+}
+
 /// Whether the type of the argument is `jsonb`, of which a scalar is an array to some functions.
 fn is_binary(args: &[Datum]) -> bool {
     matches!(args.first(), Some(Datum::Jsonb(_)))
@@ -150,22 +155,12 @@ pub fn apply(func: JsonFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError
         JsonFunc::Contains => json::contains(text_of(args, 0), text_of(args, 1)).into(),
         JsonFunc::ContainedBy => json::contains(text_of(args, 1), text_of(args, 0)).into(),
         JsonFunc::HasKey => path::has(value_of(args, 0), args[1].as_str().unwrap_or("")).into(),
-        JsonFunc::HasAny => {
-            let value = value_of(args, 0);
-            let keys = steps(args, 1);
-            keys.into_iter()
-                .flatten()
-                .any(|key| path::has(value, key))
-                .into()
-        }
-        JsonFunc::HasAll => {
-            let value = value_of(args, 0);
-            let keys = steps(args, 1);
-            keys.into_iter()
-                .flatten()
-                .all(|key| path::has(value, key))
-                .into()
-        }
+        JsonFunc::HasAny => keys(args)
+            .any(|key| path::has(value_of(args, 0), key))
+            .into(),
+        JsonFunc::HasAll => keys(args)
+            .all(|key| path::has(value_of(args, 0), key))
+            .into(),
         JsonFunc::Concat => datum(json::concat(text_of(args, 0), text_of(args, 1))?, ty),
         JsonFunc::DeleteKey => datum(delete_key(args)?, ty),
         JsonFunc::DeleteIndex => {
