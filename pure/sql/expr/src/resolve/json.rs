@@ -159,8 +159,8 @@ pub fn value(arg: Expr, ty: Type) -> Result<Expr, SqlError> {
         Expr::Case {
             arms,
             otherwise,
-            ty: of,
-        } if of == Type::Json => {
+            ty: Type::Json,
+        } => {
             let arms = arms
                 .into_iter()
                 .map(|(condition, arg)| Ok((condition, value(arg, ty)?)));
