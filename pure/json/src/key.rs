@@ -180,6 +180,9 @@ fn decode_number(next: Next<'_>, out: &mut String) -> Option<()> {
             _ => return None,
         }
     }
+    if digits.is_empty() || digits.starts_with('0') || digits.ends_with('0') {
+        return None;
+    }
     if negative {
         out.push('-');
     }
