@@ -2,6 +2,7 @@
 
 use crate::calendar::MICROS_PER_DAY;
 use crate::decimal::Decimal;
+use crate::jsonb::Jsonb;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,7 +28,7 @@ pub enum Datum {
     Float(f64),
     /// `numeric`
     Decimal(Decimal),
-    /// `text`, `varchar`, `char` (stored without padding), `name`, `"char"`
+    /// `text`, `varchar`, `char` (stored without padding), `name`, `"char"`, `json`
     Text(Box<str>),
     /// `bytea`
     Bytes(Box<[u8]>),
@@ -43,6 +44,8 @@ pub enum Datum {
     /// A one-dimensional array, lower bound 1. No element is an array itself.
     #[serde(deserialize_with = "flat_items")]
     Array(Box<[Datum]>),
+    /// `jsonb`
+    Jsonb(Jsonb),
 }
 
 /// The elements of a serialized array: the variants of [`Datum`] in their order, without arrays.
@@ -60,6 +63,18 @@ enum Element {
     Timestamp(i64),
     Uuid([u8; 16]),
     Interval(Interval),
+    /// Stands in the place of arrays, which no array holds.
+    Array(Never),
+    Jsonb(Jsonb),
+}
+
+/// What no bytes stand for.
+enum Never {}
+
+impl<'de> Deserialize<'de> for Never {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Never, D::Error> {
+        Err(serde::de::Error::custom("an array in an array"))
+    }
 }
 
 fn flat_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Datum]>, D::Error> {
@@ -76,6 +91,8 @@ fn flat_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Datum]>
         Element::Timestamp(value) => Datum::Timestamp(value),
         Element::Uuid(value) => Datum::Uuid(value),
         Element::Interval(value) => Datum::Interval(value),
+        Element::Array(never) => match never {},
+        Element::Jsonb(value) => Datum::Jsonb(value),
     });
     Ok(datums.collect())
 }
@@ -137,6 +154,16 @@ impl Datum {
         }
     }
 
+    /// The text of a `json` or `jsonb`, if this is one.
+    #[inline]
+    pub fn as_json(&self) -> Option<&str> {
+        match self {
+            Datum::Text(value) => Some(value),
+            Datum::Jsonb(value) => Some(value.as_str()),
+            _ => None,
+        }
+    }
+
     /// The bytes, if this is a `bytea`.
     #[inline]
     pub fn as_bytes(&self) -> Option<&[u8]> {
@@ -186,6 +213,7 @@ impl Datum {
             (Datum::Timestamp(a), Datum::Date(b)) => i128::from(*a).cmp(&date_micros(*b)),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
             (Datum::Interval(a), Datum::Interval(b)) => a.total_micros().cmp(&b.total_micros()),
+            (Datum::Jsonb(a), Datum::Jsonb(b)) => a.cmp(b),
             (Datum::Array(a), Datum::Array(b)) => {
                 let pairs = a.iter().zip(b.iter()).map(|(a, b)| a.compare(b));
                 pairs
@@ -208,7 +236,8 @@ impl Datum {
             Datum::Uuid(_) => 5,
             Datum::Interval(_) => 6,
             Datum::Array(_) => 7,
-            Datum::Null => 8,
+            Datum::Jsonb(_) => 8,
+            Datum::Null => 9,
         }
     }
 }
@@ -255,6 +284,7 @@ datum_from! {
     f64 => |value| Datum::Float(value);
     Decimal => |value| Datum::Decimal(value);
     Interval => |value| Datum::Interval(value);
+    Jsonb => |value| Datum::Jsonb(value);
     &str => |value| Datum::Text(value.into());
     String => |value| Datum::Text(value.into_boxed_str());
     Box<str> => |value| Datum::Text(value);

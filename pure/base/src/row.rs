@@ -18,7 +18,8 @@
 //! | boolean | 1 |
 //! | float | 4 if exact in single precision, else 8 |
 //! | numeric | scale, then the unscaled number in as few bytes as possible |
-//! | text, bytea, uuid | themselves |
+//! | text, json, bytea, uuid | themselves |
+//! | jsonb | its normal form ([`json::normalise`]) |
 //! | interval | 16: months, days, microseconds |
 //! | array | a row of its elements |
 //!

@@ -1,7 +1,7 @@
 //! Random values of every type for model tests; small ranges so that equal values meet often.
 
 use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
-use crate::{Datum, Decimal, Interval, Prng, Type};
+use crate::{Datum, Decimal, Interval, Jsonb, Prng, Type};
 
 /// One type of every encoding, arrays of every kind.
 pub(crate) fn all_types() -> Vec<Type> {
@@ -102,6 +102,8 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
         }
         Type::Char(_) => Datum::from(random_text(prng).trim_end_matches(' ')),
         Type::InternalChar => Datum::from(["", "a", "r", "\u{e9}"][prng.below(4) as usize]),
+        Type::Json => Datum::from(random_json(prng, 2)),
+        Type::Jsonb => Datum::Jsonb(Jsonb::parse(&random_json(prng, 2)).expect("it is JSON")),
         Type::Bytea => {
             let bytes: Vec<u8> = (0..prng.below(5))
                 .map(|_| [0, 1, 0xfe, 0xff][prng.below(4) as usize])
@@ -138,6 +140,43 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
     }
 }
 
+/// A text of JSON with numbers of several scales, blanks and keys that meet.
+fn random_json(prng: &mut Prng, depth: u32) -> String {
+    const SCALARS: [&str; 12] = [
+        "null",
+        "true",
+        "false",
+        "0",
+        "1",
+        "1.0",
+        "-12.50",
+        "1e3",
+        "\"\"",
+        "\"a\"",
+        "\"\\u0001\"",
+        "\"\u{e9}\\n\"",
+    ];
+    let kinds = if depth == 0 { 1 } else { 3 };
+    let count = prng.below(4);
+    let parts = |prng: &mut Prng, key: bool| {
+        let parts = (0..count).map(|_| {
+            let value = random_json(prng, depth - 1);
+            let name = ["", "a", "b", "aa"][prng.below(4) as usize];
+            if key {
+                format!("\"{name}\" :{value}")
+            } else {
+                value
+            }
+        });
+        parts.collect::<Vec<_>>().join(" ,")
+    };
+    match prng.below(kinds) {
+        0 => SCALARS[prng.below(12) as usize].into(),
+        1 => format!("[{}]", parts(prng, false)),
+        _ => format!("{{{}}}", parts(prng, true)),
+    }
+}
+
 /// Equality that sees every bit: the scale of decimals and the sign of zero count, NaN equals NaN.
 pub(crate) fn same(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
@@ -145,6 +184,7 @@ pub(crate) fn same(a: &Datum, b: &Datum) -> bool {
             a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
         }
         (Datum::Decimal(a), Datum::Decimal(b)) => a == b && a.scale() == b.scale(),
+        (Datum::Jsonb(a), Datum::Jsonb(b)) => a.as_str() == b.as_str(),
         (Datum::Array(a), Datum::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
         }

@@ -15,6 +15,7 @@ pub use fit::{fit, fit_explicit, round_timestamp};
 
 use crate::datum::{Datum, Type};
 use crate::error::{SqlError, SqlState};
+use crate::jsonb::{Jsonb, checked_json};
 use crate::zone::Zone;
 use alloc::format;
 use alloc::string::String;
@@ -71,6 +72,8 @@ fn parse_with(zone: Option<&Zone>, ty: Type, text: &str) -> Result<Datum, SqlErr
             let end = text.chars().next().map_or(0, char::len_utf8);
             Ok(Datum::Text(text[..end].into()))
         }
+        Type::Json => checked_json(text).map(Datum::Text),
+        Type::Jsonb => Jsonb::parse(text).map(Datum::Jsonb),
         Type::Bytea => scalar::parse_bytea(text),
         Type::Date => datetime::parse_date(text).map(Datum::Date),
         Type::Timestamp(_) | Type::Timestamptz(_) => {
@@ -103,6 +106,7 @@ pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
                 out.resize(out.len() + missing, b' ');
             }
         }
+        Datum::Jsonb(value) => out.extend_from_slice(value.as_str().as_bytes()),
         Datum::Bytes(value) => scalar::format_bytea(value, out),
         Datum::Date(value) => datetime::format_date(*value, out),
         Datum::Timestamp(value) => {

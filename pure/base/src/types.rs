@@ -58,6 +58,10 @@ pub enum Type {
     Xid,
     /// `tid` (the system column `ctid`): the hidden number of a row.
     Tid,
+    /// `json`: values are [`crate::Datum::Text`], without equality and order.
+    Json,
+    /// `jsonb`
+    Jsonb,
 }
 
 /// What pg_type says of a type, whatever its modifiers, and of the array of the type.
@@ -134,6 +138,8 @@ macro_rules! elements {
 
 elements! {
     Bool: "boolean" "bool" 16 1000 1 'B';
+    Json: "json" "json" 114 199 -1 'U';
+    Jsonb: "jsonb" "jsonb" 3802 3807 -1 'U';
     Bytea: "bytea" "bytea" 17 1001 -1 'U';
     InternalChar: "\"char\"" "char" 18 1002 1 'Z';
     Name: "name" "name" 19 1003 64 'S';
@@ -227,11 +233,13 @@ pub enum ArrayKind {
     Reg(Reg),
     Xid,
     Tid,
+    Json,
+    Jsonb,
 }
 
 impl Type {
     /// The types that columns of users have, without modifiers and arrays.
-    pub const SCALARS: [Type; 16] = [
+    pub const SCALARS: [Type; 18] = [
         Type::Bool,
         Type::Int2,
         Type::Int4,
@@ -248,6 +256,8 @@ impl Type {
         Type::Timestamptz(None),
         Type::Uuid,
         Type::Interval,
+        Type::Json,
+        Type::Jsonb,
     ];
 
     /// The type's name with its modifiers, as `format_type` prints it.
@@ -472,7 +482,7 @@ mod tests {
             786_438,
             "as PostgreSQL computes it"
         );
-        assert_eq!(Type::from_oid(3802), None);
+        assert_eq!(Type::from_oid(142), None);
         assert_eq!(Type::from_oid(2205), Some(Type::Reg(Reg::Class)));
     }
 
@@ -490,7 +500,7 @@ mod tests {
 
     #[test]
     fn every_array_has_its_element() {
-        assert_eq!(Type::elements().count(), 27);
+        assert_eq!(Type::elements().count(), 29);
         for element in Type::elements() {
             assert_eq!(element.array_of().and_then(Type::element), Some(element));
         }

@@ -11,6 +11,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// The only form of `jsonb` so far: this byte, then its text.
+const JSONB_VERSION: u8 = 1;
+
 fn malformed() -> SqlError {
     SqlError::new(SqlState::INVALID_BINARY, "incorrect binary data format")
 }
@@ -49,7 +52,16 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
         | Type::Char(_)
         | Type::Name
         | Type::InternalChar
+        | Type::Json
         | Type::Unknown => text::parse(ty, decode_text(bytes)?)?,
+        Type::Jsonb => match bytes.split_first() {
+            Some((&JSONB_VERSION, text)) => text::parse(ty, decode_text(text)?)?,
+            Some((version, _)) => {
+                let message = format!("unsupported jsonb version number {version}");
+                return Err(SqlError::new(SqlState::INTERNAL, message));
+            }
+            None => return Err(malformed()),
+        },
         Type::Bytea => Datum::Bytes(bytes.into()),
         Type::Date => match i32::from_be_bytes(fixed(bytes)?) {
             days @ (i32::MIN | i32::MAX | DATE_MIN..=DATE_MAX) => Datum::Date(days),
@@ -146,6 +158,10 @@ fn encode_other(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
             _ => encode_numeric(*value, out),
         },
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Jsonb(value) => {
+            out.push(JSONB_VERSION);
+            out.extend_from_slice(value.as_str().as_bytes());
+        }
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Timestamp(value) => out.extend_from_slice(&value.to_be_bytes()),

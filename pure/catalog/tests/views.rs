@@ -11,6 +11,7 @@ fn table(name: &str, columns: &[&str]) -> Command {
         default: None,
         identity: None,
         hidden: false,
+        state: ColumnState::default(),
     });
     Command::CreateTable {
         database: "d".into(),

@@ -191,13 +191,10 @@ impl Session {
 
 /// The error of a savepoint that could not be set or gone back to, in place of why.
 pub(super) fn failed(prepared: &Rc<Prepared>, plan: &Plan) -> Option<SqlError> {
-    match plan.kind {
-        PlanKind::Savepoint(_) => {
-            let name = prepared.text.split_whitespace().next_back().unwrap_or("");
-            Some(lost(name.trim_end_matches(';').trim_matches('"')))
-        }
-        PlanKind::Run(_) | PlanKind::Session(_) | PlanKind::Ddl(_) | PlanKind::Nothing(_) => None,
-    }
+    matches!(plan.kind, PlanKind::Savepoint(_)).then(|| {
+        let name = prepared.text.split_whitespace().next_back().unwrap_or("");
+        lost(name.trim_end_matches(';').trim_matches('"'))
+    })
 }
 
 fn lost(name: &str) -> SqlError {

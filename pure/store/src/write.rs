@@ -79,6 +79,7 @@ pub fn value_bytes(value: &Datum) -> usize {
     match value {
         Datum::Text(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
+        Datum::Jsonb(json) => json.as_str().len(),
         Datum::Array(items) => items
             .iter()
             .map(|item| size_of::<Datum>() + value_bytes(item))

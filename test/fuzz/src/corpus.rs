@@ -168,6 +168,24 @@ pub(crate) fn logins() -> Vec<Vec<u8>> {
     ])
 }
 
+/// Documents, and keys of them.
+pub fn json() -> Vec<Vec<u8>> {
+    let texts = [
+        "null",
+        "[]",
+        " [ true , false, -12.50e3, 0.001, 1e-5 ] ",
+        "{\"a\": {\"b\": [1, \"x\\n\\u00e9\\ud83d\\ude00\", null]}, \"aa\": \"\", \"a\": {}}",
+        "{\"id\": 12345678901234567890123456789012345678901234567890, \"a\": [[[{}]], \"\\\\\"]}",
+    ];
+    let documents = texts.iter().map(|text| text.as_bytes().to_vec());
+    let keys = texts.iter().filter_map(|text| {
+        let mut key = Vec::new();
+        json::encode_key(&json::normalise(text).ok()?, &mut key);
+        Some(key)
+    });
+    documents.chain(keys).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use base::codec::{CodecError, decode, to_vec};

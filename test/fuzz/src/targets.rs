@@ -49,6 +49,7 @@ pub const TARGETS: &[Target] = &[
         Some(reseal::manifest),
     ),
     target("sql", sql_text, corpus::sql, None),
+    target("json", json_text, corpus::json, None),
     target("program", program, corpus::programs, None),
     target("history", history, corpus::histories, None),
     target(
@@ -101,6 +102,44 @@ fn sql_text(bytes: &[u8]) {
         for statement in statements {
             let part = statement.text();
             assert!(!part.trim().is_empty(), "an empty statement");
+        }
+    }
+}
+
+/// Checks a text of JSON and brings it into its normal form, which must stay what it is and come
+/// back from a key; looks at it as if it were checked; decodes the bytes as those of a key.
+fn json_text(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let checked = json::check(&text);
+    if let Ok(normal) = json::normalise(&text) {
+        assert_eq!(checked, Ok(()), "jsonb takes what json does");
+        assert_eq!(json::normalise(&normal).as_ref(), Ok(&normal));
+        let mut key = Vec::new();
+        json::encode_key(&normal, &mut key);
+        let mut rest = key[1..].iter().copied();
+        let decoded = json::decode_key(key[0], &mut || rest.next());
+        let decoded = decoded.expect("the key of a value is one");
+        assert!(json::compare(&decoded, &normal).is_eq() && rest.next().is_none());
+    }
+    let value = json::Value::new(&text);
+    let _ = (
+        value.count(),
+        value.member("a"),
+        value.item(-1),
+        value.shown(),
+    );
+    let _ = (json::strip_nulls(&text, true), json::pretty(&text, 1 << 20));
+    let _ = (
+        json::delete_key(&text, str::is_empty),
+        json::concat(&text, &text),
+    );
+    let _ = (json::compare(&text, "[1]"), json::contains(&text, &text));
+    let path = [Some("a"), Some("0")];
+    let _ = json::edit_path(&text, &path, json::Edit::Set("1"));
+    if let Some((first, rest)) = bytes.split_first() {
+        let mut rest = rest.iter().copied();
+        if let Some(decoded) = json::decode_key(*first, &mut || rest.next()) {
+            assert_eq!(json::check(&decoded), Ok(()), "a key decodes to a value");
         }
     }
 }

@@ -88,6 +88,11 @@ fn sql_text() {
 }
 
 #[test]
+fn json_text() {
+    survives("json");
+}
+
+#[test]
 fn row_programs() {
     survives("program");
 }

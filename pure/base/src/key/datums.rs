@@ -15,15 +15,17 @@
 //! | bytea | `01`, then as text |
 //! | uuid | `01`, then its 16 bytes |
 //! | interval | `01`, then its length as 16 bytes |
+//! | jsonb | as [`json::encode_key`] has it |
 //! | array | `02` and the encoding of each element, then `01` |
 //!
 //! Equal values give equal bytes; decoding therefore gives *an* equal value: decimals come back
-//! with their smallest scale, intervals normalised, -0.0 as 0.0.
+//! with their smallest scale, those in a jsonb too, intervals normalised, -0.0 as 0.0.
 
 use crate::calendar::MICROS_PER_DAY;
 use crate::codec::CodecError;
 use crate::datum::{Datum, Interval, Type};
 use crate::decimal::{Decimal, POW10};
+use crate::jsonb::Jsonb;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -90,6 +92,7 @@ fn encode_other(out: &mut Vec<u8>, datum: &Datum) {
             let ordered = value.total_micros() as u128 ^ (1 << 127);
             out.extend_from_slice(&ordered.to_be_bytes());
         }
+        Datum::Jsonb(value) => json::encode_key(value.as_str(), out),
         Datum::Array(items) => {
             for item in items.iter() {
                 out.push(ELEMENT);
@@ -324,6 +327,7 @@ impl Reader<'_, '_> {
             | Type::Char(_)
             | Type::Name
             | Type::InternalChar
+            | Type::Json
             | Type::Unknown => {
                 let text = String::from_utf8(self.bytes(first)?);
                 let text = text.map_err(|_| CodecError::Malformed("text key column"))?;
@@ -342,6 +346,11 @@ impl Reader<'_, '_> {
                 Self::present(first)?;
                 let total = u128::from_be_bytes(self.array()?) ^ (1 << 127);
                 interval_of_total(total as i128)?
+            }
+            Type::Jsonb => {
+                let text = json::decode_key(first, &mut || self.byte().ok());
+                let text = text.ok_or(CodecError::Malformed("jsonb key column"))?;
+                Datum::Jsonb(Jsonb::from_normal(text))
             }
             Type::Array(kind) => Datum::Array(self.items(first, kind.element())?),
         })

@@ -4,6 +4,7 @@ use super::{RowRef, TRUNCATED, count_size, encode};
 use crate::codec::CodecError;
 use crate::datum::{Datum, Interval, Type};
 use crate::decimal::Decimal;
+use crate::jsonb::Jsonb;
 use alloc::vec::Vec;
 
 #[inline]
@@ -52,6 +53,7 @@ pub fn value_len(datum: &Datum) -> usize {
         Datum::Text(value) => value.len(),
         Datum::Bytes(value) => value.len(),
         Datum::Uuid(_) | Datum::Interval(_) => 16,
+        Datum::Jsonb(value) => value.as_str().len(),
         Datum::Array(items) => row_len(items),
     }
 }
@@ -100,6 +102,7 @@ pub(super) fn write_value(datum: &Datum, out: &mut Vec<u8>) {
             out.extend_from_slice(&value.days.to_le_bytes());
             out.extend_from_slice(&value.micros.to_le_bytes());
         }
+        Datum::Jsonb(value) => out.extend_from_slice(value.as_str().as_bytes()),
         Datum::Array(items) => encode(items, out),
     }
 }
@@ -178,9 +181,14 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
         | Type::Char(_)
         | Type::Name
         | Type::InternalChar
+        | Type::Json
         | Type::Unknown => {
             let text = core::str::from_utf8(bytes).map_err(|_| malformed("text column"))?;
             Datum::Text(text.into())
+        }
+        Type::Jsonb => {
+            let text = core::str::from_utf8(bytes).map_err(|_| malformed("jsonb column"))?;
+            Datum::Jsonb(Jsonb::from_normal(text))
         }
         Type::Bytea => Datum::Bytes(bytes.into()),
         Type::Uuid => Datum::Uuid(bytes.try_into().map_err(|_| malformed("uuid column"))?),

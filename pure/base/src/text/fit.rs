@@ -84,20 +84,27 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
             Datum::Timestamp(micros) => Datum::Date(split_timestamp(micros).0),
             other => other,
         }),
-        Type::InternalChar => Ok(match datum {
-            Datum::Text(text) => {
-                let end = text.chars().next().map_or(0, char::len_utf8);
-                Datum::Text(text[..end].into())
-            }
-            other => other,
-        }),
+        Type::InternalChar => Ok(fit_char(datum)),
         Type::Bool
         | Type::Text
         | Type::Varchar(None)
         | Type::Bytea
         | Type::Uuid
         | Type::Interval
+        | Type::Json
+        | Type::Jsonb
         | Type::Unknown => Ok(datum),
+    }
+}
+
+/// The first character.
+fn fit_char(datum: Datum) -> Datum {
+    match datum {
+        Datum::Text(text) => {
+            let end = text.chars().next().map_or(0, char::len_utf8);
+            Datum::Text(text[..end].into())
+        }
+        other => other,
     }
 }
 

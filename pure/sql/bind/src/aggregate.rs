@@ -2,11 +2,13 @@
 
 use super::form::Forms;
 use super::function::first_word;
+use super::group::no_equality;
 use super::rel::{Aggregate, Call, CallKind, Rel};
 use super::scope::Scope;
 use super::{AGGREGATE, Binder, unsupported};
 use base::{SqlError, SqlState};
 use expr::aggregate::AggFunc;
+use expr::resolve;
 use expr::{Expr, walk};
 use sqlparser::ast::{
     self, DuplicateTreatment, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
@@ -50,7 +52,7 @@ impl Binder<'_> {
         let inner_count = inner_calls.len();
         self.level().calls = inner_calls;
         self.level().aggregates_in = Some("aggregate function calls");
-        let parts = self.aggregate_parts(list, filter);
+        let parts = self.aggregate_parts(name, list, filter);
         self.level().aggregates_in = forbidden;
         let mut inner_calls = self.take_calls();
         self.level().calls = outer_calls;
@@ -77,6 +79,9 @@ impl Binder<'_> {
             let message =
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        if distinct && let Some(arg) = args.iter().find(|arg| !resolve::has_equality(arg.ty())) {
+            return Err(no_equality(arg.ty()));
         }
         let (func, args, ty) = AggFunc::resolve(name, args, star)?;
         args.iter().for_each(|arg| self.note(arg));
@@ -153,6 +158,7 @@ impl Binder<'_> {
 
     fn aggregate_parts(
         &mut self,
+        name: &str,
         list: &ast::FunctionArgumentList,
         filter: Option<&Ast>,
     ) -> Result<Parts, SqlError> {
@@ -166,8 +172,13 @@ impl Binder<'_> {
         let mut star = false;
         for arg in given {
             match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => args.push(self.expr(arg)?),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => {
+                    args.push(self.argument(name, arg)?);
+                }
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => star = true,
+                FunctionArg::Unnamed(row) if let Some(row) = self.row_argument(name, row)? => {
+                    args.push(row);
+                }
                 _ => return Err(unsupported("this form of aggregate argument")),
             }
         }

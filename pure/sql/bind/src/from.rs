@@ -1,20 +1,20 @@
 //! FROM: tables, catalog tables, functions, derived tables and joins.
 
 use super::join::shared_column;
-use super::rel::{Binds, JoinKind, Rel, TableFunction};
+use super::rel::{Binds, JoinKind, Rel};
 use super::scope::{
     Scope, ScopeColumn, catalog_scope, check_database, check_reserved, ident, name_position,
     not_lateral, object_name, table_scope,
 };
+use super::table_function::FunctionShape;
 use super::view::not_a_table;
-use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
-use base::{SqlError, SqlState, Type};
+use super::{Binder, BoundQuery, conjuncts, unsupported};
+use base::{SqlError, SqlState};
 use catalog::Table;
 use expr::Expr;
 use expr::resolve::{self, Context};
 use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, Join, JoinConstraint, JoinOperator, Spanned, TableAlias,
-    TableFactor, TableWithJoins,
+    self, Join, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor, TableWithJoins,
 };
 use std::sync::Arc;
 use txn::LockMode;
@@ -343,11 +343,12 @@ impl Binder<'_> {
                 if sample.is_some() {
                     return Err(unsupported("TABLESAMPLE"));
                 }
-                ordinality(*with_ordinality)?;
                 if let Some(ast::TableFunctionArgs { args, settings }) = args {
                     self.no(settings.is_some(), "SETTINGS")?;
-                    return self.function_factor(name, args, alias.as_ref(), visible);
+                    let shape = FunctionShape::of(alias, *with_ordinality);
+                    return self.function_factor(name, args, shape, visible);
                 }
+                self.no(*with_ordinality, "WITH")?;
                 self.table_factor(name, alias.as_ref(), locking)
             }
             // Functions see the entries before them with LATERAL and without.
@@ -356,7 +357,7 @@ impl Binder<'_> {
                 name,
                 args,
                 alias,
-            } => self.function_factor(name, args, alias.as_ref(), visible),
+            } => self.function_factor(name, args, FunctionShape::of(alias, false), visible),
             TableFactor::UNNEST {
                 alias,
                 array_exprs,
@@ -365,11 +366,11 @@ impl Binder<'_> {
                 with_ordinality,
             } => {
                 self.no(*with_offset || with_offset_alias.is_some(), "WITH")?;
-                ordinality(*with_ordinality)?;
                 let [array] = array_exprs.as_slice() else {
                     return Err(unsupported("unnest of several arrays"));
                 };
-                self.table_function("unnest", &[array], alias.as_ref(), visible)
+                let shape = FunctionShape::of(alias, *with_ordinality);
+                self.table_function("unnest", &[array], shape, visible)
             }
             TableFactor::Derived {
                 lateral,
@@ -505,170 +506,6 @@ impl Binder<'_> {
         let binds = Vec::new();
         Ok(Factor { rel, scope, binds })
     }
-
-    fn function_factor(
-        &mut self,
-        name: &ast::ObjectName,
-        args: &[FunctionArg],
-        alias: Option<&TableAlias>,
-        visible: &Scope,
-    ) -> Result<Factor, SqlError> {
-        let (schema, function) = object_name(name);
-        if args.is_empty()
-            && let Some(found) = pg_catalog::lookup(schema.as_deref(), &function)
-        {
-            let shown = match alias {
-                None => function.clone(),
-                Some(alias) => self.relation_name(&alias.name)?,
-            };
-            let columns = found
-                .columns
-                .iter()
-                .map(|c| (c.name.to_string(), c.ty, (0, 0)));
-            let mut scope = Scope::of_relation(&shown, columns, 0);
-            self.rename(&mut scope, alias)?;
-            return Ok(Factor {
-                rel: Rel::Virtual(found),
-                scope,
-                binds: Vec::new(),
-            });
-        }
-        let args = args
-            .iter()
-            .map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
-                _ => Err(unsupported("this form of function argument")),
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        self.table_function(&function, &args, alias, visible)
-    }
-
-    fn table_function(
-        &mut self,
-        name: &str,
-        args: &[&ast::Expr],
-        alias: Option<&TableAlias>,
-        visible: &Scope,
-    ) -> Result<Factor, SqlError> {
-        let outer = self.set_scope(visible.clone());
-        self.swap_around();
-        let bound = self.nested(|binder| {
-            let args = args
-                .iter()
-                .map(|arg| binder.expr(arg))
-                .collect::<Result<Vec<_>, _>>()?;
-            let bound = binder.bind_table_function(name, args)?;
-            let calls = binder.take_calls();
-            Ok((bound, calls))
-        });
-        self.swap_around();
-        self.set_scope(outer);
-        let (((function, args, ty), calls), binds, _) = bound?;
-        let mut rel = Rel::Function {
-            function,
-            args,
-            types: vec![ty],
-        };
-        if !calls.is_empty() {
-            // An argument holds a dependent subquery: compute it in a row of its own.
-            let Rel::Function { args, .. } = &mut rel else {
-                unreachable!("made above")
-            };
-            let mut inner = Vec::new();
-            for arg in args.iter_mut() {
-                place_calls(arg, 0);
-                let slot = self.new_slot();
-                let ty = arg.ty();
-                inner.push((slot, core::mem::replace(arg, Expr::Param(slot, ty))));
-            }
-            let width = calls.len() as u32;
-            let lateral = Rel::Lateral {
-                outer: false,
-                left: Box::new(Rel::One.applied(calls)),
-                right: Box::new(rel),
-                binds: inner,
-                on: Vec::new(),
-            };
-            rel = lateral.projected(vec![Expr::Column(width, ty)]);
-        }
-        let shown = match alias {
-            None => name.to_string(),
-            Some(alias) => self.relation_name(&alias.name)?,
-        };
-        // A function of one column names it as the alias does.
-        let mut scope = Scope::of_relation(&shown, [(shown.clone(), ty, (0, 0))], 0);
-        self.rename(&mut scope, alias)?;
-        Ok(Factor { rel, scope, binds })
-    }
-
-    fn bind_table_function(
-        &mut self,
-        name: &str,
-        args: Vec<Expr>,
-    ) -> Result<(TableFunction, Vec<Expr>, Type), SqlError> {
-        match name {
-            "unnest" => {
-                let [array] = <[Expr; 1]>::try_from(args).map_err(|_| unsupported("unnest"))?;
-                let Some(element) = array.ty().element() else {
-                    return Err(SqlError::new(
-                        SqlState::UNDEFINED_FUNCTION,
-                        format!("function unnest({}) does not exist", array.ty().name()),
-                    ));
-                };
-                Ok((TableFunction::Unnest, vec![array], element))
-            }
-            "generate_series" if (2..=3).contains(&args.len()) => {
-                let types: Vec<Type> = args[..2].iter().map(Expr::ty).collect();
-                let mut ty = resolve::common_type(&types)?.without_modifiers();
-                if ty.is_datetime() && ty == Type::Date {
-                    ty = Type::Timestamptz(None);
-                }
-                if matches!(ty, Type::Unknown | Type::Int2) {
-                    ty = Type::Int4;
-                }
-                if let Some(step) = args.get(2)
-                    && step.ty().is_numeric()
-                {
-                    ty = resolve::common_type(&[ty, step.ty()])?.without_modifiers();
-                }
-                let supported = matches!(
-                    ty,
-                    Type::Int4
-                        | Type::Int8
-                        | Type::Numeric(_)
-                        | Type::Timestamp(_)
-                        | Type::Timestamptz(_)
-                );
-                if !supported || (ty.is_datetime() && args.len() == 2) {
-                    let shown: Vec<String> = args.iter().map(|arg| arg.ty().name()).collect();
-                    return Err(SqlError::new(
-                        SqlState::UNDEFINED_FUNCTION,
-                        format!(
-                            "function generate_series({}) does not exist",
-                            shown.join(", ")
-                        ),
-                    ));
-                }
-                let mut coerced = Vec::new();
-                for (i, arg) in args.into_iter().enumerate() {
-                    let to = if i == 2 && ty.is_datetime() {
-                        Type::Interval
-                    } else {
-                        ty
-                    };
-                    let arg = resolve::coerce(arg, to, Context::Implicit)?;
-                    self.note(&arg);
-                    coerced.push(arg);
-                }
-                Ok((TableFunction::Series, coerced, ty))
-            }
-            _ => {
-                let call = resolve::function(name, args)?;
-                let ty = call.ty();
-                Ok((TableFunction::Scalar, vec![call], ty))
-            }
-        }
-    }
 }
 
 fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
@@ -697,15 +534,6 @@ fn is_table(factor: &TableFactor) -> bool {
             index_hints: _,
         }
     )
-}
-
-/// WITH ORDINALITY is not there yet.
-fn ordinality(wanted: bool) -> Result<(), SqlError> {
-    if wanted {
-        Err(unsupported("WITH ORDINALITY"))
-    } else {
-        Ok(())
-    }
 }
 
 impl Binder<'_> {

@@ -10,6 +10,7 @@ use catalog::Sequence;
 use expr::resolve;
 use expr::walk;
 use expr::{Expr, Func, SessionFunc, Volatility};
+use functions::json::JsonRows;
 use pg_catalog::names::{in_known_schema, known_schema};
 use sqlparser::ast::{
     self, CastKind, DataType, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg,
@@ -69,27 +70,29 @@ impl Binder<'_> {
         if filter.is_some() {
             return Err(only_aggregates(&name, "FILTER"));
         }
+        if let Some(call) = self.call_of_rows(&name, args)? {
+            return Ok(call);
+        }
         let args = self.plain_arguments(&name, args)?;
         if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
             return self.sequence_call(&name, &args);
         }
         let bound = args
             .iter()
-            .map(|arg| self.expr(arg))
+            .map(|arg| self.argument(&name, arg))
             .collect::<Result<Vec<_>, _>>()?;
-        if name == "pg_sleep" {
-            let [seconds] = <[Expr; 1]>::try_from(bound).map_err(|_| unsupported("pg_sleep"))?;
-            let seconds = self.explicit(seconds, Type::Float8)?;
-            self.note(&seconds);
-            return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
+        if let Some(call) = self.effect(&name, &bound)? {
+            return Ok(call);
         }
         let bound = match self.session_call(&name, bound)? {
             Ok(call) => return Ok(call),
             Err(bound) => bound,
         };
-        if let "generate_series" | "unnest" = name.as_str() {
-            return Err(unsupported("a set-returning function outside of FROM"));
+        if matches!(name.as_str(), "generate_series" | "unnest") || JsonRows::named(&name).is_some()
+        {
+            return self.listed_rows(&name, bound);
         }
+        refuse_unbuilt(&name)?;
         let call = resolve::function(&name, bound)?;
         self.sizes |= is_size(&call);
         self.note(&call);
@@ -103,13 +106,6 @@ impl Binder<'_> {
         name: &str,
         mut bound: Vec<Expr>,
     ) -> Result<Result<Expr, Vec<Expr>>, SqlError> {
-        if let (Some(signal), [pid]) = (signal_of(name), bound.as_slice()) {
-            let pid = self.explicit(pid.clone(), Type::Int4)?;
-            self.note(&pid);
-            return Ok(Ok(
-                self.volatile_call(CallKind::Signal(pid, signal), Type::Bool)
-            ));
-        }
         let untyped = |expr: &Expr| expr.ty() == Type::Unknown;
         let fits = |expr: &Expr| expr.ty().is_integer() || untyped(expr);
         if let Some(call) = advisory::Call::named(name) {
@@ -144,6 +140,59 @@ impl Binder<'_> {
         Ok(Err(bound))
     }
 
+    /// A call that waits, or does something to another session.
+    fn effect(&mut self, name: &str, args: &[Expr]) -> Result<Option<Expr>, SqlError> {
+        let (kind, ty) = match (name, signal_of(name), args) {
+            ("pg_sleep", _, [seconds]) => {
+                let seconds = self.explicit(seconds.clone(), Type::Float8)?;
+                self.note(&seconds);
+                (CallKind::Sleep(seconds), Type::Text)
+            }
+            ("pg_sleep", ..) => return Err(unsupported("pg_sleep")),
+            (_, Some(signal), [pid]) => {
+                let pid = self.explicit(pid.clone(), Type::Int4)?;
+                self.note(&pid);
+                (CallKind::Signal(pid, signal), Type::Bool)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(self.volatile_call(kind, ty)))
+    }
+
+    /// A call of a function that takes rows, one of which is written `relation.*`.
+    fn call_of_rows(
+        &mut self,
+        name: &str,
+        args: &FunctionArguments,
+    ) -> Result<Option<Expr>, SqlError> {
+        let FunctionArguments::List(list) = args else {
+            return Ok(None);
+        };
+        let rows = |arg: &FunctionArg| {
+            matches!(
+                arg,
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_))
+            )
+        };
+        if !super::row::takes_rows(name) || !list.args.iter().any(rows) {
+            return Ok(None);
+        }
+        let mut bound = Vec::new();
+        for arg in &list.args {
+            bound.push(match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => self.argument(name, arg)?,
+                FunctionArg::Unnamed(row) => match self.row_argument(name, row)? {
+                    Some(row) => row,
+                    None => return Ok(None),
+                },
+                _ => return Ok(None),
+            });
+        }
+        let call = resolve::function(name, bound)?;
+        self.note(&call);
+        self.computed(call).map(Some)
+    }
+
     /// The arguments of a call that is none of an aggregate.
     fn plain_arguments<'a>(
         &self,
@@ -173,6 +222,9 @@ impl Binder<'_> {
         list.iter()
             .map(|arg| match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)) => {
+                    Err(unsupported("a whole row as a value"))
+                }
                 FunctionArg::Unnamed(_) => Err(SqlError::new(
                     SqlState::WRONG_OBJECT_TYPE,
                     format!("{name}(*) specified, but {name} is not an aggregate function"),
@@ -334,6 +386,21 @@ impl Binder<'_> {
         let call = resolve::function(name, args)?;
         self.note(&call);
         Ok(Some(call))
+    }
+}
+
+/// Refuses functions of `json` and `jsonb` that are not there yet.
+pub(super) fn refuse_unbuilt(name: &str) -> Result<(), SqlError> {
+    let is_path = name.starts_with("jsonb_path_");
+    let is_record = name.starts_with("json")
+        && (name.contains("_populate_record") || name.contains("_to_record"));
+    match (is_path, is_record) {
+        (true, _) => {
+            let hint = "Use the operators ->, #> and @>, or jsonb_array_elements in FROM.";
+            Err(unsupported(name).hint(hint))
+        }
+        (_, true) => Err(unsupported(name).hint("Use ->> and a cast for each column.")),
+        _ => Ok(()),
     }
 }
 

@@ -7,7 +7,8 @@ use super::scope::{Scope, ident};
 use super::select::{SortTarget, extra_mut};
 use super::target::Target;
 use super::{AGGREGATE, Binder, ELSEWHERE, Untyped, conjuncts, place_calls};
-use base::{SqlError, SqlState};
+use base::{SqlError, SqlState, Type};
+use expr::resolve::has_equality;
 use expr::{Expr, walk};
 use sqlparser::ast::Expr as Ast;
 
@@ -40,6 +41,27 @@ impl SelectParts {
         let [_, (exprs, _)] = self.clauses();
         let exprs = exprs.into_iter();
         exprs.for_each(|expr| place_calls(expr, width));
+    }
+}
+
+/// The values of the type are never equal: `json`.
+pub(super) fn no_equality(ty: Type) -> SqlError {
+    let name = ty.element().unwrap_or(ty).name();
+    let message = format!("could not identify an equality operator for type {name}");
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
+}
+
+/// As [`check_equality`] for the columns at these positions.
+pub(super) fn check_equalities(columns: &[u32], types: &[Type]) -> Result<(), SqlError> {
+    let mut columns = columns.iter();
+    columns.try_for_each(|column| check_equality(types[*column as usize]))
+}
+
+/// Refuses types of which values cannot be found equal.
+pub(super) fn check_equality(ty: Type) -> Result<(), SqlError> {
+    match has_equality(ty) {
+        true => Ok(()),
+        false => Err(no_equality(ty)),
     }
 }
 
@@ -117,6 +139,7 @@ impl Binder<'_> {
             self.level().calls = outer_calls;
             self.level().aggregates_in = ELSEWHERE;
             let key = key?;
+            check_equality(key.ty())?;
             if aggregates || reads(&key) {
                 let message = "aggregate functions are not allowed in GROUP BY";
                 return Err(SqlError::new(SqlState::GROUPING, message));

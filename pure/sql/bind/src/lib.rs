@@ -23,9 +23,11 @@ mod names;
 mod predicate;
 mod recursive;
 pub mod rel;
+mod row;
 pub mod scope;
 mod select;
 mod set;
+mod table_function;
 mod target;
 pub mod types;
 mod view;
@@ -52,6 +54,7 @@ use parse::{Source, Statement, too_complex};
 use rel::{Aggregate, Binds, Call, Init, InitValue, Rel};
 use scope::Scope;
 use std::sync::Arc;
+use table_function::ListedRows;
 
 /// What planning needs to know.
 pub struct PlanCx<'a> {
@@ -92,6 +95,8 @@ struct Level {
     aggregates: Vec<Aggregate>,
     /// Whether aggregates may stand here, or the clause that forbids them.
     aggregates_in: Option<&'static str>,
+    /// A function that gives rows may stand in the SELECT list, which is being bound.
+    listed: Option<ListedRows>,
 }
 
 impl Default for Level {
@@ -105,6 +110,7 @@ impl Default for Level {
             inner_calls: Vec::new(),
             aggregates: Vec::new(),
             aggregates_in: ELSEWHERE,
+            listed: None,
         }
     }
 }

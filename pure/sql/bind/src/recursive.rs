@@ -217,6 +217,7 @@ fn inputs(rel: &Rel) -> Vec<&Rel> {
         | Rel::Distinct { input, .. }
         | Rel::Sort { input, .. }
         | Rel::Limit { input, .. }
+        | Rel::Locked { input, .. }
         | Rel::Shared { query: input, .. } => vec![input],
         Rel::Union { inputs } => inputs.iter().collect(),
     }

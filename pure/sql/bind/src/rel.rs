@@ -135,6 +135,26 @@ pub enum TableFunction {
     Unnest,
     /// One row with the value of the argument: a scalar function in FROM.
     Scalar,
+    /// The parts of a JSON value.
+    Json(functions::json::JsonRows),
+}
+
+impl TableFunction {
+    /// Number of columns of its rows.
+    pub fn width(self) -> usize {
+        match self {
+            TableFunction::Json(rows) => rows.columns().len(),
+            _ => 1,
+        }
+    }
+
+    /// Its name in plans.
+    pub fn name(self) -> String {
+        match self {
+            TableFunction::Json(rows) => rows.name(),
+            other => format!("{other:?}"),
+        }
+    }
 }
 
 /// INTERSECT or EXCEPT.

@@ -286,6 +286,31 @@ impl Scope {
         }))
     }
 
+    /// Whether a relation has no row where an outer join found none; `None`: it always has one.
+    pub(crate) fn row_presence(&self, relation: &str) -> Option<Expr> {
+        let own = |column: &&ScopeColumn| column.relation == relation;
+        let positions = self
+            .columns
+            .iter()
+            .filter(own)
+            .map(|column| match column.expr {
+                Expr::Column(at, _) => Some(at),
+                _ => None,
+            });
+        let first = positions.flatten().min()?;
+        let base = self.bases.iter().find(|(at, _)| *at == first);
+        if let Some((first, base)) = base {
+            return Some(base.missing(*first));
+        }
+        // Of a derived table only the values tell: a row of nothing but NULL is taken for none.
+        if self.relations.len() < 2 {
+            return None;
+        }
+        let columns = self.columns.iter().filter(own);
+        let values: Vec<Expr> = columns.map(|column| column.expr.clone()).collect();
+        Some(none_of(values))
+    }
+
     /// A visible column whose name is close to a misspelt one, as PostgreSQL suggests it.
     pub(crate) fn similar(&self, relation: Option<&str>, name: &str) -> Option<String> {
         let candidates = self
@@ -383,7 +408,18 @@ impl Base {
 
     /// The value, or NULL where an outer join found no row.
     fn present_or_null(&self, first: u32, value: Expr) -> Expr {
-        let missing = match self {
+        let missing = self.missing(first);
+        let ty = value.ty();
+        Expr::Case {
+            arms: vec![(missing, Expr::null(ty))],
+            otherwise: Box::new(value),
+            ty,
+        }
+    }
+
+    /// Whether an outer join found no row.
+    fn missing(&self, first: u32) -> Expr {
+        match self {
             // The last column of a key is never NULL in a row that is there (a column of the
             // partition before a row number may be).
             Base::Table(table) => {
@@ -392,19 +428,16 @@ impl Base {
                 Expr::IsNull(Box::new(key), false)
             }
             // No row of the catalog is without a value.
-            Base::Catalog(_) => {
-                let zero = Expr::Const(Datum::Int(0), Type::Int4);
-                let values = Expr::Call(Func::NumNonNulls, self.columns(first), Type::Int4);
-                Expr::Call(Func::Compare(Compare::Eq), vec![values, zero], Type::Bool)
-            }
-        };
-        let ty = value.ty();
-        Expr::Case {
-            arms: vec![(missing, Expr::null(ty))],
-            otherwise: Box::new(value),
-            ty,
+            Base::Catalog(_) => none_of(self.columns(first)),
         }
     }
+}
+
+/// Whether all values are NULL.
+fn none_of(values: Vec<Expr>) -> Expr {
+    let zero = Expr::Const(Datum::Int(0), Type::Int4);
+    let values = Expr::Call(Func::NumNonNulls, values, Type::Int4);
+    Expr::Call(Func::Compare(Compare::Eq), vec![values, zero], Type::Bool)
 }
 
 /// Levenshtein's distance between two names.

@@ -5,6 +5,7 @@ use super::expr::unwrapped;
 use super::form::Forms;
 use super::from::Locking;
 use super::group::SelectParts;
+use super::group::check_equalities;
 use super::locked::Locked;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
@@ -314,7 +315,7 @@ impl Binder<'_> {
         self.set_scope(scope.clone());
         rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
-        let mut targets = self.targets(projection)?;
+        let (mut targets, listed) = self.listed_targets(projection, rel.width())?;
         let sort = order
             .iter()
             .map(|key| self.sort_target(&key.expr, &mut targets));
@@ -343,7 +344,10 @@ impl Binder<'_> {
             calls,
             having_calls,
         };
-        if !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some() {
+        let grouped = !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some();
+        let elsewhere = grouped || locking.clause.is_some();
+        rel = self.with_rows(rel, listed, elsewhere, &parts.targets)?;
+        if grouped {
             refuse_locks(locking, !group_asts.is_empty(), parts.having.is_some())?;
             rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;
         }
@@ -408,7 +412,7 @@ impl Binder<'_> {
             on = (0..count).collect();
         }
         let types: Vec<Type> = exprs.iter().map(Expr::ty).collect();
-        let extra = exprs.len() as u32 > count;
+        check_equalities(&on, &types)?;
         let mut rel = rel.projected(exprs);
         if whole_rows {
             let keys = core::mem::take(&mut on);
@@ -428,7 +432,7 @@ impl Binder<'_> {
             };
         }
         rel = windowed(Locked::over(locked, rel), window);
-        if extra {
+        if types.len() as u32 > count {
             let kept = (0..count)
                 .map(|i| Expr::Column(i, types[i as usize]))
                 .collect();

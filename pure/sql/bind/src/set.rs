@@ -1,5 +1,6 @@
 //! UNION, INTERSECT and EXCEPT.
 
+use super::group::check_equality;
 use super::rel::{Matching, Rel};
 use super::{Binder, BoundQuery};
 use base::{OutColumn, SqlError, SqlState, Type};
@@ -34,6 +35,9 @@ impl Binder<'_> {
         let (inputs, columns) = self.alike(sides.into_iter().rev(), "UNION")?;
         let mut rel = Rel::Union { inputs };
         if distinct {
+            columns
+                .iter()
+                .try_for_each(|column| check_equality(column.ty))?;
             rel = Rel::Distinct {
                 input: Box::new(rel),
                 keys: (0..columns.len() as u32).collect(),
@@ -52,6 +56,9 @@ impl Binder<'_> {
         let all = self.keeps_all(quantifier)?;
         let name = if except { "EXCEPT" } else { "INTERSECT" };
         let (mut sides, columns) = self.alike([left, right].into_iter(), name)?;
+        columns
+            .iter()
+            .try_for_each(|column| check_equality(column.ty))?;
         let right = Box::new(sides.pop().expect("two sides"));
         let left = Box::new(sides.pop().expect("two sides"));
         let rel = Rel::Match {

@@ -76,7 +76,9 @@ pub fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
             check_schema(schema.as_deref(), ty)?;
             return custom(&name, modifiers);
         }
-        D::JSON | D::JSONB | D::Time(_, _) | D::Bit(_) | D::BitVarying(_) | D::VarBit(_) => {
+        D::JSON => Type::Json,
+        D::JSONB => Type::Jsonb,
+        D::Time(_, _) | D::Bit(_) | D::BitVarying(_) | D::VarBit(_) => {
             return Err(unsupported(&ty.to_string().to_lowercase()));
         }
         other => return Err(undefined(&other.to_string().to_lowercase())),
@@ -148,9 +150,9 @@ fn unmodified(name: &str) -> Result<NamedType, SqlError> {
         "unknown" => Type::Unknown,
         "int2vector" => Type::Array(ArrayKind::Int2),
         "oidvector" => Type::Array(ArrayKind::Oid),
-        "regoper" | "regoperator" | "regconfig" | "regdictionary" | "regcollation" | "json"
-        | "jsonb" | "xml" | "money" | "inet" | "cidr" | "macaddr" | "point" | "time" | "timetz"
-        | "bit" | "varbit" | "tsvector" | "tsquery" => return Err(unsupported(name)),
+        "regoper" | "regoperator" | "regconfig" | "regdictionary" | "regcollation" | "xml"
+        | "money" | "inet" | "cidr" | "macaddr" | "point" | "time" | "timetz" | "bit"
+        | "varbit" | "tsvector" | "tsquery" => return Err(unsupported(name)),
         other => match (Type::named(other), other.strip_prefix('_')) {
             (Some(plain), _) => plain,
             (None, Some(element)) => match custom(element, &[]) {

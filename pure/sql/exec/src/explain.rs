@@ -369,7 +369,7 @@ impl Lines<'_> {
                 self.title(step, depth, &format!("System Catalog {}", table.name));
             }
             StepOp::Function { function, .. } => {
-                self.title(step, depth, &format!("Function {function:?}"));
+                self.title(step, depth, &format!("Function {}", function.name()));
             }
             StepOp::Scan(scan) => {
                 let title = scan_title(scan);

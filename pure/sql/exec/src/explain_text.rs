@@ -249,7 +249,7 @@ pub(super) fn column_text(step: &Step, column: u32) -> String {
         },
         StepOp::Values { .. } => format!("column{}", column + 1),
         StepOp::Virtual(table) => format!("{}.{}", table.name, table.columns[column as usize].name),
-        StepOp::Function { function, .. } => format!("{function:?}").to_lowercase(),
+        StepOp::Function { function, .. } => function.name().to_lowercase(),
         StepOp::Match { left, .. }
         | StepOp::Shared { query: left, .. }
         | StepOp::Recursive { base: left, .. } => of(left),

@@ -32,6 +32,7 @@ mod fast;
 pub mod fill;
 mod filter;
 mod foreign;
+mod function_rows;
 mod insert;
 mod join;
 mod keys;

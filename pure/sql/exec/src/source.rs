@@ -3,6 +3,7 @@
 use super::aggregate::AggregateRows;
 use super::calls::{self, InCache};
 use super::filter::{FilterRows, retain};
+use super::function_rows::FunctionRows;
 use super::join::{HashRows, LateralRows, LookupRows};
 use super::locked::LockedRows;
 use super::long::Long;
@@ -11,11 +12,11 @@ use super::named::{RecursiveRows, SharedRows, WorkingRows};
 use super::scan::ScanRows;
 use super::sort::SortRows;
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
-use base::{Datum, Pieces, RowBatch, SqlError, SqlState, Type};
-use bind::rel::{Call, TableFunction};
+use base::{Datum, Pieces, RowBatch, SqlError, SqlState};
+use bind::rel::Call;
 use expr::list::{self, units_of_row};
 use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
-use expr::{Env, Expr, Func, NoColumns, eval, zoned};
+use expr::{Env, Expr, NoColumns, eval};
 use parse::show::Show;
 use pg_catalog::{Asked, VirtualTable};
 use plan::step::{Step, StepOp};
@@ -59,22 +60,11 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
             cx,
             table: Some(table),
         }),
-        StepOp::Function { function, args, ty } => {
-            let (function, ty) = (*function, *ty);
-            Box::new(FunctionRows {
-                cx,
-                function,
-                args,
-                ty,
-                slots: slots.clone(),
-                state: None,
-                zone: (ty == Type::Timestamptz(None))
-                    .then(|| cx.env(slots).session.setting("timezone"))
-                    .flatten()
-                    .filter(|zone| !zoned::of_setting(Some(zone)).is_empty()),
-                charge: Charge::new(cx.port),
-            })
-        }
+        StepOp::Function {
+            function,
+            args,
+            types,
+        } => Box::new(FunctionRows::new(cx, *function, args, types, slots)),
         StepOp::Scan(_) => Box::new(ScanRows::new(cx, step, slots)),
         StepOp::Lookup { .. } => Box::new(LookupRows::new(cx, step, slots)),
         StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
@@ -279,138 +269,6 @@ impl Rows for VirtualRows<'_> {
             .with_catalog(told.as_ref(), |cx| table.rows(cx));
         self.cx.breathe(batch.rows as usize).await;
         Ok((batch.rows > 0).then_some(batch))
-    }
-}
-
-struct FunctionRows<'a> {
-    cx: &'a Cx<'a>,
-    function: TableFunction,
-    args: &'a [Expr],
-    ty: Type,
-    slots: Slots,
-    state: Option<Series>,
-    /// The session's time zone, for series of moments; `None` is UTC.
-    zone: Option<String>,
-    charge: Charge<'a>,
-}
-
-/// What a function has still to give.
-enum Series {
-    Values(std::vec::IntoIter<Datum>),
-    Numbers {
-        next: Datum,
-        stop: Datum,
-        step: Datum,
-        up: bool,
-    },
-    Done,
-}
-
-impl FunctionRows<'_> {
-    fn start(&mut self) -> Result<Series, SqlError> {
-        let mut args = Vec::new();
-        for arg in self.args {
-            let value = self.cx.value(arg, &self.slots)?;
-            self.charge.add(datum_heap_bytes(&value))?;
-            args.push(value);
-        }
-        Ok(match self.function {
-            TableFunction::Scalar => Series::Values(args.into_iter()),
-            TableFunction::Unnest => match args.into_iter().next() {
-                Some(Datum::Array(items)) => Series::Values(items.into_vec().into_iter()),
-                _ => Series::Done,
-            },
-            TableFunction::Series if args.iter().any(Datum::is_null) => Series::Done,
-            TableFunction::Series => {
-                let mut args = args.into_iter();
-                let next = args.next().expect("a series has a start");
-                let stop = args.next().expect("a series has an end");
-                let step = args.next().unwrap_or(match self.ty {
-                    Type::Numeric(_) => Datum::Decimal(base::Decimal::ONE),
-                    _ => Datum::Int(1),
-                });
-                let sign = match &step {
-                    Datum::Int(value) => value.signum() as i128,
-                    Datum::Decimal(value) => value.signum().unscaled(),
-                    Datum::Interval(value) => value.total_micros().signum(),
-                    _ => 1,
-                };
-                if sign == 0 {
-                    let message = "step size cannot equal zero";
-                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
-                }
-                Series::Numbers {
-                    next,
-                    stop,
-                    step,
-                    up: sign > 0,
-                }
-            }
-        })
-    }
-}
-
-impl Rows for FunctionRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
-        let mut state = match self.state.take() {
-            Some(state) => state,
-            None => self.start()?,
-        };
-        let mut out = RowBatch::new(1);
-        let mut bytes = 0;
-        while (out.rows as usize) < BATCH_ROWS && bytes < BATCH_BYTES {
-            match &mut state {
-                Series::Done => break,
-                Series::Values(values) => match values.next() {
-                    Some(value) => {
-                        bytes += datum_heap_bytes(&value);
-                        out.push([value]);
-                    }
-                    None => state = Series::Done,
-                },
-                Series::Numbers {
-                    next,
-                    stop,
-                    step,
-                    up,
-                } => {
-                    let order = next.compare(stop);
-                    if (*up && order.is_gt()) || (!*up && order.is_lt()) {
-                        state = Series::Done;
-                        continue;
-                    }
-                    out.push([next.clone()]);
-                    if let (Type::Timestamptz(_), Some(zone)) = (self.ty, &self.zone) {
-                        match zoned::step(next, step, zone) {
-                            Ok(value) => *next = value,
-                            Err(_) => state = Series::Done,
-                        }
-                        continue;
-                    }
-                    let step_ty = if matches!(step, Datum::Interval(_)) {
-                        Type::Interval
-                    } else {
-                        self.ty
-                    };
-                    let sum = Expr::Call(
-                        Func::Add,
-                        vec![
-                            Expr::Const(next.clone(), self.ty),
-                            Expr::Const(step.clone(), step_ty),
-                        ],
-                        self.ty,
-                    );
-                    match eval(&sum, &NoColumns, &Env::NONE) {
-                        Ok(value) => *next = value,
-                        // The end of the type ends the series.
-                        Err(_) => state = Series::Done,
-                    }
-                }
-            }
-        }
-        self.state = Some(state);
-        self.cx.breathe(out.rows as usize).await;
-        Ok((out.rows > 0).then_some(out))
     }
 }
 

@@ -5,6 +5,7 @@
 //! the order of rows. `DISTINCT` keeps the set of values seen and computes at the end, because
 //! shards may have seen the same values.
 
+mod json;
 mod state;
 mod statistics;
 
@@ -51,6 +52,22 @@ pub enum AggFunc {
         /// Arguments and result are floats, otherwise numeric.
         float: bool,
     },
+    /// `json_agg(x)`, `jsonb_agg(x)`
+    JsonArray {
+        /// The type of what is taken in.
+        from: Type,
+        /// The result is `jsonb`.
+        binary: bool,
+        /// Values stand on lines of their own.
+        lines: bool,
+    },
+    /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`
+    JsonObject {
+        /// The type of the values taken in.
+        from: Type,
+        /// The result is `jsonb`.
+        binary: bool,
+    },
 }
 
 /// What a sum is computed in.
@@ -90,6 +107,10 @@ pub const AGGREGATES: &[&str] = &[
     "variance",
     "var_samp",
     "var_pop",
+    json::NAMES[0],
+    json::NAMES[1],
+    json::NAMES[2],
+    json::NAMES[3],
 ];
 
 /// Whether `name` (lower case, without schema) is an aggregate function.
@@ -118,6 +139,7 @@ fn extreme_type(ty: Type) -> Option<Type> {
     match ty {
         Type::Varchar(_) | Type::Name => Some(Type::Text),
         Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar | Type::Xid => None,
+        Type::Json | Type::Jsonb => None,
         other => Some(other),
     }
 }
@@ -133,6 +155,12 @@ impl AggFunc {
         mut args: Vec<Expr>,
         star: bool,
     ) -> Result<(AggFunc, Vec<Expr>, Type), SqlError> {
+        if json::NAMES.contains(&name)
+            && !star
+            && let Some(found) = json::resolve(name, &args)?
+        {
+            return Ok(found);
+        }
         let types: Vec<Type> = args.iter().map(Expr::ty).collect();
         let Some((func, wanted, ty)) = AggFunc::find(name, &types, star) else {
             let types: Vec<&str> = types.iter().map(|ty| ty.base_name()).collect();
@@ -266,7 +294,9 @@ impl AggFunc {
             | AggFunc::BoolOr
             | AggFunc::BitAnd
             | AggFunc::BitOr
-            | AggFunc::ArrayAgg => 1,
+            | AggFunc::ArrayAgg
+            | AggFunc::JsonArray { .. }
+            | AggFunc::JsonObject { .. } => 1,
             AggFunc::Avg(_) | AggFunc::StringAgg => 2,
             AggFunc::Spread { .. } => 3,
         }
@@ -287,7 +317,13 @@ impl AggFunc {
 
     /// Whether rows with a NULL argument are passed over.
     fn skips_nulls(self) -> bool {
-        !matches!(self, AggFunc::CountAll | AggFunc::ArrayAgg)
+        !matches!(
+            self,
+            AggFunc::CountAll
+                | AggFunc::ArrayAgg
+                | AggFunc::JsonArray { .. }
+                | AggFunc::JsonObject { .. }
+        )
     }
 }
 

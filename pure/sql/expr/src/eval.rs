@@ -6,7 +6,7 @@
 use super::{Columns, Compare, Env, Expr, Func, List, NoColumns, session, zoned};
 use base::{Datum, SqlError, SqlState, Type};
 use core::cmp::Ordering;
-use functions::{array, cast, datetime, number, regex, string, to_char};
+use functions::{array, cast, datetime, json, number, regex, string, to_char};
 
 /// Computes an expression over one row.
 ///
@@ -356,6 +356,12 @@ fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Dat
             string::apply(*func, args, ty)
         }
         Func::Array(func) => array::apply(*func, args),
+        Func::Json(func) => {
+            if let Some(bytes) = json::room(*func, args) {
+                env.session.room(bytes)?;
+            }
+            json::apply(*func, args, ty)
+        }
         Func::ArrayToString(element) => array::to_string(*element, args),
         Func::Date(func) => datetime::apply(*func, args, ty),
         Func::ToChar(from) => to_char::to_char(*from, args),

@@ -91,6 +91,7 @@ fn is_stable(node: &Expr) -> bool {
         },
         Expr::Call(func, _, ty) => match func {
             Func::Output(from) => is_stable_cast(*from, Type::Text),
+            Func::Json(func) => func.is_stable(),
             Func::ToChar(_) | Func::ArrayToString(_) | Func::Zoned(_) => true,
             Func::Text(func) => matches!(
                 func,

@@ -33,8 +33,9 @@ pub mod zoned;
 pub use env::{Columns, EncodedRow, Ends, Env, NoColumns, NoSession, SessionFacts};
 pub use eval::{compare, eval, eval_bool, passes, value_of};
 pub use functions::cast::cast_datum;
+pub use functions::json::RowsCursor;
 pub use functions::{
-    ArrayFunc, Compare, DateFunc, FloatFunc, Func, SessionFunc, TextFunc, Volatility,
+    ArrayFunc, Compare, DateFunc, FloatFunc, Func, JsonFunc, SessionFunc, TextFunc, Volatility,
 };
 pub use list::List;
 

@@ -79,6 +79,7 @@ pub fn datum_heap_bytes(datum: &Datum) -> usize {
     match datum {
         Datum::Text(text) => heap_bytes(text.len()),
         Datum::Bytes(bytes) => heap_bytes(bytes.len()),
+        Datum::Jsonb(json) => heap_bytes(json.as_str().len()),
         Datum::Array(items) => {
             let inner = items.iter().map(datum_heap_bytes).sum::<usize>();
             heap_bytes(size_of_val::<[Datum]>(items)) + inner

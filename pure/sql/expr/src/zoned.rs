@@ -10,7 +10,7 @@ use base::datum::Interval;
 use base::zone::Zone;
 use base::{ArrayKind, Datum, Decimal, SqlError, Type, text};
 use functions::datetime::{self, out_of_range, zone_offset};
-use functions::{DateFunc, SessionFunc};
+use functions::{DateFunc, JsonFunc, SessionFunc};
 use functions::{ZoneFunc, cast, to_char};
 
 /// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
@@ -138,6 +138,10 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
                 ty,
             ))
         }
+        Func::Json(JsonFunc::From(_) | JsonFunc::ArrayLines(_)) => {
+            show_moments(args, zone);
+            None
+        }
         Func::Date(DateFunc::ExtractZoned) => with_zone(ZoneFunc::Extract, core::mem::take(args)),
         Func::Date(DateFunc::Trunc) if is_zoned(ty) => {
             with_zone(ZoneFunc::Trunc, core::mem::take(args))
@@ -169,6 +173,17 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
             Some(converted(now, ty, true, zone))
         }
         _ => None,
+    }
+}
+
+/// Makes moments in the first argument text of the zone.
+fn show_moments(args: &mut [Expr], zone: &Expr) {
+    for arg in args.iter_mut().take(1).filter(|arg| is_zoned(arg.ty())) {
+        let to = match arg.ty().element() {
+            Some(_) => Type::Array(ArrayKind::Text),
+            None => Type::Text,
+        };
+        *arg = converted(take(arg), to, true, zone);
     }
 }
 

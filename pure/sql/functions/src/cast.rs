@@ -3,6 +3,7 @@
 //! Which conversions exist, and where they apply by themselves, is decided by `resolve`; here they
 //! are carried out.
 
+use crate::json;
 use base::calendar::{join_timestamp, split_timestamp};
 use base::text::{self, fit, fit_explicit};
 use base::{Datum, Decimal, SqlError, SqlState, Type};
@@ -50,6 +51,8 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             }
             text::parse(to, text)
         }
+        Type::Json | Type::Jsonb => json::from_other(value, from, to),
+        _ if let Datum::Jsonb(json) = &value => json::to_scalar(json, to),
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => to_int(value, from, to),
         Type::Xid | Type::Tid => keep(value, from, to, |value| matches!(value, Datum::Int(_))),
         Type::Float4 => to_float4(value),

@@ -4,6 +4,7 @@
 //! numerics, dates and intervals. The argument values say which (the binder has made them fit) and
 //! the type of the call says the range of the result.
 
+use crate::json::JsonFunc;
 use base::Type;
 use base::strings::StringFunc;
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,8 @@ pub enum Func {
     Sleep,
     /// Functions of `timestamptz` in a zone.
     Zoned(ZoneFunc),
+    /// Functions of `json` and `jsonb`.
+    Json(JsonFunc),
 }
 
 /// Functions from floats to a float.
@@ -453,6 +456,7 @@ impl Func {
                     | ArrayFunc::Remove
                     | ArrayFunc::Replace
             ),
+            Func::Json(func) => func.is_strict(),
             Func::Date(DateFunc::Overlaps) | Func::Session(SessionFunc::SetConfig) => false,
             _ => true,
         }

@@ -8,6 +8,7 @@
 //! | `func` | the scalar functions and operators that exist |
 //! | [`number`], [`string`], [`datetime`], [`mod@array`] | functions by their arguments |
 //! | [`to_char`] | `to_char`, `to_number`, `to_date`, `to_timestamp` |
+//! | [`mod@json`] | `json` and `jsonb` |
 //! | [`regex`] | regular expressions |
 //! | [`cast`] | conversions of values |
 //! | [`keywords`] | the words of the grammar, and how names are quoted |
@@ -20,12 +21,14 @@ pub mod array;
 pub mod cast;
 pub mod datetime;
 mod func;
+pub mod json;
 pub mod keywords;
 pub mod number;
 pub mod regex;
 pub mod string;
 pub mod to_char;
 
+pub use self::json::JsonFunc;
 pub use func::{
     ArrayFunc, Compare, DateFunc, FloatFunc, Func, SessionFunc, TextFunc, Volatility, ZoneFunc,
 };

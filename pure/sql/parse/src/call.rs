@@ -126,6 +126,17 @@ impl Expressions<'_, '_> {
             (Token::Word(_), Token::Assignment) => Some(FunctionArgOperator::Assignment),
             _ => None,
         };
+        let is_row = matches!(self.peek(), Token::Word(_))
+            && *self.peek_at(1) == Token::Period
+            && *self.peek_at(2) == Token::Mul
+            && matches!(self.peek_at(3), Token::Comma | Token::RParen);
+        if is_row {
+            let relation = ObjectName::from(vec![self.ident()]);
+            self.skip();
+            self.skip();
+            let row = FunctionArgExpr::QualifiedWildcard(relation);
+            return Ok(FunctionArg::Unnamed(row));
+        }
         let Some(operator) = operator else {
             let arg = self.whole()?;
             return Ok(FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));

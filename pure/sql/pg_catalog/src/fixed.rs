@@ -165,6 +165,7 @@ pub(super) static OPCLASSES: &[OpClass] = &[
     opclass_of(1978, "int4_ops", 1976, 23, 0),
     opclass_of(3124, "int8_ops", 1976, 20, 0),
     opclass_of(10_022, "interval_ops", 1982, 1186, 0),
+    opclass_of(10_088, "jsonb_ops", 4033, 3802, 0),
     opclass_of(10_028, "name_ops", 1994, 19, 2275),
     opclass_of(3125, "numeric_ops", 1988, 1700, 0),
     opclass_of(1981, "oid_ops", 1989, 26, 0),
@@ -175,12 +176,13 @@ pub(super) static OPCLASSES: &[OpClass] = &[
 ];
 
 /// Operator families: number and name.
-const FAMILIES: [(u32, &str); 12] = [
+const FAMILIES: [(u32, &str); 13] = [
     (424, "bool_ops"),
     (426, "bpchar_ops"),
     (428, "bytea_ops"),
     (429, "char_ops"),
     (434, "datetime_ops"),
+    (4033, "jsonb_ops"),
     (1970, "float_ops"),
     (1976, "integer_ops"),
     (1982, "interval_ops"),

@@ -59,6 +59,7 @@ fn sequence(table: &str, column: &str, max: i64) -> Sequence {
         increment: 1,
         min: 1,
         max,
+        first: None,
         owned_by: Some((table.into(), column.into())),
     }
 }

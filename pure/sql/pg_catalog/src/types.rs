@@ -71,6 +71,7 @@ types! {
     28 "xid"           4 true  b"bUip" false  0 1011 [50, 51, 2440, 2441]       0 [0, 0]          0;
     29 "cid"           4 true  b"bUip" false  0 1012 [52, 53, 2442, 2443]       0 [0, 0]          0;
     30 "oidvector"    -1 false b"bAip" false 26 1013 [54, 55, 2420, 2421]       0 [0, 0]       6179;
+   114 "json"         -1 false b"bUix" false  0  199 [321, 322, 323, 324]       0 [0, 0]          0;
    700 "float4"        4 true  b"bNip" false  0 1021 [200, 201, 2424, 2425]     0 [0, 0]          0;
    701 "float8"        8 true  b"bNdp" true   0 1022 [214, 215, 2426, 2427]     0 [0, 0]          0;
    705 "unknown"      -2 false b"pXcp" false  0    0 [109, 110, 2416, 2417]     0 [0, 0]          0;
@@ -93,6 +94,7 @@ types! {
   2278 "void"          4 true  b"pPip" false  0    0 [2298, 2299, 3120, 3121]   0 [0, 0]          0;
   2283 "anyelement"    4 true  b"pPip" false  0    0 [2312, 2313, 0, 0]         0 [0, 0]          0;
   2950 "uuid"         16 false b"bUcp" false  0 2951 [2952, 2953, 2961, 2962]   0 [0, 0]          0;
+  3802 "jsonb"        -1 false b"bUix" false  0 3807 [3806, 3804, 3805, 3803]   0 [0, 0]       6098;
   4089 "regnamespace"  4 true  b"bNip" false  0 4090 [4084, 4085, 4087, 4088]   0 [0, 0]          0;
   4096 "regrole"       4 true  b"bNip" false  0 4097 [4098, 4092, 4094, 4095]   0 [0, 0]          0;
 }

@@ -84,7 +84,8 @@ pub enum StepOp {
     Function {
         function: TableFunction,
         args: Vec<Expr>,
-        ty: Type,
+        /// Of its columns; one more than the function has: rows are numbered.
+        types: Vec<Type>,
     },
     Scan(Box<Scan>),
     /// A filter without columns is looked at once, before the input.

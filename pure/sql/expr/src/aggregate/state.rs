@@ -1,7 +1,7 @@
 //! The running state of one aggregate in one group.
 
 use super::statistics::Spread;
-use super::{AggFunc, SumKind};
+use super::{AggFunc, SumKind, json};
 use crate::rows::{datum_heap_bytes, datums_heap_bytes, entry_bytes, heap_bytes};
 use base::datum::Interval;
 use base::{Datum, Decimal, SqlError, SqlState, Type, codec};
@@ -82,7 +82,9 @@ impl Accumulator {
             | AggFunc::BitAnd
             | AggFunc::BitOr => Accumulator::Value(Datum::Null),
             AggFunc::StringAgg => Accumulator::Joined(None, false),
-            AggFunc::ArrayAgg => Accumulator::Items(Vec::new()),
+            AggFunc::ArrayAgg | AggFunc::JsonArray { .. } | AggFunc::JsonObject { .. } => {
+                Accumulator::Items(Vec::new())
+            }
             AggFunc::Spread { float, .. } => Accumulator::Spread(Spread::new(float)),
         }
     }
@@ -163,7 +165,7 @@ impl AggState {
                     true => 2 * items.capacity() * size_of::<Datum>(),
                     false => 0,
                 };
-                more + datum_heap_bytes(value)
+                more + datums_heap_bytes(args).max(datum_heap_bytes(value))
             }
             _ => 0,
         }
@@ -231,11 +233,13 @@ impl AggState {
                 }
             }
             (Accumulator::Items(items), [value, ..]) => {
+                let more = json::items(self.func, args)?.unwrap_or_else(|| vec![value.clone()]);
                 let before = heap_bytes(items.capacity() * size_of::<Datum>());
-                checked_length((items.len() + 1) * size_of::<Datum>())?;
-                items.push(value.clone());
+                checked_length((items.len() + more.len()) * size_of::<Datum>())?;
+                self.heap_bytes += datums_heap_bytes(&more);
+                items.extend(more);
                 let after = heap_bytes(items.capacity() * size_of::<Datum>());
-                self.heap_bytes += datum_heap_bytes(value) + after - before;
+                self.heap_bytes += after - before;
             }
             (Accumulator::Spread(spread), [value, ..]) => spread.update(value)?,
             (_, args) => unreachable!("{:?} was bound to {args:?}", self.func),
@@ -411,7 +415,10 @@ impl AggState {
             Accumulator::Joined(None, _) => Datum::Null,
             Accumulator::Joined(Some((text, _)), is_text) => joined(text, is_text),
             Accumulator::Items(items) if items.is_empty() => Datum::Null,
-            Accumulator::Items(items) => items.into(),
+            Accumulator::Items(items) => match json::finish(self.func, &items)? {
+                Some(value) => value,
+                None => items.into(),
+            },
             Accumulator::Spread(spread) => spread.finish(self.func)?,
         })
     }

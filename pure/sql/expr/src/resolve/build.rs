@@ -120,6 +120,9 @@ pub fn in_list(arg: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlErr
             any
         });
     };
+    if !super::has_equality(ty) {
+        return binary("=", Expr::null(ty), Expr::null(ty));
+    }
     let arg = coerce_argument(arg, ty)?;
     let list = list.into_iter().map(|item| coerce_argument(item, ty));
     Ok(Expr::InList(

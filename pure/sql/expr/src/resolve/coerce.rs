@@ -81,6 +81,8 @@ fn needed_context(from: Type, to: Type) -> Option<Context> {
         (a, b) if string(a) && string(b) => Some(Implicit),
         // What grows in PostgreSQL and is read as a number by way of text does not grow here.
         (Xid, b) if string(b) || b == Name => None,
+        (Json, Jsonb) | (Jsonb, Json) => Some(Assignment),
+        (Jsonb, b) if b.is_numeric() || b == Bool => Some(Explicit),
         // Through the text form.
         (_, b) if string(b) => Some(Assignment),
         (a, _) if string(a) || a == Name => Some(Explicit),

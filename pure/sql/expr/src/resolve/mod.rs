@@ -12,6 +12,7 @@
 mod build;
 mod candidates;
 mod coerce;
+pub mod json;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,9 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
             return Ok(Expr::Const(oid, Type::Reg(Reg::Type)));
         }
         _ => {}
+    }
+    if let Some(call) = json::function(name, &args)? {
+        return Ok(call);
     }
     let types: Vec<Type> = args.iter().map(Expr::ty).collect();
     let entries = table::functions(name);
@@ -104,6 +108,11 @@ fn type_list(types: &[Type]) -> String {
 pub fn binary(op: &str, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     let op = if op == "!=" { "<>" } else { op };
     let types = [left.ty(), right.ty()];
+    if matches!(op, "@?" | "@@") && types.contains(&Type::Jsonb) {
+        let message = format!("the operator {op} of jsonb is not supported");
+        let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+        return Err(error.hint("Use the operators ->, #> and @>."));
+    }
     let entries = table::operators(op);
     let entries: Vec<&Entry> = entries.iter().collect();
     let text = format!("{} {op} {}", types[0].base_name(), types[1].base_name());
@@ -179,7 +188,12 @@ fn choose_operator(
 
 /// Whether values of the type are before and behind each other, not only equal or not.
 pub fn has_order(ty: Type) -> bool {
-    ty.element().unwrap_or(ty) != Type::Xid
+    !matches!(ty.element().unwrap_or(ty), Type::Xid | Type::Json)
+}
+
+/// Whether values of the type are equal or not.
+pub fn has_equality(ty: Type) -> bool {
+    ty.element().unwrap_or(ty) != Type::Json
 }
 
 /// A comparison by its symbol.

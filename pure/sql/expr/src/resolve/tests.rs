@@ -7,19 +7,19 @@ use crate::aggregate::{AggFunc, AggState, is_aggregate};
 use crate::tests::Session;
 use crate::{Env, Expr, NoColumns, eval, fold};
 use base::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
-use base::{Datum, Decimal, Interval, Prng, Type, types::ArrayKind};
+use base::{Datum, Decimal, Interval, Jsonb, Prng, Type, types::ArrayKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls of one test run: about three seconds without optimisation.
 const CALLS: u64 = 60_000;
 
-const OPERATORS: [&str; 35] = [
+const OPERATORS: [&str; 43] = [
     "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*", "+", "-",
     "*", "/", "%", "^", "&", "|", "#", "<<", ">>", "||", "@>", "<@", "&&", "^@", "@", "|/", "||/",
-    "-", "+",
+    "-", "+", "->", "->>", "#>", "#>>", "?", "?|", "?&", "#-",
 ];
 
-const TYPES: [Type; 22] = [
+const TYPES: [Type; 24] = [
     Type::Bool,
     Type::Int2,
     Type::Int4,
@@ -42,6 +42,24 @@ const TYPES: [Type; 22] = [
     Type::InternalChar,
     Type::Array(ArrayKind::Int4),
     Type::Array(ArrayKind::Text),
+    Type::Json,
+    Type::Jsonb,
+];
+
+/// Pieces of JSON.
+const DOCUMENTS: [&str; 12] = [
+    "null",
+    "true",
+    "-1.50e3",
+    "1e-300",
+    "\"a\\u0000\"",
+    "\"\\n\"",
+    "[]",
+    "{}",
+    "[1, \"a\", null]",
+    "{\"a\": 1, \"b\": {\"a\": []}}",
+    "[[[]], {\"\": null}]",
+    " [ 1 ,2 ] ",
 ];
 
 /// Pieces of formats, numbers, dates, zones, patterns and of what is none of them.
@@ -288,6 +306,8 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Uuid => Datum::Uuid([prng.next_u64() as u8; 16]),
         Type::Interval => interval(prng).into(),
         Type::InternalChar => pick(prng, &["", "a", "r"]).into(),
+        Type::Json => pick(prng, &DOCUMENTS).into(),
+        Type::Jsonb => Jsonb::parse(pick(prng, &DOCUMENTS)).map_or(Datum::Null, Datum::Jsonb),
         Type::Array(kind) => {
             let count = prng.below(5);
             let items = (0..count).map(|_| value(prng, kind.element()));
@@ -362,6 +382,7 @@ fn is_of(ty: Type, value: &Datum) -> bool {
         (Type::Bytea, _) => value.as_bytes().is_some(),
         (Type::Uuid, _) => matches!(value, Datum::Uuid(_)),
         (Type::Interval, _) => matches!(value, Datum::Interval(_)),
+        (Type::Jsonb, _) => matches!(value, Datum::Jsonb(_)),
         _ => value.as_str().is_some(),
     }
 }
@@ -455,14 +476,16 @@ fn no_conversion_panics() {
 fn no_aggregate_panics() {
     let names: Vec<&str> =
         "count sum avg min max bool_and bool_or every bit_and bit_or string_agg \
-                            array_agg stddev stddev_samp stddev_pop variance var_samp var_pop"
+                            array_agg stddev stddev_samp stddev_pop variance var_samp var_pop \
+                            json_agg jsonb_agg json_object_agg jsonb_object_agg"
             .split_whitespace()
             .collect();
     assert!(names.iter().all(|name| is_aggregate(name)));
     let succeeded = every(CALLS / 10, 7, |prng, input| {
         let (name, ty) = (pick(prng, &names), pick(prng, &TYPES));
         let columns = |prng: &mut Prng| {
-            let count = if name == "string_agg" { 2 } else { 1 };
+            let pairs = name == "string_agg" || name.ends_with("object_agg");
+            let count = if pairs { 2 } else { 1 };
             (0..count)
                 .map(|_| Expr::Const(value(prng, ty), ty))
                 .collect()

@@ -107,6 +107,8 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         }
         DataType::Timestamp(..) => Type::Timestamp(None),
         DataType::Uuid => Type::Uuid,
+        DataType::JSON => Type::Json,
+        DataType::JSONB => Type::Jsonb,
         DataType::Interval => Type::Interval,
         DataType::Array(element) => {
             let element = match element {

@@ -55,6 +55,7 @@ pub(super) fn check(table: &Table, column: u16, class: &OperatorClass) -> Result
         Type::Interval => &["interval_ops"],
         Type::Name => &["name_ops"],
         Type::Oid => &["oid_ops"],
+        Type::Jsonb => &["jsonb_ops"],
         _ => &[],
     };
     if own.contains(&&**name) {
@@ -73,6 +74,24 @@ pub(super) fn check(table: &Table, column: u16, class: &OperatorClass) -> Result
         ty.name()
     );
     Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message))
+}
+
+/// Refuses a type whose values have no order: no index can have them.
+///
+/// # Errors
+/// 42704.
+pub(super) fn check_ordered(ty: Type) -> Result<(), SqlError> {
+    if ty.element().unwrap_or(ty) != Type::Json {
+        return Ok(());
+    }
+    let message = format!(
+        "data type {} has no default operator class for access method \"btree\"",
+        ty.name()
+    );
+    Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message).hint(
+        "You must specify an operator class for the index or define a default operator class for \
+         the data type.",
+    ))
 }
 
 fn unknown(name: &str) -> SqlError {

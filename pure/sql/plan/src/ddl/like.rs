@@ -3,7 +3,7 @@
 use super::table::{Definition, set_primary};
 use base::{IndexId, SqlError, SqlState};
 use bind::{Binder, unsupported};
-use catalog::{Column, Commented, Sequence, Table};
+use catalog::{Column, ColumnState, Commented, Sequence, Table};
 use parse::Like;
 use pg_catalog::names::{known_schema, qualified};
 
@@ -25,6 +25,7 @@ pub(super) fn add(
             default: None,
             identity: None,
             hidden: false,
+            state: ColumnState::default(),
         });
         definition.table.columns.extend(columns);
         return Ok(());
@@ -64,6 +65,7 @@ fn add_column(
     let mut copy = Column {
         default: column.default.clone().filter(|_| like.defaults),
         identity: column.identity.filter(|_| like.identity),
+        state: ColumnState::default(),
         ..column.clone()
     };
     let drawn = binder.cx.database.sequences.values().find(|sequence| {

@@ -304,7 +304,8 @@ fn create_index(statement: &IndexStatement, binder: &mut Binder<'_>) -> Result<D
     if let Some(method) = using
         && ident(method) != "btree"
     {
-        return Err(unsupported(&format!("index method {}", ident(method))));
+        let error = unsupported(&format!("index method {}", ident(method)));
+        return Err(error.hint("Indexes are of the method btree, which orders whole values."));
     }
     known_schema(object_name(table_name).0.as_deref())?;
     view::refuse(table_name, binder, |name| {
@@ -314,6 +315,7 @@ fn create_index(statement: &IndexStatement, binder: &mut Binder<'_>) -> Result<D
     let columns = keys.iter().map(|key| index_column(&table, key, binder));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     for (key, named) in columns.iter().zip(&statement.classes) {
+        class::check_ordered(table.columns[usize::from(key.column)].ty)?;
         if let Some(named) = named {
             class::check(&table, key.column, named)?;
         }

@@ -1,7 +1,7 @@
 //! CREATE TABLE.
 
 use super::default::default_text;
-use super::{index, key_column, like, own_name, sequence, simple};
+use super::{class, index, key_column, like, own_name, sequence, simple};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
 use bind::scope::{check_database, ident, object_name};
@@ -352,10 +352,13 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
     names
         .iter()
         .map(|name| match key_column(table, name) {
-            Ok(column) => Ok(IndexColumn {
-                column,
-                descending: false,
-            }),
+            Ok(column) => {
+                class::check_ordered(table.columns[usize::from(column)].ty)?;
+                Ok(IndexColumn {
+                    column,
+                    descending: false,
+                })
+            }
             Err(_) => {
                 let message = format!("column \"{name}\" named in key does not exist");
                 Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
@@ -579,6 +582,7 @@ pub(super) fn added_column(
         uniques: Vec::new(),
         foreign: Vec::new(),
         checks: Vec::new(),
+        indexes: Vec::new(),
     };
     add_column(&mut definition, ast, marks, binder)?;
     if definition.primary.is_some() {

@@ -9,7 +9,7 @@ use crate::plan::{CreateAs, PlanKind};
 use ::functions::keywords::quote_ident;
 use base::{SqlError, SqlState};
 use bind::{Binder, query_of, unsupported};
-use catalog::{Column, Command};
+use catalog::{Column, ColumnState, Command};
 use parse::TableAs;
 use std::borrow::Cow;
 
@@ -47,6 +47,7 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
             default: None,
             identity: None,
             hidden: false,
+            state: ColumnState::default(),
         });
     }
     check_names(&table.columns)?;

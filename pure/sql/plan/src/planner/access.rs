@@ -112,7 +112,8 @@ pub(super) fn same_kind(a: Type, b: Type) -> bool {
         Type::Timestamptz(_) => 9,
         Type::Uuid => 10,
         Type::Interval => 11,
-        Type::Array(_) | Type::Unknown | Type::Xid => 12,
+        Type::Jsonb => 13,
+        Type::Array(_) | Type::Unknown | Type::Xid | Type::Json => 12,
     };
     class(a) == class(b) && class(a) != 12
 }

@@ -272,9 +272,13 @@ impl Planner<'_, '_> {
             } => {
                 let scalar = function == TableFunction::Scalar;
                 let rows = if scalar { 1.0 } else { 100.0 };
-                let ty = types[0];
-                let op = StepOp::Function { function, args, ty };
-                Ok(self.whole(1, rows, op, conditions))
+                let width = types.len() as u32;
+                let op = StepOp::Function {
+                    function,
+                    args,
+                    types,
+                };
+                Ok(self.whole(width, rows, op, conditions))
             }
             _ => unreachable!("the caller has dealt with all others"),
         }

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod date;
+mod json;
 mod listing;
 mod number;
 mod operator;
@@ -168,6 +169,7 @@ const ICHAR: Arg = Arg::Is(Type::InternalChar);
 const TEXTS: Arg = Arg::Is(Type::Array(ArrayKind::Text));
 const INTS: Arg = Arg::Is(Type::Array(ArrayKind::Int4));
 const NAMES: Arg = Arg::Is(Type::Array(ArrayKind::Name));
+const JSONB: Arg = Arg::Is(Type::Jsonb);
 const ANY: Arg = Arg::Any;
 const ELEM: Arg = Arg::AnyElement;
 const ARRAY: Arg = Arg::AnyArray;
@@ -176,9 +178,14 @@ const NON_ARRAY: Arg = Arg::NonArray;
 
 /// All functions but those of the catalog.
 fn plain_functions() -> impl Iterator<Item = &'static Function> {
-    [number::TABLE, text::TABLE, date::TABLE, session::TABLE]
-        .into_iter()
-        .flatten()
+    let tables = [
+        number::TABLE,
+        text::TABLE,
+        date::TABLE,
+        session::TABLE,
+        json::TABLE,
+    ];
+    tables.into_iter().flatten()
 }
 
 /// What `all` has under a name.

@@ -19,7 +19,8 @@ static COMPARED: &[Overload] = overloads![
     (NAME, NAME) BOOL, (NAME, TXT) BOOL, (TXT, NAME) BOOL, (BYTEA, BYTEA) BOOL, (DATE, DATE) BOOL,
     (TS, TS) BOOL, (TSTZ, TSTZ) BOOL, (DATE, TS) BOOL, (TS, DATE) BOOL, (DATE, TSTZ) BOOL,
     (TSTZ, DATE) BOOL, (TS, TSTZ) BOOL, (TSTZ, TS) BOOL, (UUID, UUID) BOOL, (SPAN, SPAN) BOOL,
-    (OID, OID) BOOL, (ICHAR, ICHAR) BOOL, (TID, TID) BOOL, (ARRAY, ARRAY) BOOL
+    (OID, OID) BOOL, (ICHAR, ICHAR) BOOL, (TID, TID) BOOL, (ARRAY, ARRAY) BOOL,
+    (JSONB, JSONB) BOOL
 ];
 
 /// Types that are equal or not, without an order.
@@ -85,7 +86,7 @@ static PREFIX: &[Function] = table! {
 /// The operators of this symbol with two operands.
 pub(in super::super) fn operators(symbol: &str) -> Vec<Entry> {
     let Some(op) = comparison(symbol) else {
-        let all = ARITHMETICS.iter().chain(INFIX);
+        let all = ARITHMETICS.iter().chain(INFIX).chain(json::INFIX);
         return named(all, symbol);
     };
     let (compared, more) = match op {
