@@ -28,6 +28,8 @@ mod notification;
 mod together;
 
 #[cfg(test)]
+mod keeping_tests;
+#[cfg(test)]
 mod tests;
 
 pub use keeping::{Effect, Keeping, LOCKS_END_US, SESSIONS_END_US, START_US};
