@@ -10,9 +10,10 @@
 //! ```
 //!
 //! Modules: [`write_set`] one write per key, in key order; [`written`] what a transaction has
-//! written, up to its record, and back to a savepoint; [`seen`] a row under one's own write; [`access`] operations on
-//! single rows; [`scan`] and [`visit`] of many; [`load`] many new ones; [`record`] the commit of
-//! one shard; [`limits`] their bounds; [`jobs`], [`stop`] and [`ask`] operations that wait;
+//! written, up to its record, and back to a savepoint; [`seen`] a row under one's own write;
+//! [`access`] operations on single rows; [`scan`] and [`visit`] of many;
+//! [`load`] many new ones; [`record`] the commit of one shard; [`limits`] their bounds; [`jobs`],
+//! [`stop`] and [`ask`] operations that wait;
 //! [`txns`] the states of transactions.
 //!
 //! Invariants:

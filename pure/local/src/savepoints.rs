@@ -1,7 +1,7 @@
 //! Savepoints of one transaction on one shard: what brings its writes back to them.
 //!
 //! ```text
-//! Set a    ──> images since a      first write of a key since then: the write that was there before
+//! Set a    ──> images since a      of each key that is written: what was there before
 //! Set b    ──> images since b
 //! RollBackTo a: the images since b, then those since a, take the place of the writes
 //! ```
@@ -194,9 +194,8 @@ mod tests {
                     2 if !live.is_empty() => {
                         live.truncate(1 + prng.below(live.len() as u64) as usize);
                         let (to, then) = live.last().expect("at least one");
-                        let mut back = || {
-                            savepoints.roll_back(&mut writes, &mut bulks, &mut bytes, *to, most)
-                        };
+                        let mut back =
+                            || savepoints.roll_back(&mut writes, &mut bulks, &mut bytes, *to, most);
                         while !back() {}
                         model.clone_from(then);
                     }

@@ -128,10 +128,7 @@ fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
         PlanKind::Savepoint(savepoint) => {
             return Start::Running(Box::pin(save(*savepoint, port)));
         }
-        PlanKind::Session(_)
-        | PlanKind::Ddl(_)
-        | PlanKind::Nothing(_)
-        | PlanKind::CreateAs(_) => {
+        PlanKind::Session(_) | PlanKind::Ddl(_) | PlanKind::Nothing(_) | PlanKind::CreateAs(_) => {
             unreachable!("they do not reach a transaction")
         }
     }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! What a savepoint does not bring back: locks, rows that have come, what was read, drawn values of
-//! sequences. If the protocol has rolled the whole transaction back (a conflict, a lost node), there
-//! is nothing to go back to, and ROLLBACK TO says so.
+//! sequences. If the protocol has rolled the whole transaction back (a conflict, a lost node), then
+//! there is nothing to go back to, and ROLLBACK TO says so.
 
 use super::block::Block;
 use super::plans::Prepared;

@@ -62,10 +62,7 @@ impl Binder<'_> {
             return self.aggregate(&name, call);
         }
         if !within_group.is_empty() {
-            if let "percentile_cont" | "percentile_disc" | "mode" = name.as_str() {
-                return Err(unsupported(&format!("the aggregate {name}")));
-            }
-            return Err(only_aggregates(&name, "WITHIN GROUP"));
+            return Err(not_ordered_set(&name));
         }
         if filter.is_some() {
             return Err(only_aggregates(&name, "FILTER"));
@@ -401,6 +398,16 @@ pub(super) fn refuse_unbuilt(name: &str) -> Result<(), SqlError> {
         }
         (_, true) => Err(unsupported(name).hint("Use ->> and a cast for each column.")),
         _ => Ok(()),
+    }
+}
+
+/// Why WITHIN GROUP is refused.
+fn not_ordered_set(name: &str) -> SqlError {
+    match name {
+        "percentile_cont" | "percentile_disc" | "mode" => {
+            unsupported(&format!("the aggregate {name}"))
+        }
+        _ => only_aggregates(name, "WITHIN GROUP"),
     }
 }
 

@@ -316,9 +316,8 @@ impl Binder<'_> {
         rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
         let (mut targets, listed) = self.listed_targets(projection, rel.width())?;
-        let sort = order
-            .iter()
-            .map(|key| self.sort_target(&key.expr, &mut targets));
+        let sort = order.iter();
+        let sort = sort.map(|key| self.sort_target(&key.expr, &mut targets));
         let sort = sort.collect::<Result<Vec<_>, _>>()?;
         let distinct_on = match distinct {
             Some(Distinct::On(exprs)) => {
@@ -327,10 +326,8 @@ impl Binder<'_> {
             _ => None,
         };
         let calls = self.take_calls();
-        let having = having
-            .as_ref()
-            .map(|having| self.condition(having, "HAVING"));
-        let having = having.transpose()?;
+        let having = having.as_ref();
+        let having = having.map(|it| self.condition(it, "HAVING")).transpose()?;
         let having_calls = self.take_calls();
         self.level().aggregates_in = ELSEWHERE;
         let group = self.group_keys(group_asts, &mut targets, &calls)?;

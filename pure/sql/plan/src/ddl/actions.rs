@@ -5,11 +5,11 @@
 //! If rows must be filled or looked through, what is new comes in a first command, and everything
 //! else with its publication in a second one, so that the statement takes effect as a whole.
 
+use super::added::{Added, added_column};
 use super::alter::TAG;
 use super::default::default_text;
 use super::table::{
-    Added, Constraint, Foreign, added_column, check_storable, check_text, constraint_of,
-    foreign_key, key_columns,
+    Constraint, Foreign, check_storable, check_text, constraint_of, foreign_key, key_columns,
 };
 use super::{index, names, own_name, simple};
 use crate::plan::{AlterFill, DdlPlan, Fill};

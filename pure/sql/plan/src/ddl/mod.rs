@@ -1,6 +1,7 @@
 //! Schema changes: statements to catalog commands and work over existing rows.
 
 mod actions;
+mod added;
 mod alter;
 mod class;
 mod default;

@@ -23,11 +23,11 @@ use std::sync::Arc;
 /// What is known of a table while its definition is read.
 pub(super) struct Definition {
     pub(super) table: Table,
-    sequences: Vec<Sequence>,
+    pub(super) sequences: Vec<Sequence>,
     /// Primary key: name and columns.
-    primary: Option<(String, Vec<String>)>,
+    pub(super) primary: Option<(String, Vec<String>)>,
     pub(super) uniques: Vec<(String, Vec<String>)>,
-    foreign: Vec<Foreign>,
+    pub(super) foreign: Vec<Foreign>,
     pub(super) checks: Vec<(String, ast::Expr)>,
     /// Indexes of a table that this one is like.
     pub(super) indexes: Vec<like::LikeIndex>,
@@ -510,7 +510,7 @@ fn add_option(
     Ok(())
 }
 
-fn add_column(
+pub(super) fn add_column(
     definition: &mut Definition,
     ast: &ast::ColumnDef,
     marks: &Marks,
@@ -557,45 +557,6 @@ fn add_column(
     }
     definition.table.columns.push(column);
     Ok(())
-}
-
-/// A column that ADD COLUMN adds, and what its options say of the table.
-pub(super) struct Added {
-    pub(super) column: Column,
-    pub(super) sequence: Option<Sequence>,
-    pub(super) uniques: Vec<(String, Vec<String>)>,
-    pub(super) foreign: Vec<Foreign>,
-    pub(super) checks: Vec<(String, ast::Expr)>,
-}
-
-/// Reads the column that is added to `table`.
-pub(super) fn added_column(
-    table: &Table,
-    ast: &ast::ColumnDef,
-    marks: &Marks,
-    binder: &mut Binder<'_>,
-) -> Result<Added, SqlError> {
-    let mut definition = Definition {
-        table: empty_table(table.name.clone(), false),
-        sequences: Vec::new(),
-        primary: None,
-        uniques: Vec::new(),
-        foreign: Vec::new(),
-        checks: Vec::new(),
-        indexes: Vec::new(),
-    };
-    add_column(&mut definition, ast, marks, binder)?;
-    if definition.primary.is_some() {
-        return Err(unsupported("adding a column that is the primary key")
-            .hint("Add the column first, then the key with ADD PRIMARY KEY."));
-    }
-    Ok(Added {
-        column: definition.table.columns.remove(0),
-        sequence: definition.sequences.pop(),
-        uniques: definition.uniques,
-        foreign: definition.foreign,
-        checks: definition.checks,
-    })
 }
 
 pub(super) fn set_primary(

@@ -197,9 +197,7 @@ impl Planner<'_, '_> {
                 // Those of the query inside come first: what they keep away must not make the
                 // others fail.
                 let mut all = Vec::with_capacity(conditions.len() + more.len());
-                for condition in more {
-                    split(condition, &mut all);
-                }
+                more.into_iter().for_each(|it| split(it, &mut all));
                 all.append(&mut conditions);
                 self.rel(*input, all, need, wish)
             }

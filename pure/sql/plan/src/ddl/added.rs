@@ -1,0 +1,47 @@
+//! The column of ADD COLUMN.
+
+use super::table::{Definition, Foreign, add_column, empty_table};
+use base::SqlError;
+use bind::{Binder, unsupported};
+use catalog::{Column, Sequence, Table};
+use parse::Marks;
+use sqlparser::ast;
+
+/// A column that ADD COLUMN adds, and what its options say of the table.
+pub(super) struct Added {
+    pub(super) column: Column,
+    pub(super) sequence: Option<Sequence>,
+    pub(super) uniques: Vec<(String, Vec<String>)>,
+    pub(super) foreign: Vec<Foreign>,
+    pub(super) checks: Vec<(String, ast::Expr)>,
+}
+
+/// Reads the column that is added to `table`.
+pub(super) fn added_column(
+    table: &Table,
+    ast: &ast::ColumnDef,
+    marks: &Marks,
+    binder: &mut Binder<'_>,
+) -> Result<Added, SqlError> {
+    let mut definition = Definition {
+        table: empty_table(table.name.clone(), false),
+        sequences: Vec::new(),
+        primary: None,
+        uniques: Vec::new(),
+        foreign: Vec::new(),
+        checks: Vec::new(),
+        indexes: Vec::new(),
+    };
+    add_column(&mut definition, ast, marks, binder)?;
+    if definition.primary.is_some() {
+        return Err(unsupported("adding a column that is the primary key")
+            .hint("Add the column first, then the key with ADD PRIMARY KEY."));
+    }
+    Ok(Added {
+        column: definition.table.columns.remove(0),
+        sequence: definition.sequences.pop(),
+        uniques: definition.uniques,
+        foreign: definition.foreign,
+        checks: definition.checks,
+    })
+}
