@@ -21,21 +21,21 @@ struct Share {
 const SHARES: [Share; 3] = [
     Share {
         protocol: "two_phase",
-        seeds: 4_000,
-        seconds: 75,
-        at_least: 40,
+        seeds: 1_000,
+        seconds: 50,
+        at_least: 25,
     },
     Share {
         protocol: "leap",
-        seeds: 2_300,
-        seconds: 75,
-        at_least: 40,
+        seeds: 1_000,
+        seconds: 50,
+        at_least: 25,
     },
     Share {
         protocol: "formula",
-        seeds: 2_500,
-        seconds: 75,
-        at_least: 40,
+        seeds: 1_000,
+        seconds: 50,
+        at_least: 25,
     },
 ];
 /// A simulation that does not end by itself is ended.

@@ -425,7 +425,7 @@ mod tests {
         check("drop t|", r#"t: "#);
         check(
             "DR|",
-            r#"DR: "DROP DATABASE", "DROP INDEX", "DROP SEQUENCE", "DROP TABLE""#,
+            r#"DR: "DROP DATABASE", "DROP INDEX", "DROP SEQUENCE", "DROP TABLE", "DROP VIEW""#,
         );
         check("SELECT 1; ins|", r#"ins: "insert into ""#);
         check("EXPLAIN up|", r#"up: "update ""#);
@@ -506,7 +506,7 @@ mod tests {
         check(
             "\\h cr|",
             "cr: \"create database\", \"create index\", \"create sequence\", \"create table\", \
-             \"create unique index\"",
+             \"create unique index\", \"create view\"",
         );
         check("SELECT 1 \\watc|", r#"\watc: "\\watch ""#);
     }

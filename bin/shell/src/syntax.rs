@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn forms_are_found_by_their_first_words() {
         assert!(help("create  table").starts_with("CREATE TABLE name"));
-        assert_eq!(help("drop").lines().count(), 3);
+        assert_eq!(help("drop").lines().count(), 4);
         assert!(help("").starts_with("\\h and one of:"));
         assert!(help("grant").starts_with("There is no help for GRANT. "));
     }

@@ -93,7 +93,17 @@ impl Generator {
             Type::Bool => {
                 choices.extend([("bool_and", ty), ("bool_or", ty), ("every", ty)]);
             }
-            Type::Text | Type::Bytea => choices.push(("string_agg", ty)),
+            Type::Text | Type::Bytea => {
+                choices.push(("string_agg", ty));
+                if ty == Type::Text {
+                    choices.extend([
+                        ("json_agg", Type::Int4),
+                        ("jsonb_agg", Type::Text),
+                        ("json_object_agg", Type::Bool),
+                        ("jsonb_object_agg", Type::Int8),
+                    ]);
+                }
+            }
             Type::Array(_) => {
                 let (_, element) = *ARRAYS.iter().find(|(array, _)| *array == ty)?;
                 choices.push(("array_agg", element));
@@ -135,7 +145,19 @@ impl Generator {
     fn aggregate_call(&mut self, node: Node, name: &str, of: Type, arg: Node) -> Node {
         let text = arg.render();
         // With DISTINCT the order must be by the argument itself, and a literal cannot be that.
-        let plain = !matches!(name, "array_agg" | "string_agg") || arg.rule == "column";
+        let ordered = matches!(
+            name,
+            "array_agg" | "string_agg" | "json_agg" | "jsonb_agg"
+        );
+        let plain = !ordered || arg.rule == "column";
+        if name.ends_with("object_agg") {
+            let order = Node::new("aggregate order", Place::Fixed);
+            let node = node.text(format!("{name}(coalesce(({text})::text, ''), "));
+            return node
+                .node(arg)
+                .node(order.text(format!(" ORDER BY {text}")))
+                .text(")::text");
+        }
         let distinct = if plain && self.one_in(4) {
             "DISTINCT "
         } else {
@@ -144,10 +166,11 @@ impl Generator {
         let node = node.text(format!("{name}({distinct}")).node(arg);
         let direction = self.word(&["", " DESC", " ASC NULLS FIRST"]);
         match name {
-            "array_agg" => {
+            "array_agg" | "json_agg" | "jsonb_agg" => {
                 let order = Node::new("aggregate order", Place::Fixed);
+                let cast = if name == "array_agg" { ")" } else { ")::text" };
                 node.node(order.text(format!(" ORDER BY {text}{direction}")))
-                    .text(")")
+                    .text(cast)
             }
             "string_agg" => {
                 let between = if of == Type::Bytea {

@@ -123,7 +123,14 @@ fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
 }
 
 /// What only a session can do. `cargo xtask slt` runs these like all the others.
-const OF_SESSIONS: [&str; 2] = ["pg_compat_cursors.slt", "pg_compat_savepoints.slt"];
+const OF_SESSIONS: [&str; 6] = [
+    "pg_compat_advisory.slt",
+    "pg_compat_cursors.slt",
+    "pg_compat_lock_rows.slt",
+    "pg_compat_notify.slt",
+    "pg_compat_savepoints.slt",
+    "pg_compat_settings.slt",
+];
 
 #[test]
 fn scripts_give_what_they_say() {
