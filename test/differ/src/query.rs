@@ -145,18 +145,10 @@ impl Generator {
     fn aggregate_call(&mut self, node: Node, name: &str, of: Type, arg: Node) -> Node {
         let text = arg.render();
         // With DISTINCT the order must be by the argument itself, and a literal cannot be that.
-        let ordered = matches!(
-            name,
-            "array_agg" | "string_agg" | "json_agg" | "jsonb_agg"
-        );
+        let ordered = matches!(name, "array_agg" | "string_agg");
         let plain = !ordered || arg.rule == "column";
-        if name.ends_with("object_agg") {
-            let order = Node::new("aggregate order", Place::Fixed);
-            let node = node.text(format!("{name}(coalesce(({text})::text, ''), "));
-            return node
-                .node(arg)
-                .node(order.text(format!(" ORDER BY {text}")))
-                .text(")::text");
+        if name.starts_with("json") {
+            return self.json_aggregate(node, name, of, arg);
         }
         let distinct = if plain && self.one_in(4) {
             "DISTINCT "
@@ -166,11 +158,10 @@ impl Generator {
         let node = node.text(format!("{name}({distinct}")).node(arg);
         let direction = self.word(&["", " DESC", " ASC NULLS FIRST"]);
         match name {
-            "array_agg" | "json_agg" | "jsonb_agg" => {
+            "array_agg" => {
                 let order = Node::new("aggregate order", Place::Fixed);
-                let cast = if name == "array_agg" { ")" } else { ")::text" };
                 node.node(order.text(format!(" ORDER BY {text}{direction}")))
-                    .text(cast)
+                    .text(")")
             }
             "string_agg" => {
                 let between = if of == Type::Bytea {
@@ -185,6 +176,21 @@ impl Generator {
             }
             _ => node.text(")"),
         }
+    }
+
+    /// A document of all rows, as text, so that it is no operand of what json has not. A literal
+    /// gets its type: what has none is no value for a document.
+    fn json_aggregate(&mut self, node: Node, name: &str, of: Type, arg: Node) -> Node {
+        let text = arg.render();
+        let ty = written(of);
+        let order = Node::new("aggregate order", Place::Fixed);
+        let order = order.text(format!(" ORDER BY ({text})::{ty}"));
+        let begin = match name.ends_with("object_agg") {
+            true => format!("{name}(coalesce(({text})::text, ''), ("),
+            false => format!("{name}(("),
+        };
+        let node = node.text(begin).node(arg).text(format!(")::{ty}"));
+        node.node(order).text(")::text")
     }
 
     /// FROM with up to two joins. Fills the innermost scope.
