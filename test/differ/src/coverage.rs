@@ -15,6 +15,7 @@ pub(crate) const AT_LEAST: u64 = 50;
 /// Rules that the generator has beside functions and operators.
 const RULES: &[&str] = &[
     "add check",
+    "add column",
     "add foreign key",
     "add unique",
     "aggregate order",
@@ -41,6 +42,8 @@ const RULES: &[&str] = &[
     "default",
     "delete",
     "distinct",
+    "drop column",
+    "drop constraint",
     "drop index",
     "drop table",
     "end of a block",
@@ -92,6 +95,7 @@ const RULES: &[&str] = &[
     "prepare",
     "prepared",
     "query",
+    "rename column",
     "reset",
     "returning",
     "row",
@@ -100,6 +104,8 @@ const RULES: &[&str] = &[
     "scalar subquery",
     "schema",
     "select",
+    "set default",
+    "set not null",
     "set",
     "settings",
     "show",
