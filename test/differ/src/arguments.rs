@@ -216,7 +216,8 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
 const MAY_FAIL: &[&str] = &[
     "/", "%", "mod", "div", "^", "power", "pow", "sqrt", "|/", "ln", "log", "log10", "exp",
     "factorial", "gcd", "lcm", "width_bucket", "asin", "acos", "sinh", "cosh", "cot", "tan",
-    "chr", "decode", "convert_from", "convert_to", "encode", "get_byte", "set_byte", "get_bit", "set_bit", "trim_array", "regexp_substr",
+    "chr", "decode", "convert_from", "convert_to", "encode",
+    "get_byte", "set_byte", "get_bit", "set_bit", "trim_array", "regexp_substr",
     "regexp_instr", "to_date",
     "to_timestamp", "to_number", "make_date", "make_timestamp", "make_timestamptz",
     "make_interval", "extract", "date_part", "date_trunc", "date_bin", "timezone", "like_escape",
