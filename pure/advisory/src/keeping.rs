@@ -68,11 +68,23 @@ impl Keeping {
     }
 
     /// When [`Keeping::on_tick`] is to be called next.
+    #[inline]
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        if self.locks.is_idle() && self.holders.is_empty() && self.early_until.is_none() {
-            return None;
+        match self.has_nothing() {
+            true => None,
+            false => self.next_deadline(),
         }
+    }
+
+    /// Whether no session holds or wants a lock here.
+    #[inline]
+    fn has_nothing(&self) -> bool {
+        self.holders.is_empty() && self.early_until.is_none() && self.locks.is_idle()
+    }
+
+    #[cold]
+    fn next_deadline(&self) -> Option<Time> {
         let all = [self.locks.deadline(), self.early_until];
         let nodes = self.lost.values().chain(self.cut_off.values());
         all.into_iter().flatten().chain(nodes.copied()).min()

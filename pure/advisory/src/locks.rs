@@ -136,6 +136,7 @@ pub struct Locks {
 impl Locks {
     /// Whether no session has anything here, and nothing is to be told.
     #[must_use]
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.sessions.is_empty() && self.answers.is_empty() && self.news.is_empty()
     }

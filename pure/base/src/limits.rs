@@ -45,6 +45,10 @@ pub const NUMERIC_DIGITS_MAX: u8 = 38;
 /// all of it to all nodes.
 pub const COMMENT_BYTES_MAX: usize = 8 << 10;
 
+/// Bytes of a catalog, encoded, from which on nothing is added to it: each change sends and
+/// journals all of it in one piece.
+pub const CATALOG_BYTES_MAX: usize = 8 << 20;
+
 /// Longest query of a view in bytes: views are part of the catalog, too.
 pub const VIEW_BYTES_MAX: usize = 32 << 10;
 
@@ -57,6 +61,7 @@ pub const VIEWS_BYTES_MAX: usize = 256 << 10;
 /// Longest `varchar(n)` and `char(n)` in characters, as in PostgreSQL.
 pub const CHARACTERS_MAX: u32 = 10_485_760;
 
+const _: () = assert!(2 * CATALOG_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(ROW_BYTES_MAX + KEY_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(COLUMNS_MAX <= u16::MAX as usize);
 const _: () = assert!(STATEMENT_BYTES_MAX < FRAME_BYTES_MAX);

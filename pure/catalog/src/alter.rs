@@ -80,6 +80,21 @@ pub enum TableAction {
     Undo,
 }
 
+impl TableAction {
+    /// As [`crate::Command`] has it: whether the catalog becomes larger.
+    pub(crate) fn adds(&self) -> bool {
+        matches!(
+            self,
+            TableAction::AddColumn { .. }
+                | TableAction::AddSequence(_)
+                | TableAction::SetDefault { .. }
+                | TableAction::AddForeignKey(_)
+                | TableAction::AddCheck(_)
+                | TableAction::AddIndex(_)
+        )
+    }
+}
+
 impl Column {
     /// What is left of a column at this position when it is dropped, named as in PostgreSQL.
     pub fn dropped(at: u16, ty: Type) -> Column {

@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use base::limits::CATALOG_BYTES_MAX;
 use base::{DatabaseId, IndexId, Placement, SqlError, SqlState};
 
 /// First object number of users, as in PostgreSQL: smaller ones belong to the system catalog.
@@ -27,7 +28,16 @@ impl Catalog {
         if applied.skipped.is_some() {
             return Ok((self.clone(), applied));
         }
+        if command.adds() && next.size_bytes() > CATALOG_BYTES_MAX {
+            let message = format!("the catalog cannot have more than {CATALOG_BYTES_MAX} bytes");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message)
+                .hint("Shorten defaults, checks and views, or drop tables."));
+        }
         Ok((next, applied))
+    }
+
+    fn size_bytes(&self) -> usize {
+        base::codec::to_vec(self).len()
     }
 
     fn change(&mut self, command: &Command) -> Result<Applied, CatalogError> {

@@ -186,6 +186,25 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Whether it adds something that has a name or a text, and so makes the catalog larger. What
+    /// ends, undoes or removes is never refused for the size.
+    pub(crate) fn adds(&self) -> bool {
+        match self {
+            Command::CreateDatabase { .. }
+            | Command::CreateTable { .. }
+            | Command::CreateIndex { .. }
+            | Command::CreateSequence { .. }
+            | Command::CreateView { .. }
+            | Command::AddForeignKey { .. }
+            | Command::AddCheck { .. }
+            | Command::Comment { text: Some(_), .. } => true,
+            Command::AlterTable { actions, .. } => actions.iter().any(TableAction::adds),
+            _ => false,
+        }
+    }
+}
+
 /// What [`Catalog::apply`] did beyond the new catalog.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Applied {

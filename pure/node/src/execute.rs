@@ -125,9 +125,7 @@ async fn execute(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Re
 fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
     match &plan.kind {
         PlanKind::Run(_) => {}
-        PlanKind::Savepoint(savepoint) => {
-            return Start::Running(Box::pin(save(*savepoint, port)));
-        }
+        PlanKind::Savepoint(it) => return Start::Running(Box::pin(save(*it, port))),
         PlanKind::Session(_) | PlanKind::Ddl(_) | PlanKind::Nothing(_) | PlanKind::CreateAs(_) => {
             unreachable!("they do not reach a transaction")
         }

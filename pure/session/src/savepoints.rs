@@ -71,8 +71,14 @@ impl Session {
     /// ended leaves a transaction that can go on.
     pub(super) fn outlives_error(&self) -> bool {
         let over = !matches!(self.activity, Activity::Running | Activity::Ending);
-        let open = self.txn.as_ref().is_none_or(|txn| !txn.gone);
-        over && open && !self.savepoints.is_empty() && !self.savepoints.lost
+        // Without a transaction the block has not begun one, or was about to run it again.
+        let open = match &self.txn {
+            Some(txn) => !txn.gone,
+            None => self.retry.is_none(),
+        };
+        // One that fails when it runs again may have savepoints behind it that are not set.
+        let latest = self.at + 1 >= self.steps.len();
+        over && open && latest && !self.savepoints.is_empty() && !self.savepoints.lost
     }
 
     /// The transaction of the block was rolled back.

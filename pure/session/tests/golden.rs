@@ -427,6 +427,8 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
                 "SELECT" => Tag::Count("SELECT", count),
                 "UPDATE" => Tag::Count("UPDATE", count),
                 "COPY" => Tag::Count("COPY", count),
+                "SAVEPOINT" => Tag::Word("SAVEPOINT"),
+                "ROLLBACK" => Tag::Word("ROLLBACK"),
                 other => panic!("no tag {other:?}"),
             };
             let outcome = match words.last() {

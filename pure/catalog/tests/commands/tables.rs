@@ -2,7 +2,40 @@
 
 use super::{DB, apply, column, create, drop, fresh, get, index, refuse, table};
 use base::{IndexId, SqlState, Type};
-use catalog::{Check, Command, Index, ROWID_COLUMN, Table, Validity};
+use catalog::{Check, Command, Index, ROWID_COLUMN, Table, TableAction, Validity};
+
+/// All of a catalog goes into one record and one message, so it stays far below their limit. What
+/// makes it smaller is never refused.
+#[test]
+fn a_catalog_does_not_grow_without_end() {
+    let mut catalog = fresh();
+    let with_default = |name: &str, bytes: usize| {
+        let mut table = table(name, &[0]);
+        table.columns[1].default = Some(format!("'{}'", "x".repeat(bytes)));
+        create(table)
+    };
+    let half = base::limits::CATALOG_BYTES_MAX / 2;
+    apply(&mut catalog, with_default("first", half));
+    let message = "the catalog cannot have more than 8388608 bytes";
+    let limit = SqlState::PROGRAM_LIMIT;
+    refuse(&catalog, with_default("second", half), limit, message);
+    apply(&mut catalog, with_default("second", half - 10_000));
+    let default = Some(format!("'{}'", "y".repeat(20_000)));
+    let longer = |column: &str| Command::AlterTable {
+        database: DB.into(),
+        table: "second".into(),
+        actions: vec![TableAction::SetDefault {
+            column: column.into(),
+            default: default.clone(),
+        }],
+    };
+    let other = catalog.databases[DB].tables["second"].columns[2]
+        .name
+        .clone();
+    refuse(&catalog, longer(&other), limit, message);
+    apply(&mut catalog, drop(&["first"], false, false));
+    apply(&mut catalog, longer(&other));
+}
 
 #[test]
 fn tables_get_numbers_names_and_slots() {

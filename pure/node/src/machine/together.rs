@@ -35,13 +35,15 @@ impl Shard {
         };
         let shards = self.core.borrow().catalog.placement.shards().to_vec();
         for shard in shards.into_iter().filter(|shard| *shard != here) {
-            let message = Together::Notify {
-                database,
-                pid,
-                notifications: notifications.clone(),
-            };
-            let message = Message::Wire(WireMessage::Together(message));
-            self.core.borrow_mut().send(shard, message, wait);
+            for part in Notification::parts(&notifications) {
+                let message = Together::Notify {
+                    database,
+                    pid,
+                    notifications: part.to_vec(),
+                };
+                let message = Message::Wire(WireMessage::Together(message));
+                self.core.borrow_mut().send(shard, message, wait);
+            }
         }
         self.hear((database, pid, wait), &notifications);
     }

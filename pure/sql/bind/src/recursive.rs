@@ -197,32 +197,6 @@ pub(super) fn misplaced(name: &str, place: &str) -> SqlError {
     SqlError::new(WRONG, message)
 }
 
-/// Where the rows of a relation come from, apart from calls.
-fn inputs(rel: &Rel) -> Vec<&Rel> {
-    match rel {
-        Rel::One
-        | Rel::Table { .. }
-        | Rel::Virtual(_)
-        | Rel::Values { .. }
-        | Rel::Function { .. }
-        | Rel::Working { .. } => Vec::new(),
-        Rel::Join { left, right, .. }
-        | Rel::Lateral { left, right, .. }
-        | Rel::Match { left, right, .. } => vec![left, right],
-        Rel::Recursive { base, step, .. } => vec![base, step],
-        Rel::Filter { input, .. }
-        | Rel::Project { input, .. }
-        | Rel::Apply { input, .. }
-        | Rel::Aggregate { input, .. }
-        | Rel::Distinct { input, .. }
-        | Rel::Sort { input, .. }
-        | Rel::Limit { input, .. }
-        | Rel::Locked { input, .. }
-        | Rel::Shared { query: input, .. } => vec![input],
-        Rel::Union { inputs } => inputs.iter().collect(),
-    }
-}
-
 fn calls(rel: &Rel) -> &[Call<Rel>] {
     match rel {
         Rel::Values { calls, .. } | Rel::Apply { calls, .. } => calls,
@@ -238,7 +212,7 @@ fn called(rel: &Rel, slot: u32) -> bool {
 /// Whether a relation reads the rows of the recursive query with this slot.
 pub(super) fn names(rel: &Rel, slot: u32) -> bool {
     let own = matches!(rel, Rel::Working { slot: own, .. } if *own == slot);
-    own || called(rel, slot) || inputs(rel).into_iter().any(|input| names(input, slot))
+    own || called(rel, slot) || rel.inputs().into_iter().any(|input| names(input, slot))
 }
 
 fn check(name: &str, slot: u32, rel: &Rel) -> Result<(), SqlError> {
@@ -287,7 +261,7 @@ fn check(name: &str, slot: u32, rel: &Rel) -> Result<(), SqlError> {
         }
         _ => {}
     }
-    inputs(rel)
+    rel.inputs()
         .into_iter()
         .try_for_each(|input| check(name, slot, input))
 }

@@ -408,6 +408,32 @@ fn each_of_sides(left: &mut Rel, right: &mut Rel, visit: &mut dyn FnMut(&mut Exp
 }
 
 impl Rel {
+    /// The relations whose rows it is made of, apart from queries that it calls.
+    pub fn inputs(&self) -> Vec<&Rel> {
+        match self {
+            Rel::One
+            | Rel::Table { .. }
+            | Rel::Virtual(_)
+            | Rel::Values { .. }
+            | Rel::Function { .. }
+            | Rel::Working { .. } => Vec::new(),
+            Rel::Join { left, right, .. }
+            | Rel::Lateral { left, right, .. }
+            | Rel::Match { left, right, .. } => vec![left, right],
+            Rel::Recursive { base, step, .. } => vec![base, step],
+            Rel::Filter { input, .. }
+            | Rel::Project { input, .. }
+            | Rel::Apply { input, .. }
+            | Rel::Aggregate { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. }
+            | Rel::Locked { input, .. }
+            | Rel::Shared { query: input, .. } => vec![input],
+            Rel::Union { inputs } => inputs.iter().collect(),
+        }
+    }
+
     /// Number of columns.
     pub fn width(&self) -> u32 {
         match self {

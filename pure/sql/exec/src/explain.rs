@@ -1,9 +1,6 @@
 //! EXPLAIN: the steps as a tree, with what they did if they were run.
 
 use super::explain_json::{self, Entry, Node};
-use super::explain_text::{
-    Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
-};
 use super::show::{fetch, row_counts};
 use super::{Cx, StepStats, statement};
 use base::{Datum, RowBatch, TableId, Tag, Type};
@@ -18,6 +15,9 @@ use parse::show::Show;
 use parse::{ExplainOptions, Statement};
 use plan::formula::{Formulas, Judged};
 use plan::step::{Action, ConflictPlan, PointOp, PointPlan, Run, Scan, Step, StepOp};
+use plan::text::{
+    Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
+};
 use plan::{Plan, PlanKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;

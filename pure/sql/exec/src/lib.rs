@@ -27,7 +27,6 @@ mod copy;
 pub mod copy_format;
 mod explain;
 mod explain_json;
-mod explain_text;
 mod fast;
 pub mod fill;
 mod filter;

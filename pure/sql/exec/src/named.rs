@@ -6,16 +6,21 @@ use super::source::{RowList, Rows, Source, append_rows, open};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots};
 use crate::port::Port;
 use base::{Datum, RowBatch};
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes};
 use plan::step::{Step, StepOp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use txn::OpError;
 
-/// Rows that several steps of a statement read.
+/// Rows that several steps of a statement read. Most statements have none.
 pub(super) struct Kept<'a> {
     port: &'a dyn Port,
+    rows: OnceCell<Box<KeptRows>>,
+}
+
+#[derive(Default)]
+struct KeptRows {
     /// Rows of the queries that are computed once, by their numbers.
     shared: RefCell<BTreeMap<u32, Rc<RowList>>>,
     /// What they are charged.
@@ -30,25 +35,27 @@ impl<'a> Kept<'a> {
     pub(super) fn new(port: &'a dyn Port) -> Kept<'a> {
         Kept {
             port,
-            shared: RefCell::default(),
-            bytes: Cell::new(0),
-            working: RefCell::default(),
-            runs: Cell::new(0),
+            rows: OnceCell::new(),
         }
+    }
+
+    fn rows(&self) -> &KeptRows {
+        self.rows.get_or_init(Box::default)
     }
 }
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        for (_, rows) in core::mem::take(&mut *self.shared.borrow_mut()) {
+        let Some(kept) = self.rows.take() else {
+            return;
+        };
+        for (_, rows) in kept.shared.take() {
             if let Ok(rows) = Rc::try_unwrap(rows) {
                 drop(Long::new(self.port, rows));
             }
         }
-        if self.bytes.get() > 0 {
-            let given_back = self.port.charge(-self.bytes.get());
-            debug_assert!(given_back.is_ok(), "giving memory back cannot fail");
-        }
+        let given_back = self.port.charge(-kept.bytes.get());
+        debug_assert!(given_back.is_ok(), "giving memory back cannot fail");
     }
 }
 
@@ -97,7 +104,7 @@ impl<'a> SharedRows<'a> {
     }
 
     async fn rows(&self) -> Result<Rc<RowList>, OpError> {
-        let kept = &self.cx.kept;
+        let kept = self.cx.kept.rows();
         let known = kept.shared.borrow().get(&self.id).cloned();
         if let Some(rows) = known {
             return Ok(rows);
@@ -164,8 +171,8 @@ impl<'a> RecursiveRows<'a> {
         else {
             unreachable!("opened for a recursive query");
         };
-        let run = cx.kept.runs.get() + 1;
-        cx.kept.runs.set(run);
+        let run = cx.kept.rows().runs.get() + 1;
+        cx.kept.rows().runs.set(run);
         let mut values = (**slots).clone();
         values[*slot as usize] = Datum::Int(run);
         let slots = Rc::new(values);
@@ -187,7 +194,7 @@ impl<'a> RecursiveRows<'a> {
     fn turn(&mut self) {
         self.source = None;
         let found = Rc::new(core::mem::take(&mut *self.found));
-        let mut working = self.cx.kept.working.borrow_mut();
+        let mut working = self.cx.kept.rows().working.borrow_mut();
         if let Some(Ok(old)) = working.insert(self.run, found).map(Rc::try_unwrap) {
             drop(Long::new(self.cx.port, old));
         }
@@ -236,7 +243,7 @@ impl Rows for RecursiveRows<'_> {
 impl Drop for RecursiveRows<'_> {
     fn drop(&mut self) {
         self.source = None;
-        let working = self.cx.kept.working.borrow_mut().remove(&self.run);
+        let working = self.cx.kept.rows().working.borrow_mut().remove(&self.run);
         if let Some(Ok(rows)) = working.map(Rc::try_unwrap) {
             drop(Long::new(self.cx.port, rows));
         }
@@ -266,7 +273,7 @@ impl<'a> WorkingRows<'a> {
 impl Rows for WorkingRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, OpError> {
         if self.reader.is_none() {
-            let working = self.cx.kept.working.borrow().get(&self.run).cloned();
+            let working = self.cx.kept.rows().working.borrow().get(&self.run).cloned();
             let rows = working.unwrap_or_default();
             self.reader = Some(Reader { rows, at: 0 });
         }

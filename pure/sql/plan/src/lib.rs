@@ -10,6 +10,7 @@
 //! | `planner` | bound queries and changes to steps |
 //! | `reads` | whether a statement may read without locks |
 //! | `ddl` | schema changes to commands of the catalog |
+//! | [`text`] | names, keys and expressions of steps as EXPLAIN shows them |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -21,6 +22,7 @@ mod plan;
 mod planner;
 mod reads;
 pub mod step;
+pub mod text;
 
 pub use plan::{AlterFill, CreateAs, DdlPlan, Fill, Plan, PlanKind, Reads};
 pub use planner::{CopyShape, DefaultValues, constraint_writer, default_values, plan};

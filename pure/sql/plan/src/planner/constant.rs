@@ -8,41 +8,10 @@ use expr::{Expr, fold, walk};
 
 /// As [`check`] for all that a relation is made of, which will not be planned.
 pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {
-    match rel {
-        Rel::Join { left, right, .. }
-        | Rel::Lateral { left, right, .. }
-        | Rel::Match { left, right, .. }
-        | Rel::Recursive {
-            base: left,
-            step: right,
-            ..
-        } => [left, right].into_iter().try_for_each(|side| {
-            check(side)?;
-            check_below(side)
-        }),
-        Rel::Filter { input, .. }
-        | Rel::Project { input, .. }
-        | Rel::Apply { input, .. }
-        | Rel::Aggregate { input, .. }
-        | Rel::Distinct { input, .. }
-        | Rel::Sort { input, .. }
-        | Rel::Limit { input, .. }
-        | Rel::Locked { input, .. }
-        | Rel::Shared { query: input, .. } => {
-            check(input)?;
-            check_below(input)
-        }
-        Rel::Union { inputs } => inputs.iter().try_for_each(|input| {
-            check(input)?;
-            check_below(input)
-        }),
-        Rel::One
-        | Rel::Table { .. }
-        | Rel::Virtual(_)
-        | Rel::Values { .. }
-        | Rel::Function { .. }
-        | Rel::Working { .. } => Ok(()),
-    }
+    rel.inputs().into_iter().try_for_each(|input| {
+        check(input)?;
+        check_below(input)
+    })
 }
 
 /// Raises the errors of expressions over columns that are constants.

@@ -285,34 +285,15 @@ fn out_columns(targets: Option<&Vec<bind::Target>>) -> Arc<[OutColumn]> {
 
 /// Whether a relation reads a table.
 fn reads(rel: &Rel, table: &Table) -> bool {
-    match rel {
-        Rel::Values { .. } | Rel::One => false,
+    let own = match rel {
         Rel::Table { table: read, .. } => read.id == table.id,
-        Rel::Virtual(_) | Rel::Function { .. } | Rel::Working { .. } => false,
-        Rel::Filter { input, .. }
-        | Rel::Project { input, .. }
-        | Rel::Distinct { input, .. }
-        | Rel::Sort { input, .. }
-        | Rel::Limit { input, .. }
-        | Rel::Locked { input, .. }
-        | Rel::Shared { query: input, .. }
-        | Rel::Aggregate { input, .. } => reads(input, table),
-        Rel::Apply { input, calls } => {
-            reads(input, table)
-                || calls
-                    .iter()
-                    .any(|call| call.kind.query().is_some_and(|q| reads(q, table)))
+        Rel::Apply { calls, .. } => {
+            let mut queries = calls.iter().filter_map(|call| call.kind.query());
+            queries.any(|query| reads(query, table))
         }
-        Rel::Join { left, right, .. }
-        | Rel::Lateral { left, right, .. }
-        | Rel::Match { left, right, .. }
-        | Rel::Recursive {
-            base: left,
-            step: right,
-            ..
-        } => reads(left, table) || reads(right, table),
-        Rel::Union { inputs } => inputs.iter().any(|input| reads(input, table)),
-    }
+        _ => false,
+    };
+    own || rel.inputs().into_iter().any(|input| reads(input, table))
 }
 
 pub(super) fn insert(

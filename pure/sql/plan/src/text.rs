@@ -1,15 +1,15 @@
-//! Names, keys and expressions as EXPLAIN shows them.
+//! Names, keys and expressions of steps as EXPLAIN shows them.
 
+use crate::step::{Access, KeyPart, Scan, Step, StepOp, table_index};
 use base::Datum;
 use catalog::Table;
 use expr::aggregate::AggFunc;
 use expr::program::{Body, PartialAggregate};
 use expr::rows::shown;
 use expr::{Compare, Expr, Func, TextFunc};
-use plan::step::{Access, KeyPart, Scan, Step, StepOp, table_index};
 
 /// The keys that an access reads; `names` are those of the row that their values are over.
-pub(super) fn access_text(table: &Table, access: &Access, names: Names<'_>) -> Option<String> {
+pub fn access_text(table: &Table, access: &Access, names: Names<'_>) -> Option<String> {
     let index = table_index(table, access.index);
     let name = |place: usize| column_name(table, index.columns[place].column);
     let mut parts = Vec::new();
@@ -67,7 +67,7 @@ const TERMS_MAX: usize = 200;
 const CHARS_MAX: usize = 1_000;
 
 /// A list, cut off at a length that is still read.
-pub(super) fn some_of<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
+pub fn some_of<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
     joined(values, SHOWN_MAX, ", ", text)
 }
 
@@ -111,10 +111,10 @@ fn compare_text(op: Compare) -> &'static str {
 }
 
 /// Names of the columns that an expression is over.
-pub(super) type Names<'n> = &'n dyn Fn(u32) -> String;
+pub type Names<'n> = &'n dyn Fn(u32) -> String;
 
 /// An expression for people.
-pub(super) fn expr_text(expr: &Expr, names: Names<'_>) -> String {
+pub fn expr_text(expr: &Expr, names: Names<'_>) -> String {
     let values = |items: &[Expr]| some_of(items, |item| expr_text(item, names));
     let terms = |items: &[Expr], separator: &str| {
         joined(items, TERMS_MAX, separator, |item| expr_text(item, names))
@@ -204,7 +204,7 @@ fn form_text(expr: &Expr, names: Names<'_>) -> String {
 }
 
 /// The name of a column of a step's rows: that of the table column or expression that it holds.
-pub(super) fn column_text(step: &Step, column: u32) -> String {
+pub fn column_text(step: &Step, column: u32) -> String {
     let of = |input: &Step| column_text(input, column);
     match &step.op {
         StepOp::Scan(scan) | StepOp::Locked { scan, .. } => scan_column(scan, column),
@@ -274,14 +274,15 @@ fn table_column(table: &Table, column: u32) -> String {
 }
 
 /// The column's name as a query has it: `ctid` for the hidden number of a row.
-pub(super) fn column_name(table: &Table, column: u16) -> &str {
+pub fn column_name(table: &Table, column: u16) -> &str {
     match table.rowid() {
         Some(number) if number == column => "ctid",
         _ => &table.column_at(column).name,
     }
 }
 
-pub(super) fn scan_column(scan: &Scan, column: u32) -> String {
+/// The name of a column that a scan gives.
+pub fn scan_column(scan: &Scan, column: u32) -> String {
     let names = |column: u32| table_column(&scan.table, column);
     let exprs = match scan.program.body() {
         Body::Rows { projection, .. }
@@ -305,7 +306,7 @@ fn aggregate_text(func: AggFunc, args: &[Expr], names: Names<'_>) -> String {
 }
 
 /// Number of keys of an access, where it does not depend on rows or parameters.
-pub(super) fn key_count(access: &Access) -> Option<usize> {
+pub fn key_count(access: &Access) -> Option<usize> {
     let lists = access.prefix.iter().map(|part| match part {
         KeyPart::One(_) | KeyPart::Row(_) => Some(1),
         KeyPart::List(values) => Some(values.len()),
