@@ -3,6 +3,7 @@
 mod access;
 mod allocator;
 mod bench;
+mod cert;
 mod demo;
 mod start;
 mod status;
@@ -43,8 +44,8 @@ enum Command {
     Stop(stop::StopArgs),
     /// Add a role that may log in, change its password, or remove it
     Role(access::RoleArgs),
-    /// Make a certificate authority and a server's certificate
-    Cert(access::CertArgs),
+    /// Make a certificate authority, and certificates of servers, nodes and clients; revoke one
+    Cert(cert::CertArgs),
     /// Ask and change a database: a small interactive client
     Sql(client::SqlArgs),
     /// Write a database as SQL statements that make it again: a backup
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stop(args) => stop::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Role(args) => access::run_role(&args).map(|()| ExitCode::SUCCESS),
-        Command::Cert(args) => access::run_cert(&args).map(|()| ExitCode::SUCCESS),
+        Command::Cert(args) => cert::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Sql(args) => client::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Dump(args) => dump::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),

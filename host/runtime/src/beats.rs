@@ -13,6 +13,10 @@
 //! what has come before it judges, and a turn that came late counts as silence of [`TURN_MAX`] at
 //! most: what a node did not hear while it did not run itself says nothing about the others.
 //!
+//! With certificates between nodes (`[peers]`), datagrams count that come from an address of the
+//! cluster file. They prove nothing: whoever can forge them makes a node that is down look alive
+//! here, and then broken connections and timeouts tell.
+//!
 //! Nodes that never answer (datagrams may be filtered) are not found silent: then broken
 //! connections and timeouts tell. The same holds for a node whose shards hang while this thread
 //! goes on.
@@ -185,6 +189,7 @@ pub(crate) fn start(
     let thread = BeatThread {
         socket,
         cluster: cluster.cluster,
+        is_choosy: cluster.peers.is_some(),
         own,
         watch,
         mailboxes,
@@ -200,6 +205,8 @@ pub(crate) fn start(
 struct BeatThread {
     socket: UdpSocket,
     cluster: u64,
+    /// Datagrams of addresses that the file does not name are dropped.
+    is_choosy: bool,
     own: NodeId,
     watch: Watch,
     mailboxes: Mailboxes,
@@ -252,6 +259,9 @@ impl BeatThread {
         let Ok((size, from)) = self.socket.recv_from(&mut buffer) else {
             return false;
         };
+        if self.is_choosy && !self.watch.nodes.iter().any(|(_, at, _)| *at == from) {
+            return true;
+        }
         let beat = Beat::decode(&buffer[..size]);
         if let Some(beat) = beat.filter(|beat| beat.cluster == self.cluster) {
             match beat.kind {

@@ -13,9 +13,12 @@
 //! roles = "roles"
 //! certificate = "server.crt"
 //! key = "server.key"
+//! [peers]                 # optional: nodes prove to each other who they are, docs/peers.md
+//! certificates = "tls"
 //! ```
 
 use crate::access::AccessEntry;
+use crate::credentials::PeersEntry;
 use crate::error::RuntimeError;
 use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use serde::{Deserialize, Serialize};
@@ -36,6 +39,10 @@ pub struct ClusterFile {
     /// Who may log in and how. Without it everybody may, and servers listen on loopback only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessEntry>,
+    /// How nodes prove to each other who they are. Without it they do not, and talk on loopback
+    /// only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peers: Option<PeersEntry>,
     /// The nodes, numbered 1, 2, ... without gaps.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeEntry>,
@@ -49,7 +56,7 @@ pub struct NodeEntry {
     pub id: u16,
     /// Where clients connect. Loopback, unless the file has `[access]` with a certificate.
     pub sql: SocketAddr,
-    /// Where other nodes connect. Loopback: nodes do not prove to each other who they are.
+    /// Where other nodes connect. Loopback, unless the file has `[peers]`.
     pub peer: SocketAddr,
     /// Its data directory; a relative path begins at the cluster file's folder.
     pub data: PathBuf,
@@ -75,6 +82,9 @@ impl ClusterFile {
         }
         if let Some(access) = &mut file.access {
             access.resolve(folder);
+        }
+        if let Some(peers) = &mut file.peers {
+            peers.certificates = folder.join(&peers.certificates);
         }
         Ok(file)
     }
@@ -130,10 +140,11 @@ impl ClusterFile {
                     node.id, node.sql
                 ));
             }
-            if beyond(node.peer) {
+            if beyond(node.peer) && self.peers.is_none() {
                 return Err(format!(
-                    "key `node.peer` of node {}: {} is not a loopback address; nodes do not prove \
-                     to each other who they are yet",
+                    "key `node.peer` of node {}: {} is not a loopback address; beyond loopback \
+                     nodes talk only with `[peers]`, which names their certificates \
+                     (docs/peers.md)",
                     node.id, node.peer
                 ));
             }

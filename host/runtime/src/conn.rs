@@ -133,7 +133,7 @@ impl ClientConn {
         }
         // Nothing was sent before, so the socket has room for a byte.
         let agreed = matches!(self.stream.write(b"S"), Ok(1));
-        self.tls = Tls::new(config).ok().map(Box::new);
+        self.tls = Tls::accept(config).ok().map(Box::new);
         agreed && self.tls.is_some()
     }
 
@@ -148,12 +148,15 @@ impl ClientConn {
         let Some(tls) = &mut self.tls else {
             return read_some(&mut self.stream, buffer, |bytes| decoder.push(bytes));
         };
-        let mut good = true;
+        let mut taken = Ok(());
         let got = read_some(&mut self.stream, buffer, |bytes| {
-            good = tls.take(bytes, decoder);
+            taken = tls.take(bytes, |plain| decoder.push(plain));
         });
-        // The alert that tells why still goes out.
-        self.closing |= !good;
+        if let Err(error) = taken {
+            tracing::info!(%error, "TLS with a client");
+            // The alert that tells why still goes out.
+            self.closing = true;
+        }
         got
     }
 

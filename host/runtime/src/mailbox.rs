@@ -1,6 +1,8 @@
 //! How the threads of one node reach each other.
 
+use crate::credentials::Credentials;
 use crate::decoding::LongMessage;
+use crate::door::Proved;
 use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
@@ -15,8 +17,10 @@ pub(crate) enum Mail {
     Message(ShardId, Message),
     /// An accepted client connection.
     Client(TcpStream, Seat),
-    /// An accepted connection of another node, before its hello.
-    Peer(TcpStream),
+    /// An accepted connection of another node, before its hello; with certificates, proved.
+    Peer(TcpStream, Option<Box<Proved>>),
+    /// The certificates of nodes have changed.
+    Credentials(Arc<Credentials>),
     /// From another node, read by another shard's thread.
     FromPeer(ShardId, Message),
     /// A long statement of a session of this shard has been parsed or planned.

@@ -4,8 +4,10 @@
 use crate::access::Access;
 use crate::checkpoint::{CheckpointNews, Checkpoints};
 use crate::cluster::{ClusterFile, NodeEntry};
+use crate::credentials::{Credentials, Files};
 use crate::data_dir::{DataDir, random_seed};
 use crate::decoding::Decoder;
+use crate::door::Door;
 use crate::error::RuntimeError;
 use crate::frame::Hello;
 use crate::fs_disk::FsDisk;
@@ -96,6 +98,8 @@ struct ShardSeed {
     met: Met,
     decoder: Decoder,
     access: Option<Access>,
+    credentials: Option<Arc<Credentials>>,
+    door: Option<Door>,
 }
 
 impl ShardSeed {
@@ -134,6 +138,8 @@ impl ShardSeed {
             decoder: self.decoder,
             connections_max: self.cluster.connections,
             access: self.access,
+            credentials: self.credentials,
+            door: self.door,
         });
     }
 }
@@ -160,13 +166,7 @@ impl NodeProcess {
             mark,
             ..
         } = recovered;
-        let polls: Vec<Poll> = (0..cluster.shards)
-            .map(|_| Poll::new().map_err(RuntimeError::socket("poll", entry.sql)))
-            .collect::<Result<_, _>>()?;
-        let waker = |poll: &Poll| Waker::new(poll.registry(), WAKER).map(Arc::new);
-        let wakers = polls.iter().map(waker).collect::<Result<_, _>>();
-        let wakers = wakers.map_err(RuntimeError::socket("wake", entry.sql))?;
-        let (mailboxes, inboxes) = Mailboxes::new(wakers);
+        let (polls, mailboxes, inboxes) = event_queues(cluster.shards, entry.sql)?;
         let beats = crate::beats::start(cluster, node, mailboxes.clone())?;
         let mut hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
         hello.directory = mark.directory();
@@ -180,6 +180,7 @@ impl NodeProcess {
         let files = Checkpointer::new(disk, manifest, incarnation, first_shard, cluster.shards);
         let in_use = checkpoint_bytes(&path);
         let own_checkpoints = Checkpoints::new(files, journal.clone(), mailboxes.clone(), in_use);
+        let (credentials, door) = open_door(cluster, node, &mailboxes)?.unzip();
         let seed = ShardSeed {
             cluster: cluster.clone(),
             hello,
@@ -189,6 +190,8 @@ impl NodeProcess {
             met: Arc::new(Mutex::new(met)),
             decoder: Decoder::start(mailboxes.clone()),
             access: cluster.access.as_ref().map(Access::read).transpose()?,
+            credentials,
+            door,
         };
         let mut listeners = Some(listeners);
         let parts = polls.into_iter().zip(inboxes).zip(recovered);
@@ -357,6 +360,40 @@ fn note_durable(mark: &SharedMark, journal: &Journal) {
         Err(error) if error.fault == DiskFault::NoRoom => tracing::warn!("{error}"),
         Err(error) => crate::journal_file::fatal(&error.to_string()),
     }
+}
+
+/// What shards wait for events with, and how they are reached.
+fn event_queues(
+    shards: u16,
+    address: SocketAddr,
+) -> Result<(Vec<Poll>, Mailboxes, Vec<Inbox>), RuntimeError> {
+    let polls: Vec<Poll> = (0..shards)
+        .map(|_| Poll::new().map_err(RuntimeError::socket("poll", address)))
+        .collect::<Result<_, _>>()?;
+    let waker = |poll: &Poll| Waker::new(poll.registry(), WAKER).map(Arc::new);
+    let wakers = polls.iter().map(waker).collect::<Result<_, _>>();
+    let wakers = wakers.map_err(RuntimeError::socket("wake", address))?;
+    let (mailboxes, inboxes) = Mailboxes::new(wakers);
+    Ok((polls, mailboxes, inboxes))
+}
+
+/// With certificates: what the node shows, and where others show theirs.
+fn open_door(
+    cluster: &ClusterFile,
+    node: NodeId,
+    mailboxes: &Mailboxes,
+) -> Result<Option<(Arc<Credentials>, Door)>, RuntimeError> {
+    let Some(entry) = &cluster.peers else {
+        return Ok(None);
+    };
+    let files = Files::new(entry, cluster.cluster, node);
+    // What is changed between the two is read once more.
+    let changed = files.changed();
+    let credentials = Arc::new(files.read()?);
+    let nodes = cluster.nodes.len() as u16;
+    let shown = credentials.clone();
+    let door = Door::start(files, changed, shown, nodes, mailboxes.clone())?;
+    Ok(Some((credentials, door)))
 }
 
 fn entry_of(cluster: &ClusterFile, node: NodeId) -> Result<&NodeEntry, RuntimeError> {

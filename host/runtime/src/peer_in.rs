@@ -1,15 +1,25 @@
 //! A connection that another node opened: its messages arrive on it, in their order.
 
 use crate::conn::{Got, read_some, write_some};
+use crate::credentials::Credentials;
+use crate::door::Proved;
 use crate::frame::{self, Hello};
 use crate::peers::{Met, admit, take_hello};
+use crate::tls::Tls;
 use base::NodeId;
 use mio::net::TcpStream;
 use node::frame::Arrived;
+use std::time::{Duration, Instant};
+
+/// Time for the hello of a connection.
+const GREETING_TIME: Duration = Duration::from_secs(10);
 
 /// A connection that another node opened.
 pub(crate) struct PeerIn {
     stream: TcpStream,
+    /// The connection, and the node that it has proved to be of.
+    proof: Option<(Tls, NodeId)>,
+    since: Instant,
     input: Vec<u8>,
     /// Known after its hello.
     pub(crate) node: Option<NodeId>,
@@ -28,12 +38,39 @@ impl PeerIn {
         PeerIn {
             met,
             stream,
+            proof: None,
+            since: Instant::now(),
             input: Vec::new(),
             node: None,
             waits: false,
             long: None,
             ending: false,
         }
+    }
+
+    /// The other side has proved which node it is.
+    pub(crate) fn proved(mut self, proved: Proved) -> PeerIn {
+        let Proved { tls, node, early } = proved;
+        self.proof = Some((tls, node));
+        self.input = early;
+        self
+    }
+
+    /// Whether the connection may go on: its hello is there or has time, and its other side would
+    /// be believed today.
+    pub(crate) fn recheck(&self, credentials: Option<&Credentials>) -> bool {
+        if self.node.is_none() && self.since.elapsed() >= GREETING_TIME {
+            tracing::warn!("a connection to the port of nodes says nothing; it is closed");
+            return false;
+        }
+        let (Some((tls, node)), Some(credentials)) = (&self.proof, credentials) else {
+            return true;
+        };
+        let judged = credentials.recheck(tls);
+        if let Err(error) = &judged {
+            tracing::warn!(node = node.0, %error, "a connection is closed");
+        }
+        judged.is_ok()
     }
 
     /// Reads what is there and gives out messages; `ending`: the other side has closed. `false`:
@@ -47,10 +84,25 @@ impl PeerIn {
     ) -> bool {
         self.ending |= ending;
         while !self.waits {
-            let input = &mut self.input;
-            let more = match read_some(&mut self.stream, buffer, |bytes| {
-                input.extend_from_slice(bytes)
-            }) {
+            let (input, proof) = (&mut self.input, &mut self.proof);
+            let mut taken = Ok(());
+            let got = read_some(&mut self.stream, buffer, |bytes| match proof {
+                None => input.extend_from_slice(bytes),
+                Some((tls, _)) => taken = tls.take(bytes, |plain| input.extend_from_slice(plain)),
+            });
+            if let Err(error) = taken {
+                tracing::error!(node = self.node.map(|n| n.0), %error, "connection closed");
+                return false;
+            }
+            if let Some((tls, _)) = &mut self.proof
+                && tls.has_output()
+                && tls
+                    .write_some(&mut self.stream, &mut Vec::new(), &mut 0, false)
+                    .is_err()
+            {
+                return false;
+            }
+            let more = match got {
                 Got::Bytes(more) => more || self.ending,
                 Got::Nothing => false,
                 Got::End => return false,
@@ -110,6 +162,14 @@ impl PeerIn {
         let Some(hello) = take_hello(&mut self.input, own)? else {
             return Ok(false);
         };
+        if let Some((_, proved)) = &self.proof
+            && *proved != hello.node
+        {
+            let (said, proved) = (hello.node.0, proved.0);
+            return Err(format!(
+                "refused: node {proved} says that it is node {said}"
+            ));
+        }
         self.node = Some(hello.node);
         let admitted = admit(&self.met, &hello);
         let mut own = own.clone();
@@ -119,7 +179,11 @@ impl PeerIn {
         let mut answer = Vec::new();
         frame::encode_hello(&own, &mut answer);
         let mut sent = 0;
-        match write_some(&mut self.stream, &mut answer, &mut sent) {
+        let written = match &mut self.proof {
+            None => write_some(&mut self.stream, &mut answer, &mut sent),
+            Some((tls, _)) => tls.write_some(&mut self.stream, &mut answer, &mut sent, false),
+        };
+        match written {
             Ok(true) => {}
             // A fresh socket takes a few dozen bytes or is broken.
             Ok(false) | Err(_) => return Err("cannot answer a hello".into()),
@@ -269,7 +333,7 @@ mod tests {
                 if let Some(arrived) = self.peer.take_long() {
                     return arrived;
                 }
-                std::thread::sleep(std::time::Duration::from_millis(1));
+                std::thread::sleep(Duration::from_millis(1));
             }
             panic!("no long message comes")
         }
@@ -283,7 +347,7 @@ mod tests {
                 if self.given.len() == count {
                     return true;
                 }
-                std::thread::sleep(std::time::Duration::from_millis(1));
+                std::thread::sleep(Duration::from_millis(1));
             }
             panic!("nothing comes behind {:?}", self.given)
         }

@@ -1,12 +1,15 @@
 //! Connections between nodes. Each shard has one outgoing connection to every other node and sends
 //! on it; what a node receives arrives on connections that others opened. Both directions begin
-//! with a [`Hello`].
+//! with a [`Hello`]. With certificates ([`crate::credentials`]) both are encrypted, and proved to
+//! be of a node of this cluster, before that.
 
 use crate::conn::{Got, read_some, write_some};
+use crate::credentials::Credentials;
 use crate::frame::{self, FrameError, Hello};
 use crate::fs_disk::FsDisk;
 use crate::journal_file::fatal;
 use crate::outgoing;
+use crate::tls::Tls;
 use base::{NodeId, Time};
 use mio::net::TcpStream;
 use node::WireMessage;
@@ -24,6 +27,10 @@ const RETRY_US_MAX: u64 = 100_000;
 /// A connection whose hello is not answered in this time is tried anew. A process that is stopped
 /// accepts, and says nothing; what is sent into a cut is sent again after a second.
 const OPENING_US_MAX: u64 = 500_000;
+/// The same with certificates: nodes may be far from each other, and there are more round trips.
+const PROVING_US_MAX: u64 = 2_000_000;
+/// The same refusal is logged again after so long.
+const SAY_AGAIN_US: u64 = 10_000_000;
 
 enum State {
     /// Next attempt at this time.
@@ -47,6 +54,10 @@ pub(crate) struct PeerOut {
     /// The shard has heard that it is down.
     told_down: bool,
     met: Met,
+    /// `None` without certificates, or without a connection.
+    tls: Option<Box<Tls>>,
+    /// Why TLS failed last, without numbers, and when that was logged.
+    said: Option<(String, Time)>,
 }
 
 /// Which lives of other nodes this node has met; shared by its shards.
@@ -98,6 +109,8 @@ impl PeerOut {
             retry_us: RETRY_US_MIN,
             told_down: false,
             met,
+            tls: None,
+            said: None,
         }
     }
 
@@ -105,15 +118,22 @@ impl PeerOut {
     pub(crate) fn deadline(&self) -> Option<Time> {
         match self.state {
             State::Idle(at) => Some(at),
-            State::Opening(_, since) => Some(since.after(OPENING_US_MAX)),
+            State::Opening(_, since) => Some(since.after(self.opening_us_max())),
             State::Up(_) => None,
+        }
+    }
+
+    fn opening_us_max(&self) -> u64 {
+        match self.tls {
+            None => OPENING_US_MAX,
+            Some(_) => PROVING_US_MAX,
         }
     }
 
     /// Gives up an attempt that takes too long.
     pub(crate) fn tend(&mut self, now: Time) -> PeerNews {
         match self.state {
-            State::Opening(_, since) if now.since(since) >= OPENING_US_MAX => self.down(now),
+            State::Opening(_, since) if now.since(since) >= self.opening_us_max() => self.down(now),
             State::Idle(_) | State::Opening(..) | State::Up(_) => PeerNews::Nothing,
         }
     }
@@ -135,11 +155,25 @@ impl PeerOut {
     }
 
     /// Tries to connect if it is time; the stream to register.
-    pub(crate) fn connect(&mut self, now: Time, hello: &Hello) -> Option<&mut TcpStream> {
+    pub(crate) fn connect(
+        &mut self,
+        now: Time,
+        hello: &Hello,
+        credentials: Option<&Credentials>,
+    ) -> Option<&mut TcpStream> {
         match self.state {
             State::Idle(at) if at <= now => {}
             _ => return None,
         }
+        self.tls = match credentials.map(|own| own.connect(self.node)) {
+            None => None,
+            Some(Ok(tls)) => Some(Box::new(tls)),
+            Some(Err(error)) => {
+                self.say(now, &error);
+                self.state = State::Idle(now.after(self.retry_us));
+                return None;
+            }
+        };
         match outgoing::connect(self.from, self.address) {
             Ok(stream) => {
                 self.out.clear();
@@ -160,12 +194,59 @@ impl PeerOut {
         }
     }
 
+    /// Logs why the other side is not believed, or does not believe this one: it is asked ten times
+    /// a second, and that is said at times.
+    fn say(&mut self, now: Time, error: &rustls::Error) {
+        let reason = error.to_string();
+        // Some reasons tell the time.
+        let kind = reason.replace(|char: char| char.is_ascii_digit(), "");
+        let is_new = |(last, at): &(String, Time)| *last != kind || now.since(*at) > SAY_AGAIN_US;
+        if self.said.as_ref().is_none_or(is_new) {
+            let (node, at) = (self.node.0, self.address);
+            tracing::warn!(node, %at, reason, "no proof between this node and the one there");
+            self.said = Some((kind, now));
+        }
+    }
+
+    /// Whom this node believes has changed: a connection with one that it would not believe today
+    /// ends.
+    pub(crate) fn recheck(&mut self, now: Time, credentials: &Credentials) -> PeerNews {
+        match self.tls.as_ref().map(|tls| credentials.recheck(tls)) {
+            Some(Err(error)) => {
+                self.say(now, &error);
+                self.down(now)
+            }
+            None | Some(Ok(())) => PeerNews::Nothing,
+        }
+    }
+
     fn down(&mut self, now: Time) -> PeerNews {
+        self.tls = None;
         self.state = State::Idle(now.after(self.retry_us));
         self.retry_us = (self.retry_us * 2).min(RETRY_US_MAX);
         self.out.clear();
         self.sent = 0;
         PeerNews::Down(!std::mem::replace(&mut self.told_down, true))
+    }
+
+    /// Reads once.
+    fn read(&mut self, now: Time, buffer: &mut [u8]) -> Got {
+        let (State::Opening(stream, _) | State::Up(stream)) = &mut self.state else {
+            return Got::End;
+        };
+        let (input, tls) = (&mut self.input, &mut self.tls);
+        let mut taken = Ok(());
+        let got = read_some(stream, buffer, |bytes| match tls {
+            None => input.extend_from_slice(bytes),
+            Some(tls) => taken = tls.take(bytes, |plain| input.extend_from_slice(plain)),
+        });
+        if let Err(error) = taken {
+            // What TLS has to say of it still goes out, if the socket takes it.
+            let _ = self.flush();
+            self.say(now, &error);
+            return Got::End;
+        }
+        got
     }
 
     /// The socket is readable or writable; `ending`: the other side has closed.
@@ -176,14 +257,14 @@ impl PeerOut {
         ending: bool,
         buffer: &mut [u8],
     ) -> PeerNews {
-        let (State::Opening(stream, _) | State::Up(stream)) = &mut self.state else {
+        let (State::Opening(stream, _) | State::Up(stream)) = &self.state else {
             return PeerNews::Nothing;
         };
         if stream.take_error().is_ok_and(|error| error.is_some()) {
             return self.down(now);
         }
         loop {
-            match read_some(stream, buffer, |bytes| self.input.extend_from_slice(bytes)) {
+            match self.read(now, buffer) {
                 Got::Bytes(more) if more || ending => {}
                 Got::Nothing | Got::Bytes(_) => break,
                 Got::End => return self.down(now),
@@ -251,13 +332,17 @@ impl PeerOut {
 
     /// Whether there is something to send.
     pub(crate) fn has_output(&self) -> bool {
-        !self.out.is_empty()
+        !self.out.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.has_output())
     }
 
     /// Sends what is there, as far as the socket takes it.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if let State::Opening(stream, _) | State::Up(stream) = &mut self.state {
-            match write_some(stream, &mut self.out, &mut self.sent) {
+            let written = match &mut self.tls {
+                None => write_some(stream, &mut self.out, &mut self.sent),
+                Some(tls) => tls.write_some(stream, &mut self.out, &mut self.sent, false),
+            };
+            match written {
                 Ok(_) => {}
                 // Still connecting.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}

@@ -7,7 +7,9 @@ use crate::access::Access;
 use crate::checkpoint::CheckpointNews;
 use crate::clock_watch::{ClockNews, ClockWatch};
 use crate::conn::{ClientConn, Got, READ_BYTES};
+use crate::credentials::Credentials;
 use crate::decoding::Decoder;
+use crate::door::Door;
 use crate::frame::Hello;
 use crate::gauges::{Gauges, Told};
 use crate::journal_file::Journal;
@@ -74,6 +76,10 @@ pub(crate) struct ShardStart {
     pub(crate) connections_max: u32,
     /// Who may log in; `None`: everybody on this machine.
     pub(crate) access: Option<Access>,
+    /// What this node shows to others, and whom it believes; `None`: all of them.
+    pub(crate) credentials: Option<Arc<Credentials>>,
+    /// Where others show their certificates.
+    pub(crate) door: Option<Door>,
 }
 
 pub(crate) struct ShardThread {
@@ -181,6 +187,7 @@ impl ShardThread {
             self.start.shard.validate_open();
             self.watch_clock();
             self.gauges.turn();
+            self.end_late_greetings();
         }
     }
 
@@ -334,7 +341,8 @@ impl ShardThread {
             }
             Mail::Prepared(result) => self.step(Input::Prepared(result)),
             Mail::Client(stream, seat) => self.add_client(stream, seat),
-            Mail::Peer(stream) => self.add_peer(stream),
+            Mail::Peer(stream, proved) => self.add_peer(stream, proved),
+            Mail::Credentials(credentials) => self.on_credentials(credentials),
             Mail::Decoded(message) => self.on_decoded(*message),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
             Mail::GiveBack(give_back) => give_back(),
@@ -648,27 +656,6 @@ impl ShardThread {
         Some(client)
     }
 
-    /// Heartbeats say that a node does not answer: no connection with it is worth anything. If it
-    /// only stood still it finds them closed, and what it says on new ones is of today.
-    fn on_silent(&mut self, node: base::NodeId) {
-        let now = self.now();
-        self.peers_in.retain(|_, peer| peer.node != Some(node));
-        let mut peers = self.start.peers.iter_mut().enumerate();
-        if let Some((index, peer)) = peers.find(|(_, peer)| peer.node == node) {
-            let news = peer.on_silent(now);
-            self.on_peer_news(index, news);
-        }
-    }
-
-    fn on_heard(&mut self, node: base::NodeId) {
-        let now = self.now();
-        let mut peers = self.start.peers.iter_mut();
-        if let Some(peer) = peers.find(|peer| peer.node == node) {
-            peer.on_heard(now);
-        }
-        self.step(Input::PeerHeard { node });
-    }
-
     fn connect_peers(&mut self) {
         let now = self.now();
         for index in 0..self.start.peers.len() {
@@ -676,8 +663,9 @@ impl ShardThread {
             self.on_peer_news(index, news);
         }
         let registry = self.start.poll.registry();
+        let own = self.start.credentials.as_deref();
         for (index, peer) in self.start.peers.iter_mut().enumerate() {
-            if let Some(stream) = peer.connect(now, &self.start.hello) {
+            if let Some(stream) = peer.connect(now, &self.start.hello, own) {
                 let _ = stream.set_nodelay(true);
                 let token = Token(FIRST_PEER_OUT + index);
                 let interest = Interest::READABLE | Interest::WRITABLE;

@@ -1,14 +1,13 @@
-//! TLS of client connections.
+//! TLS of connections, of clients and between nodes.
 
 use crate::RuntimeError;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use scram::Binding;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-use wire::Decoder;
 
 /// Bytes that are encrypted at once: so much memory a client that does not read costs besides what
 /// waits for encryption.
@@ -21,17 +20,12 @@ pub(crate) fn server(
     certificate: &Path,
     key: &Path,
 ) -> Result<(Arc<ServerConfig>, Binding), RuntimeError> {
-    let wrong = |path: &Path, what: &dyn std::fmt::Display| {
-        RuntimeError::Foreign(format!("{}: {what}", path.display()))
-    };
-    let chain: Result<Vec<CertificateDer<'static>>, _> =
-        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
-    let chain = chain.map_err(|error| wrong(certificate, &error))?;
+    let chain = chain_of(certificate)?;
     let first = chain.first();
-    let first = first.ok_or_else(|| wrong(certificate, &"there is no certificate in it"))?;
+    let first = first.expect("a chain has a certificate");
     let digest = scram::certificate_digest(first.as_ref());
     let binding = digest.map_or(Binding::None, Binding::Certificate);
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
+    let secret = key_of(key)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -42,40 +36,86 @@ pub(crate) fn server(
     Ok((Arc::new(config), binding))
 }
 
+/// What is wrong with a file.
+pub(crate) fn wrong(path: &Path, what: &dyn std::fmt::Display) -> RuntimeError {
+    RuntimeError::Foreign(format!("{}: {what}", path.display()))
+}
+
+/// The certificates of a PEM file, of which there is one at least.
+pub(crate) fn chain_of(path: &Path) -> Result<Vec<CertificateDer<'static>>, RuntimeError> {
+    let chain = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let chain: Vec<_> = chain.map_err(|error| wrong(path, &error))?;
+    match chain.is_empty() {
+        true => Err(wrong(path, &"there is no certificate in it")),
+        false => Ok(chain),
+    }
+}
+
+/// The private key of a PEM file.
+pub(crate) fn key_of(path: &Path) -> Result<PrivateKeyDer<'static>, RuntimeError> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| wrong(path, &error))
+}
+
 /// The encrypted side of a connection.
 pub(crate) struct Tls {
-    session: ServerConnection,
+    session: Connection,
     /// The other side knows that nothing follows.
     said_goodbye: bool,
 }
 
 impl Tls {
-    pub(crate) fn new(config: Arc<ServerConfig>) -> Result<Tls, rustls::Error> {
-        let mut session = ServerConnection::new(config)?;
-        session.set_buffer_limit(Some(2 * PIECE_BYTES));
-        Ok(Tls {
-            session,
-            said_goodbye: false,
-        })
+    /// The side of who was connected to.
+    pub(crate) fn accept(config: Arc<ServerConfig>) -> Result<Tls, rustls::Error> {
+        Ok(Tls::new(ServerConnection::new(config)?.into()))
     }
 
-    /// Decrypts what was read. `false`: it is not TLS, or was changed on its way; what is to be
-    /// sent then says so.
-    pub(crate) fn take(&mut self, mut bytes: &[u8], decoder: &mut Decoder) -> bool {
+    /// The side of who connects: to the holder of a certificate with this name.
+    pub(crate) fn connect(
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+    ) -> Result<Tls, rustls::Error> {
+        Ok(Tls::new(ClientConnection::new(config, name)?.into()))
+    }
+
+    fn new(mut session: Connection) -> Tls {
+        session.set_buffer_limit(Some(2 * PIECE_BYTES));
+        Tls {
+            session,
+            said_goodbye: false,
+        }
+    }
+
+    /// Whether the two sides have not agreed on keys.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.session.is_handshaking()
+    }
+
+    /// The certificates that the other side has shown and proved to have the key of.
+    pub(crate) fn shown(&self) -> &[CertificateDer<'static>] {
+        self.session.peer_certificates().unwrap_or_default()
+    }
+
+    /// Decrypts what was read and hands it to `sink`.
+    ///
+    /// # Errors
+    /// It is not TLS, was changed on its way, or the other side is refused; what is to be sent
+    /// then says so.
+    pub(crate) fn take(
+        &mut self,
+        mut bytes: &[u8],
+        mut sink: impl FnMut(&[u8]),
+    ) -> Result<(), rustls::Error> {
         let mut plain = [0; PLAIN_BYTES];
         while !bytes.is_empty() {
             if self.session.read_tls(&mut bytes).is_err() {
-                return false;
+                return Err(rustls::Error::General("too much at once".into()));
             }
-            if let Err(error) = self.session.process_new_packets() {
-                tracing::info!(%error, "TLS with a client");
-                return false;
-            }
+            self.session.process_new_packets()?;
             while let Ok(count @ 1..) = self.session.reader().read(&mut plain) {
-                decoder.push(&plain[..count]);
+                sink(&plain[..count]);
             }
         }
-        true
+        Ok(())
     }
 
     /// Whether there is something to send besides what the caller has.

@@ -38,6 +38,7 @@ mod matrix;
 mod memory_limit;
 mod missing;
 mod nodes;
+mod peers;
 mod pending;
 mod pipeline;
 mod restart;

@@ -78,6 +78,7 @@ pub(crate) fn write_cluster_file(folder: &Path, nodes: u16, shards: u16) -> Path
         connections: runtime::connections_default(),
         shards,
         access: None,
+        peers: None,
         nodes,
     };
     let path = folder.join("cluster.toml");
@@ -144,6 +145,18 @@ impl Cluster {
         for at in 0..self.size() {
             self.wait_ready(at);
         }
+    }
+
+    /// Where its files are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Waits until a node listens for clients, although it may reach no other one.
+    pub(crate) fn wait_alone(&self, at: usize) {
+        let address = self.file.nodes[at].sql;
+        let listens = || std::net::TcpStream::connect(address).is_ok();
+        wait_until("it listens", READY_LIMIT, listens);
     }
 
     fn log(&self, at: usize) -> PathBuf {
