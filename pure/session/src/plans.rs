@@ -1,12 +1,11 @@
 //! Parsed and planned statements, and the cache of them that the sessions of a shard share.
-//!
-//! The cache has two bounds: a number of statements, replaced by second chance, and a doorkeeper: a
-//! text enters only when it is seen again, so that statements full of literals stay out.
 
+use crate::kept::Kept;
 use crate::preparing::Leftovers;
+use crate::shapes::Shapes;
 use crate::statistics::Statistics;
 use base::lookup::FixedHasher;
-use base::{DatabaseId, LookupMap, Type};
+use base::{DatabaseId, Type};
 use parse::Statement;
 use plan::Plan;
 use std::hash::{Hash, Hasher};
@@ -60,23 +59,11 @@ impl Prepared {
     }
 }
 
-struct Entry {
-    hash: u64,
-    prepared: Rc<Prepared>,
-    /// Used since the hand last passed.
-    used: bool,
-}
-
 /// Plans shared by the sessions of one shard.
 pub struct PlanCache {
-    entries: Vec<Entry>,
-    index: LookupMap<u64, u32>,
-    hand: usize,
-    entries_max: usize,
-    /// Hashes of texts seen once, a ring.
-    seen: Vec<u64>,
-    seen_set: LookupMap<u64, ()>,
-    seen_hand: usize,
+    kept: Kept<Rc<Prepared>>,
+    /// Statements whose literals are parameters.
+    pub(crate) shapes: Shapes,
     planned: u64,
     /// Every column in text form.
     pub(crate) text: Arc<[Format]>,
@@ -96,15 +83,9 @@ impl Default for PlanCache {
 impl PlanCache {
     /// An empty cache for `entries_max` statements, at least one.
     pub fn new(entries_max: usize) -> PlanCache {
-        assert!(entries_max > 0, "a cache holds something");
         PlanCache {
-            entries: Vec::new(),
-            index: LookupMap::new(),
-            hand: 0,
-            entries_max,
-            seen: Vec::new(),
-            seen_set: LookupMap::new(),
-            seen_hand: 0,
+            kept: Kept::new(entries_max),
+            shapes: Shapes::new(entries_max),
             planned: 0,
             text: Arc::from([]),
             binary: Arc::from([Format::Binary]),
@@ -122,12 +103,12 @@ impl PlanCache {
 
     /// Number of statements in the cache.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.kept.len()
     }
 
     /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.kept.len() == 0
     }
 
     /// The statement of this text if its plan is of catalog `version`, for a session in `zone`.
@@ -139,14 +120,12 @@ impl PlanCache {
         (version, zone): (u64, &str),
     ) -> Option<Rc<Prepared>> {
         let hash = hash_of(database, text, declared, zone);
-        let entry = &mut self.entries[*self.index.get(&hash)? as usize];
-        let found = &entry.prepared;
-        let same =
-            found.database == database && &*found.text == text && *found.declared == *declared;
-        if !same || !found.is_fresh(version, zone) {
-            return None;
-        }
-        entry.used = true;
+        let found = self.kept.get(hash, |found| {
+            found.database == database
+                && &*found.text == text
+                && *found.declared == *declared
+                && found.is_fresh(version, zone)
+        })?;
         Some(found.clone())
     }
 
@@ -162,49 +141,9 @@ impl PlanCache {
             &prepared.declared,
             prepared.zone(),
         );
-        if let Some(at) = self.index.get(&hash) {
-            // An older catalog version of it, or another statement of equal hash.
-            let at = *at as usize;
-            self.entries[at] = Entry {
-                hash,
-                prepared: prepared.clone(),
-                used: true,
-            };
-        } else if self.seen_set.contains(&hash) {
-            self.insert(Entry {
-                hash,
-                prepared: prepared.clone(),
-                used: false,
-            });
-        } else {
-            self.remember(hash);
+        if self.kept.admits(hash) {
+            self.kept.put(hash, prepared.clone());
         }
-    }
-
-    fn insert(&mut self, entry: Entry) {
-        if self.entries.len() < self.entries_max {
-            self.index.insert(entry.hash, self.entries.len() as u32);
-            self.entries.push(entry);
-            return;
-        }
-        while core::mem::take(&mut self.entries[self.hand].used) {
-            self.hand = (self.hand + 1) % self.entries_max;
-        }
-        self.index.remove(&self.entries[self.hand].hash);
-        self.index.insert(entry.hash, self.hand as u32);
-        self.entries[self.hand] = entry;
-        self.hand = (self.hand + 1) % self.entries_max;
-    }
-
-    fn remember(&mut self, hash: u64) {
-        if self.seen.len() < self.entries_max {
-            self.seen.push(hash);
-        } else {
-            let old = core::mem::replace(&mut self.seen[self.seen_hand], hash);
-            self.seen_set.remove(&old);
-            self.seen_hand = (self.seen_hand + 1) % self.entries_max;
-        }
-        self.seen_set.insert(hash, ());
     }
 }
 

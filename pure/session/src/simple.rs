@@ -7,6 +7,7 @@ use crate::barrier::behind;
 use crate::preparing;
 use base::{Position, SqlError, SqlState, Type};
 use bind::PlanCx;
+use exec::port::Params;
 use parse::{LONG_BYTES, Statement};
 use plan::Plan;
 use std::collections::VecDeque;
@@ -17,8 +18,8 @@ use wire::Reply;
 /// A query string under way.
 #[derive(Default)]
 pub(super) struct QueryString {
-    /// The only statement of the string, if the plan cache has it.
-    ready: Option<Rc<Prepared>>,
+    /// The only statement of the string, if the plan cache has it, and the values of its literals.
+    ready: Option<(Rc<Prepared>, Params)>,
     /// Statements that were not started yet.
     rest: VecDeque<Statement>,
     /// Whether the string has more than one statement.
@@ -31,8 +32,10 @@ impl Session {
         self.since = cx.now;
         self.has_long |= text.len() >= LONG_BYTES;
         let mut query = QueryString::default();
-        match self.cached(cx, &text, &[]) {
-            Some(prepared) => query.ready = Some(prepared),
+        let cached = self.cached(cx, &text, &[]);
+        let ready = cached.map(|prepared| (prepared, no_params()));
+        match ready.or_else(|| self.shaped(cx, &text)) {
+            Some(ready) => query.ready = Some(ready),
             None => match self.parse(cx, &text) {
                 // The unnamed portal stays, as in PostgreSQL.
                 Ok(statements) if statements.is_empty() => {
@@ -64,23 +67,23 @@ impl Session {
             .as_mut()
             .expect("the caller has seen a query string");
         let many = query.many;
-        let prepared = match (query.ready.take(), query.rest.pop_front()) {
-            (Some(prepared), _) => Ok(prepared),
-            (None, Some(statement)) => self.planned(cx, statement),
+        let ready = match (query.ready.take(), query.rest.pop_front()) {
+            (Some(ready), _) => Ok(ready),
+            (None, Some(statement)) => self.planned(cx, statement).map(|it| (it, no_params())),
             (None, None) if self.block == Block::Implicit => {
                 return self.end_txn(cx, Ending::Batch);
             }
             (None, None) => return self.end_batch(cx, Position(0)),
         };
-        match prepared {
-            Ok(prepared) => {
+        match ready {
+            Ok((prepared, params)) => {
                 let last = self
                     .query
                     .as_ref()
                     .is_none_or(|query| query.rest.is_empty());
                 let start = Start {
                     prepared,
-                    params: no_params(),
+                    params,
                     formats: cx.plans.text.clone(),
                     describe: true,
                     rows_max: 0,
@@ -183,7 +186,11 @@ impl Session {
     }
 
     /// Parses a text, unless that was done ahead, if the node has memory for the result (53200).
-    fn parse(&mut self, cx: &mut SessionCx<'_>, text: &str) -> Result<Vec<Statement>, SqlError> {
+    pub(super) fn parse(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        text: &str,
+    ) -> Result<Vec<Statement>, SqlError> {
         if let Some(parsed) = self.take_parsed() {
             return parsed;
         }
@@ -193,7 +200,7 @@ impl Session {
         behind(cx.barrier, text, || parse::parse(text))
     }
 
-    fn cached(
+    pub(super) fn cached(
         &self,
         cx: &mut SessionCx<'_>,
         text: &str,
@@ -205,7 +212,7 @@ impl Session {
         found.is_counted(cx.statistics).then_some(found)
     }
 
-    fn plan(
+    pub(super) fn plan(
         &mut self,
         cx: &mut SessionCx<'_>,
         statement: &Statement,
@@ -264,6 +271,6 @@ impl QueryString {
 }
 
 /// No parameters. Allocates nothing: the standard library shares one empty slice.
-pub(super) fn no_params() -> exec::port::Params {
+fn no_params() -> Params {
     Arc::default()
 }
