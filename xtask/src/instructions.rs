@@ -1,9 +1,11 @@
 //! `cargo xtask instructions`: what a point statement costs the server, in instructions.
 //!
 //! One node of one shard runs under callgrind, which counts every instruction of all threads; one
-//! client of pgbench runs prepared statements. Two runs of different length are subtracted, so
-//! that connecting, parsing and planning drop out. The counts are compared with those recorded in
-//! `instructions.txt`: a few lines more per statement show here long before they show on a clock.
+//! client of pgbench runs prepared statements, and some of them by the simple protocol as well. Two
+//! runs of different length are subtracted, so that connecting, parsing and planning drop out. The
+//! counts are compared with those recorded in `instructions.txt`: a few lines more per statement
+//! show here long before they show on a clock. By the simple protocol a statement may cost 1.3 times
+//! what it costs prepared: its plan is found by its shape (`session/shapes`).
 
 use crate::servers::{Folder, Trellis, client, free_ports};
 use crate::{install, repo, shell};
@@ -21,6 +23,10 @@ const LONG: u64 = 1_200;
 const PAIRS: usize = 3;
 const DATABASE: &str = "counted";
 
+/// What a statement of the simple protocol may cost, as a multiple of the prepared one.
+const SIMPLE_MAX: f64 = 1.3;
+/// Statements that are counted by the simple protocol as well: a name, and that of the statement.
+const SIMPLE: [(&str, &str); 2] = [("select_simple", "select"), ("update_simple", "update")];
 /// What is counted: a name, and how pgbench is told to do it.
 const STATEMENTS: [(&str, &str); 4] = [
     (
@@ -99,6 +105,14 @@ fn judge(counts: &BTreeMap<&'static str, u64>) -> Result<usize> {
             over.push(*name);
         }
     }
+    for (simple, prepared) in SIMPLE {
+        let ratio = counts[simple] as f64 / counts[prepared] as f64;
+        println!("{simple} is {ratio:.3} of {prepared}, at most {SIMPLE_MAX}");
+        ensure!(
+            ratio <= SIMPLE_MAX,
+            "{simple} costs {ratio:.3} of {prepared}"
+        );
+    }
     ensure!(
         over.is_empty(),
         "{} cost over {} % more instructions than recorded; if that is worth it, record them: \
@@ -155,14 +169,10 @@ fn count(program: &Path) -> Result<BTreeMap<&'static str, u64>> {
     let mut counts = BTreeMap::new();
     for (name, script) in STATEMENTS {
         std::fs::write(&counter.script, script)?;
-        counter.run(SHORT)?;
-        let mut pairs = Vec::new();
-        for _ in 0..PAIRS {
-            let (short, long) = (counter.run(SHORT)?, counter.run(LONG)?);
-            pairs.push(long.saturating_sub(short) / (LONG - SHORT));
+        counts.insert(name, counter.median("prepared")?);
+        for (simple, _) in SIMPLE.iter().filter(|(_, prepared)| *prepared == name) {
+            counts.insert(simple, counter.median("simple")?);
         }
-        pairs.sort_unstable();
-        counts.insert(name, pairs[PAIRS / 2]);
     }
     server.stop()?;
     Ok(counts)
@@ -178,11 +188,23 @@ struct Counter {
 }
 
 impl Counter {
+    /// Instructions of the server for one transaction of the script.
+    fn median(&mut self, protocol: &str) -> Result<u64> {
+        self.run(protocol, SHORT)?;
+        let mut pairs = Vec::new();
+        for _ in 0..PAIRS {
+            let (short, long) = (self.run(protocol, SHORT)?, self.run(protocol, LONG)?);
+            pairs.push(long.saturating_sub(short) / (LONG - SHORT));
+        }
+        pairs.sort_unstable();
+        Ok(pairs[PAIRS / 2])
+    }
+
     /// Instructions of the server while one client runs `transactions` times the script.
-    fn run(&mut self, transactions: u64) -> Result<u64> {
+    fn run(&mut self, protocol: &str, transactions: u64) -> Result<u64> {
         self.control("--zero")?;
         let mut pgbench = client("pgbench", self.port, DATABASE);
-        pgbench.args(["-n", "-M", "prepared", "-c", "1", "--random-seed=1"]);
+        pgbench.args(["-n", "-M", protocol, "-c", "1", "--random-seed=1"]);
         pgbench
             .args(["-t", &transactions.to_string(), "-f"])
             .arg(&self.script);
@@ -228,10 +250,12 @@ mod tests {
         let counts = |more: f64| {
             let names = STATEMENTS.iter().map(|(name, _)| *name);
             names
+                .chain(SIMPLE.iter().map(|(name, _)| *name))
                 .map(|name| (name, (recorded[name] as f64 * more) as u64))
                 .collect()
         };
-        assert_eq!(judge(&counts(1.0)).unwrap(), STATEMENTS.len());
+        let all = STATEMENTS.len() + SIMPLE.len();
+        assert_eq!(judge(&counts(1.0)).unwrap(), all);
         assert!(judge(&counts(1.02)).is_err());
     }
 }
