@@ -222,6 +222,22 @@ impl SqlError {
         self.0.column = name.into();
         self
     }
+    /// Changes message, detail, hint and context where they have `mark` in them.
+    pub fn map_texts(mut self, mark: char, change: &dyn Fn(&str) -> String) -> SqlError {
+        let SqlErrorFields {
+            message,
+            detail,
+            hint,
+            context,
+            ..
+        } = &mut *self.0;
+        for text in [message, detail, hint, context] {
+            if text.contains(mark) {
+                *text = change(text);
+            }
+        }
+        self
+    }
     /// The SQLSTATE.
     pub fn state(&self) -> SqlState {
         self.0.state

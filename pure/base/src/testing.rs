@@ -91,7 +91,9 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Int2 => Datum::Int(sized(prng, 16)),
         Type::Int4 => Datum::Int(sized(prng, 32)),
         Type::Int8 => Datum::Int(sized(prng, 64)),
-        Type::Oid | Type::Reg(_) | Type::Xid => Datum::Int(i64::from(sized(prng, 64) as u32)),
+        Type::Oid | Type::Reg(_) | Type::Enum(_) | Type::Xid => {
+            Datum::Int(i64::from(sized(prng, 64) as u32))
+        }
         // What the binary form has room for.
         Type::Tid => Datum::Int(sized(prng, 64) & ((1 << 48) - 1)),
         Type::Float4 => Datum::Float(f64::from(random_float(prng) as f32)),

@@ -50,6 +50,8 @@ fn parse_with(zone: Option<&Zone>, ty: Type, text: &str) -> Result<Datum, SqlErr
         Type::Int8 => scalar::parse_int(text, ty, i64::MIN, i64::MAX),
         Type::Oid => scalar::parse_oid(text),
         Type::Reg(reg) => scalar::parse_reg(reg, text),
+        // Labels are the catalog's: what reads them asks it.
+        Type::Enum(_) => Err(invalid(&ty.base_name(), text)),
         Type::Xid => scalar::parse_xid(text),
         Type::Tid => scalar::parse_tid(text),
         Type::Float4 => float::parse_float4(text).map(Datum::Float),
@@ -88,14 +90,17 @@ fn parse_with(zone: Option<&Zone>, ty: Type, text: &str) -> Result<Datum, SqlErr
 /// Appends the text form of `datum`, a value of type `ty`.
 ///
 /// NULL has no text form: the caller must tell it apart; nothing is appended for it. Only `char`
-/// (padding), `real`, `timestamptz`, `tid` and arrays look at `ty`; a value of another kind is
-/// written in its own form.
+/// (padding), `real`, `timestamptz`, `tid`, enums and arrays look at `ty`; a value of another kind
+/// is written in its own form.
 pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => {}
         Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
-        Datum::Int(value) if ty == Type::Tid => scalar::format_tid(*value, out),
-        Datum::Int(value) => scalar::format_int(*value, out),
+        Datum::Int(value) => match ty {
+            Type::Tid => scalar::format_tid(*value, out),
+            Type::Enum(id) => scalar::format_unnamed(id, *value, out),
+            _ => scalar::format_int(*value, out),
+        },
         Datum::Float(value) if ty == Type::Float4 => float::format_float4(*value as f32, out),
         Datum::Float(value) => float::format_float8(*value, out),
         Datum::Decimal(value) => put(out, format_args!("{value}")),

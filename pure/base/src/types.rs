@@ -1,5 +1,6 @@
 //! Column types: names, object identifiers and modifiers as PostgreSQL has them.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,9 @@ pub enum Type {
     Json,
     /// `jsonb`
     Jsonb,
+    /// An enum type of a user, by its oid. Values are [`crate::Datum::Int`]: the place of the label
+    /// in the order of the type. The catalog has the labels and the name.
+    Enum(u32),
 }
 
 /// What pg_type says of a type, whatever its modifiers, and of the array of the type.
@@ -109,6 +113,7 @@ macro_rules! elements {
                 match self {
                     $(Type::$ty { .. } => &facts!($($fact)+),)*
                     Type::Reg(reg) => reg.facts(),
+                    Type::Enum(_) => &facts!("anyenum" "anyenum" 0 0 4 'E'),
                     Type::Unknown => &facts!("unknown" "unknown" 705 0 -2 'X'),
                     Type::Array(kind) => kind.element().facts(),
                 }
@@ -121,6 +126,7 @@ macro_rules! elements {
                 match self {
                     $(ArrayKind::$ty $(($modifier))? => Type::$ty $(($modifier))?,)*
                     ArrayKind::Reg(reg) => Type::Reg(reg),
+                    ArrayKind::Enum(id) => Type::Enum(id),
                 }
             }
 
@@ -129,6 +135,7 @@ macro_rules! elements {
                 Some(match element {
                     $(Type::$ty $(($modifier))? => ArrayKind::$ty $(($modifier))?,)*
                     Type::Reg(reg) => ArrayKind::Reg(reg),
+                    Type::Enum(id) => ArrayKind::Enum(id),
                     Type::Array(_) | Type::Unknown => return None,
                 })
             }
@@ -235,7 +242,12 @@ pub enum ArrayKind {
     Tid,
     Json,
     Jsonb,
+    Enum(u32),
 }
+
+/// What stands around the oid of a type of a user in place of its name, which only the catalog
+/// knows (`catalog::Database::named_types` puts the name there).
+pub const UNNAMED: [char; 2] = ['\u{1}', '\u{2}'];
 
 impl Type {
     /// The types that columns of users have, without modifiers and arrays.
@@ -269,7 +281,7 @@ impl Type {
             Type::Timestamp(Some(p)) => format!("timestamp({p}) without time zone"),
             Type::Timestamptz(Some(p)) => format!("timestamp({p}) with time zone"),
             Type::Array(kind) if self.typmod() != -1 => format!("{}[]", kind.element().name()),
-            _ => String::from(self.base_name()),
+            _ => self.base_name().into_owned(),
         }
     }
 
@@ -279,12 +291,16 @@ impl Type {
         ELEMENTS.iter().copied().chain(regs)
     }
 
-    /// The type's name without modifiers, as error messages have it.
-    pub fn base_name(self) -> &'static str {
+    /// The type's name without modifiers, as error messages have it; of a type of a user the oid
+    /// between [`UNNAMED`].
+    pub fn base_name(self) -> Cow<'static, str> {
+        let unnamed = |id: u32, end| Cow::Owned(format!("{}{id}{}{end}", UNNAMED[0], UNNAMED[1]));
         match self {
-            Type::Char(0) => "bpchar",
-            Type::Array(_) => self.facts().array_name,
-            _ => self.facts().name,
+            Type::Char(0) => "bpchar".into(),
+            Type::Enum(id) => unnamed(id, ""),
+            Type::Array(ArrayKind::Enum(id)) => unnamed(id, "[]"),
+            Type::Array(_) => self.facts().array_name.into(),
+            _ => self.facts().name.into(),
         }
     }
 
@@ -296,9 +312,11 @@ impl Type {
         }
     }
 
-    /// The type's identifier in pg_type.
+    /// The type's identifier in pg_type. The array of a user's type has the next one.
     pub fn oid(self) -> u32 {
         match self {
+            Type::Enum(id) => id,
+            Type::Array(ArrayKind::Enum(id)) => id + 1,
             Type::Array(_) => self.facts().array_oid,
             _ => self.facts().oid,
         }
@@ -391,6 +409,14 @@ impl Type {
         match self {
             Type::Array(_) => 'A',
             _ => self.facts().category,
+        }
+    }
+
+    /// The oid of the user's enum type that this is, or an array of.
+    pub fn enum_id(self) -> Option<u32> {
+        match self {
+            Type::Enum(id) | Type::Array(ArrayKind::Enum(id)) => Some(id),
+            _ => None,
         }
     }
 

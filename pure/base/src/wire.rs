@@ -83,6 +83,8 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
                 ));
             }
         },
+        // Labels are the catalog's: what reads them asks it.
+        Type::Enum(_) => return Err(malformed()),
         Type::Uuid => Datum::Uuid(fixed(bytes)?),
         Type::Interval => {
             let mut reader = Reader(bytes);
@@ -360,6 +362,21 @@ fn decode_array(element: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
     }
     reader.finish()?;
     Ok(Datum::Array(items.into_boxed_slice()))
+}
+
+/// An array of texts, or of the labels of the enum type `id`, from its binary form.
+///
+/// # Errors
+/// Those of [`decode`] for an array of text.
+pub fn decode_texts(bytes: &[u8], id: u32) -> Result<Datum, SqlError> {
+    const OID: core::ops::Range<usize> = 8..12;
+    let texts = Type::Array(crate::datum::ArrayKind::Text);
+    if bytes.get(OID) != Some(&id.to_be_bytes()[..]) {
+        return decode(texts, bytes);
+    }
+    let mut labels = bytes.to_vec();
+    labels[OID].copy_from_slice(&Type::Text.oid().to_be_bytes());
+    decode(texts, &labels)
 }
 
 fn encode_array(element: Type, items: &[Datum], out: &mut Vec<u8>) {

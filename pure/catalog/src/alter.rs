@@ -148,6 +148,7 @@ impl Catalog {
                 place,
                 if_not_exists,
             } => {
+                self.database_mut(database)?.check_type(column.ty)?;
                 let table = self.table_mut(database, table)?;
                 table.add_column(column, *place, *if_not_exists, applied)
             }
@@ -183,7 +184,8 @@ impl Catalog {
                 self.rename_constraint(database, table, from, to)
             }
             TableAction::Undo => self.undo_alter(database, table, applied),
-            TableAction::SetType { column, .. } => {
+            TableAction::SetType { column, ty } => {
+                self.database_mut(database)?.check_type(*ty)?;
                 self.database_mut(database)?.keep_type(table, column)?;
                 self.table_mut(database, table)?.change(action)
             }

@@ -76,12 +76,11 @@ impl Catalog {
             | Command::DropSequence { .. }
             | Command::CreateView { .. }
             | Command::DropView { .. }
-            | Command::RenameView { .. } => self.change_others(command),
-            Command::Freeze {
-                database,
-                table,
-                frozen,
-            } => self.freeze(database, table, *frozen),
+            | Command::RenameView { .. }
+            | Command::CreateEnum { .. }
+            | Command::AlterEnum { .. }
+            | Command::DropEnum { .. }
+            | Command::Freeze { .. } => self.change_others(command),
             Command::SetPrimaryKey {
                 database,
                 table,
@@ -145,7 +144,7 @@ impl Catalog {
         }
     }
 
-    /// Sequences and views.
+    /// Sequences, views and types; tables that are frozen.
     fn change_others(&mut self, command: &Command) -> Result<Applied, CatalogError> {
         match command {
             Command::CreateSequence {
@@ -175,7 +174,28 @@ impl Catalog {
                 to,
                 if_exists,
             } => self.rename_view(database, name, to, *if_exists),
-            _ => unreachable!("called for sequences and views only"),
+            Command::CreateEnum {
+                database,
+                name,
+                labels,
+            } => self.create_enum(database, name, labels),
+            Command::AlterEnum {
+                database,
+                name,
+                change,
+            } => self.alter_enum(database, name, change),
+            Command::DropEnum {
+                database,
+                names,
+                if_exists,
+                cascade,
+            } => self.drop_enums(database, names, *if_exists, *cascade),
+            Command::Freeze {
+                database,
+                table,
+                frozen,
+            } => self.freeze(database, table, *frozen),
+            _ => unreachable!("called for sequences, views and types, and to freeze tables"),
         }
     }
 
@@ -277,6 +297,7 @@ impl Catalog {
             switching: None,
             comments: [(Commented::Schema, "standard public schema".into())].into(),
             views: Default::default(),
+            enums: Default::default(),
         };
         self.databases.insert(name.into(), Arc::new(database));
         Ok(Applied::default())

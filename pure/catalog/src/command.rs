@@ -3,6 +3,7 @@
 use crate::alter::TableAction;
 use crate::comments::Subject;
 use crate::desc::*;
+use crate::enums::EnumChange;
 use crate::sequences::SequenceChange;
 use crate::views::View;
 use alloc::string::String;
@@ -184,6 +185,25 @@ pub enum Command {
         to: String,
         if_exists: bool,
     },
+    /// A new enum type with these labels.
+    CreateEnum {
+        database: String,
+        name: String,
+        labels: Vec<String>,
+    },
+    /// Changes an enum type.
+    AlterEnum {
+        database: String,
+        name: String,
+        change: EnumChange,
+    },
+    /// Removes enum types.
+    DropEnum {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+        cascade: bool,
+    },
 }
 
 impl Command {
@@ -196,6 +216,8 @@ impl Command {
             | Command::CreateIndex { .. }
             | Command::CreateSequence { .. }
             | Command::CreateView { .. }
+            | Command::CreateEnum { .. }
+            | Command::AlterEnum { .. }
             | Command::AddForeignKey { .. }
             | Command::AddCheck { .. }
             | Command::Comment { text: Some(_), .. } => true,

@@ -1,6 +1,7 @@
 //! Descriptions of databases, tables, columns, indexes and constraints.
 
 use crate::closing::Closing;
+use crate::enums::EnumType;
 use crate::views::View;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -140,6 +141,8 @@ pub struct Database {
     pub comments: BTreeMap<Commented, String>,
     /// Views by name.
     pub views: BTreeMap<String, Arc<View>>,
+    /// Enum types by name.
+    pub enums: BTreeMap<String, Arc<EnumType>>,
 }
 
 /// An object that a comment is about.

@@ -120,7 +120,7 @@ pub(crate) fn renamed(expression: &str, from: &str, to: &str, table: bool) -> St
 }
 
 /// An identifier as an expression must write it.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let first = name.bytes().next();
     let plain = first.is_some_and(|byte| !byte.is_ascii_digit()) && name.bytes().all(is_plain);
@@ -231,6 +231,16 @@ const RESERVED: [&str; 98] = [
     "user",
     "when",
 ];
+
+/// The text as a literal of an expression.
+pub(crate) fn literal_with(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Whether a name or a literal is one of the pieces of an expression.
+pub(crate) fn has_word(expression: &str, word: &str) -> bool {
+    words(expression).any(|piece| piece == word || name_of(piece) == word)
+}
 
 /// A default that draws from the sequence `to` where it drew from `from`.
 pub(crate) fn redrawn(expression: &str, from: &str, to: &str) -> String {

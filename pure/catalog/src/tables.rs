@@ -21,6 +21,7 @@ impl Catalog {
         if self.database_mut(database)?.has_relation(&table.name) {
             return already_exists(&table.name, if_not_exists);
         }
+        self.database_mut(database)?.check_types(table)?;
         let mut table = table.clone();
         table.check_columns()?;
         let notices = self.settle_replication(database, &mut table)?;

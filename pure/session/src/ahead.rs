@@ -92,7 +92,8 @@ impl Session {
             return match parsed {
                 None => self.parsing(text),
                 Some(Ok(statements)) if statements.len() == 1 => {
-                    let declared = super::extended::declared_types(types).ok()?;
+                    let database = self.database(cx).ok()?;
+                    let declared = super::extended::declared_types(types, database).ok()?;
                     self.planning(cx, &statements[0], &declared)
                 }
                 Some(_) => None,

@@ -5,6 +5,7 @@ use super::portal::{Portal, PortalState, check_counts, decode_params};
 use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, copy, errors};
 use base::{OutColumn, Position, RowBatch, SqlError, SqlState, Type};
+use catalog::Database;
 use parse::LONG_BYTES;
 use parse::session::SessionCommand;
 use plan::PlanKind;
@@ -82,7 +83,12 @@ impl Session {
         text: &str,
         types: &[u32],
     ) -> Result<Rc<Prepared>, SqlError> {
-        let prepared = self.prepare(cx, text, &declared_types(types)?);
+        let types = match self.database(cx) {
+            Ok(database) => declared_types(types, database)?,
+            // What is missing is told by what comes next.
+            Err(_) => Vec::new(),
+        };
+        let prepared = self.prepare(cx, text, &types);
         match &prepared {
             Ok(found) if self.block == Block::Failed && !ends_block(found) => {
                 Err(errors::in_failed_block())
@@ -124,7 +130,9 @@ impl Session {
         let prepared = self.fresh(cx, &bind.statement, prepared)?;
         let types = prepared.plan.as_ref().map_or(&[][..], |plan| &plan.params);
         let decode = |ty, text: &str| self.read_text(cx, ty, text);
-        let params = decode_params(&bind.portal, types, &bind.formats, &bind.params, &decode)?;
+        let binary = |ty, bytes: &[u8]| self.read_binary(cx, ty, bytes);
+        let (formats, values) = (&bind.formats, &bind.params);
+        let params = decode_params(&bind.portal, types, formats, values, &decode, &binary)?;
         let formats = self.result_formats(cx, &prepared, &bind.result_formats)?;
         Ok(Portal {
             prepared,
@@ -411,18 +419,20 @@ impl Session {
 ///
 /// # Errors
 /// 42704 for one that does not exist.
-pub(super) fn declared_types(oids: &[u32]) -> Result<Vec<Type>, SqlError> {
-    oids.iter().map(|oid| declared(*oid)).collect()
+pub(super) fn declared_types(oids: &[u32], of: &Database) -> Result<Vec<Type>, SqlError> {
+    oids.iter().map(|oid| declared(*oid, of)).collect()
 }
 
-fn declared(oid: u32) -> Result<Type, SqlError> {
+fn declared(oid: u32, of: &Database) -> Result<Type, SqlError> {
     match oid {
         // 705 is `unknown`: drivers pass it for strings whose type the server infers.
         0 | 705 => Ok(Type::Unknown),
-        _ => Type::from_oid(oid).ok_or_else(|| {
-            let message = format!("type with OID {oid} does not exist");
-            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-        }),
+        _ => Type::from_oid(oid)
+            .or_else(|| of.type_by_oid(oid))
+            .ok_or_else(|| {
+                let message = format!("type with OID {oid} does not exist");
+                SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+            }),
     }
 }
 

@@ -708,6 +708,7 @@ impl Session {
         self.retry = None;
         self.steps.clear();
         self.at = 0;
+        let error = self.named_error(cx, error);
         self.say(Reply::Error(Severity::Error, error), wait);
         if self.query.is_some() || synced {
             self.end_batch(cx, Position(0));

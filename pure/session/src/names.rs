@@ -40,6 +40,24 @@ impl Session {
         self.with_catalog(cx, |catalog| output::read(catalog, ty, text))
     }
 
+    /// A parameter in binary form whose values the catalog knows.
+    pub(super) fn read_binary(
+        &self,
+        cx: &SessionCx<'_>,
+        ty: Type,
+        bytes: &[u8],
+    ) -> Result<Datum, SqlError> {
+        self.with_catalog(cx, |catalog| output::read_binary(catalog, ty, bytes))
+    }
+
+    /// An error with the names of types and values of users, which only the catalog knows.
+    pub(super) fn named_error(&self, cx: &SessionCx<'_>, error: SqlError) -> SqlError {
+        match self.database(cx) {
+            Ok(database) => database.named_error(error),
+            Err(_) => error,
+        }
+    }
+
     /// Replaces numbers in rows by names, as the client reads them.
     pub(super) fn put_names(
         &self,

@@ -232,6 +232,7 @@ pub(super) fn decode_params(
     formats: &[Format],
     values: &[Option<Vec<u8>>],
     read: &dyn Fn(Type, &str) -> Result<Datum, SqlError>,
+    read_binary: &dyn Fn(Type, &[u8]) -> Result<Datum, SqlError>,
 ) -> Result<Params, SqlError> {
     let mut failed = None;
     // An exact iterator fills the shared slice with one allocation.
@@ -242,6 +243,7 @@ pub(super) fn decode_params(
         };
         let format = format.unwrap_or(Format::Text);
         let datum = match format {
+            Format::Binary if types[i].enum_id().is_some() => read_binary(types[i], bytes),
             Format::Binary => base::wire::decode(types[i], bytes),
             Format::Text => decode_text(types[i], bytes, read),
         };

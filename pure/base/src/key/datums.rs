@@ -310,6 +310,7 @@ impl Reader<'_, '_> {
             | Type::Int8
             | Type::Oid
             | Type::Reg(_)
+            | Type::Enum(_)
             | Type::Xid
             | Type::Tid => Datum::Int(self.int(first)?),
             Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(self.int(first)?),

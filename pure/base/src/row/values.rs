@@ -140,9 +140,14 @@ fn read_wide_int(bytes: &[u8]) -> Result<i128, CodecError> {
 #[inline]
 pub(super) fn decode_value(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
     match ty {
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Xid | Type::Tid => {
-            read_int(bytes).map(Datum::Int)
-        }
+        Type::Int2
+        | Type::Int4
+        | Type::Int8
+        | Type::Oid
+        | Type::Reg(_)
+        | Type::Enum(_)
+        | Type::Xid
+        | Type::Tid => read_int(bytes).map(Datum::Int),
         _ => decode_other(bytes, ty),
     }
 }
@@ -155,9 +160,14 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
             [1] => Datum::Bool(true),
             _ => return Err(malformed("boolean column")),
         },
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Xid | Type::Tid => {
-            Datum::Int(read_int(bytes)?)
-        }
+        Type::Int2
+        | Type::Int4
+        | Type::Int8
+        | Type::Oid
+        | Type::Reg(_)
+        | Type::Enum(_)
+        | Type::Xid
+        | Type::Tid => Datum::Int(read_int(bytes)?),
         Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(read_int(bytes)?),
         Type::Date => {
             let days = i32::try_from(read_int(bytes)?);

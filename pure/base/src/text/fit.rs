@@ -93,6 +93,7 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
         | Type::Interval
         | Type::Json
         | Type::Jsonb
+        | Type::Enum(_)
         | Type::Unknown => Ok(datum),
     }
 }

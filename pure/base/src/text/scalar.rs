@@ -64,9 +64,16 @@ fn out_of_range(text: &str, type_name: &str) -> SqlError {
 pub(super) fn parse_int(text: &str, ty: Type, low: i64, high: i64) -> Result<Datum, SqlError> {
     match read_int(text) {
         Ok(value) if (low..=high).contains(&value) => Ok(Datum::Int(value)),
-        Ok(_) | Err(IntError::Range) => Err(out_of_range(text, ty.base_name())),
-        Err(IntError::Invalid) => Err(invalid(ty.base_name(), text)),
+        Ok(_) | Err(IntError::Range) => Err(out_of_range(text, &ty.base_name())),
+        Err(IntError::Invalid) => Err(invalid(&ty.base_name(), text)),
     }
+}
+
+/// A value of an enum type for a text in which the catalog puts the label later
+/// ([`crate::types::UNNAMED`]).
+pub(super) fn format_unnamed(id: u32, place: i64, out: &mut Vec<u8>) {
+    let [begin, end] = crate::types::UNNAMED;
+    super::put(out, format_args!("{begin}{id}:{place}{end}"));
 }
 
 /// An object identifier; negative numbers of 32 bits wrap around, as in PostgreSQL.

@@ -68,7 +68,8 @@ impl Binder<'_> {
             }
             Ast::TypedString { data_type, value } => {
                 let literal = Expr::literal(string_of(value).unwrap_or_default());
-                self.explicit(literal, bind_type(data_type)?)
+                let ty = bind_type(data_type, self.cx)?;
+                self.explicit(literal, ty)
             }
             Ast::Interval(interval) => self.interval(interval),
             Ast::Collate { expr, collation } => {
@@ -265,7 +266,7 @@ impl Binder<'_> {
     }
 
     fn cast(&mut self, inner: &Ast, to: &ast::DataType) -> Result<Expr, SqlError> {
-        let named = named_type(to)?;
+        let named = named_type(to, self.cx)?;
         // ARRAY[]::type[] has no other type than the cast's.
         if let (Ast::Array(array), NamedType::Plain(ty)) = (inner, named)
             && array.elem.is_empty()
@@ -279,7 +280,7 @@ impl Binder<'_> {
                 self.note(&bound);
                 self.computed(bound)
             }
-            NamedType::Serial(_) => bind_type(to).map(|_| arg),
+            NamedType::Serial(_) => bind_type(to, self.cx).map(|_| arg),
         }
     }
 

@@ -45,10 +45,11 @@ pub fn scope_of(table: &Arc<catalog::Table>) -> Scope {
     scope::whole_scope(table)
 }
 
+use ::expr::resolve::enums;
 use ::expr::{Expr, zoned};
-use base::{OutColumn, SqlError, SqlState, TableId, Type};
+use base::{Datum, OutColumn, SqlError, SqlState, TableId, Type};
 use catalog::{Catalog, Database};
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 pub use parse::unsupported;
 use parse::{Source, Statement, too_complex};
 use rel::{Aggregate, Binds, Call, Init, InitValue, Rel};
@@ -162,6 +163,8 @@ pub struct Binder<'a> {
     inherited: Option<(txn::LockMode, &'static str)>,
     /// A parameter, its type, and another one as which an expression takes it.
     conflict: Cell<Option<(u32, Type, Type)>>,
+    /// A literal is no label of its enum type.
+    no_label: RefCell<Option<SqlError>>,
     /// What becomes of the columns without a type of the query to be bound next.
     untyped: Untyped,
     /// A function asks how much memory rows take up.
@@ -197,6 +200,7 @@ impl<'a> Binder<'a> {
             named_uses: 0,
             inherited: None,
             conflict: Cell::new(None),
+            no_label: RefCell::new(None),
             untyped: Untyped::Text,
             subquery_name: String::new(),
             sizes: false,
@@ -307,6 +311,7 @@ impl<'a> Binder<'a> {
     pub fn settle(&self, expr: &mut Expr) {
         ::expr::walk::map(expr, &mut |node| {
             zoned::read_literal(node, &self.zone);
+            self.read_label(node);
             let Expr::Param(index, ty) = node else { return };
             let Some(known) = self.params.get(*index as usize) else {
                 return;
@@ -322,21 +327,48 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Makes a label that is a constant a value; [`Binder::check_params`] tells of a literal that
+    /// is no label.
+    fn read_label(&self, node: &mut Expr) {
+        let Some((label, id, literal)) = enums::constant(node) else {
+            return;
+        };
+        let found = self.cx.database.enum_by_id(id);
+        match found.map(|found| found.place_of(label)) {
+            Some(Ok(place)) => *node = Expr::Const(Datum::Int(place), Type::Enum(id)),
+            Some(Err(error)) if literal => drop(self.no_label.replace(Some(error))),
+            // Where it is reached, it fails.
+            Some(Err(_)) | None => {}
+        }
+    }
+
     /// Fails if a parameter's type is still open, or if a settled expression takes it for another.
     ///
     /// # Errors
-    /// 42P18, 42P08.
+    /// 42P18, 42P08, 22P02.
     pub fn check_params(&self) -> Result<(), SqlError> {
         if let Some((index, known, other)) = self.conflict.get() {
             let message = format!("inconsistent types deduced for parameter ${}", index + 1);
             let detail = format!("{} versus {}", known.name(), other.name());
             return Err(SqlError::new(SqlState::AMBIGUOUS_PARAMETER, message).detail(detail));
         }
+        self.check_labels()?;
         match self.params.iter().position(|ty| *ty == Type::Unknown) {
             Some(index) => Err(SqlError::new(
                 SqlState::INDETERMINATE_DATATYPE,
                 format!("could not determine data type of parameter ${}", index + 1),
             )),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if a literal in a settled expression is no label of its enum type.
+    ///
+    /// # Errors
+    /// 22P02.
+    pub fn check_labels(&self) -> Result<(), SqlError> {
+        match self.no_label.borrow().as_ref() {
+            Some(error) => Err(error.clone()),
             None => Ok(()),
         }
     }

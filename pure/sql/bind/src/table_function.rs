@@ -96,7 +96,7 @@ fn bind_rows(name: &str, rows: JsonRows, args: Vec<Expr>) -> Result<BoundFunctio
     let arg = match <[Expr; 1]>::try_from(args) {
         Ok([arg]) if resolve::can_coerce(arg.ty(), wanted, Context::Implicit) => arg,
         _ => {
-            let types: Vec<&str> = types.iter().map(|ty| ty.base_name()).collect();
+            let types: Vec<_> = types.iter().map(|ty| ty.base_name()).collect();
             let message = format!("function {name}({}) does not exist", types.join(", "));
             return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
                 "No function matches the given name and argument types. You might need to add \

@@ -1,7 +1,7 @@
 //! Select lists: wildcards, output names, origins.
 
 use super::scope::{ScopeColumn, ident, object_name};
-use super::{Binder, Untyped, unsupported};
+use super::{Binder, PlanCx, Untyped, unsupported};
 use base::{OutColumn, SqlError, SqlState, Type};
 use expr::Expr;
 use expr::resolve::{self, Context};
@@ -207,12 +207,14 @@ impl Binder<'_> {
                 format: _,
             } => match self.derived_name(expr) {
                 Some((name, true)) => Some((name, true)),
-                weak => type_name(data_type).map(|name| (name, false)).or(weak),
+                weak => type_name(data_type, self.cx)
+                    .map(|name| (name, false))
+                    .or(weak),
             },
             Ast::TypedString {
                 data_type,
                 value: _,
-            } => type_name(data_type).map(|name| (name, false)),
+            } => type_name(data_type, self.cx).map(|name| (name, false)),
             Ast::Interval(_) => Some(("interval".into(), false)),
             Ast::Case {
                 operand: _,
@@ -240,15 +242,15 @@ impl Binder<'_> {
 }
 
 /// The name of a type as it names columns: that of the catalog, without what makes it an array.
-fn type_name(data_type: &DataType) -> Option<String> {
+fn type_name(data_type: &DataType, cx: &PlanCx<'_>) -> Option<String> {
     match data_type {
         DataType::Custom(name, _) => Some(object_name(name).1),
         DataType::Regclass => Some("regclass".into()),
         DataType::Array(
             ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
-        ) => type_name(element),
+        ) => type_name(element, cx),
         other => {
-            let ty = super::types::bind_type(other).ok()?;
+            let ty = super::types::bind_type(other, cx).ok()?;
             Some(ty.catalog_name().trim_start_matches('_').to_string())
         }
     }

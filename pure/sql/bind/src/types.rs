@@ -1,5 +1,6 @@
 //! Type names of SQL text.
 
+use super::PlanCx;
 use super::scope::object_name;
 use base::types::SECOND_DIGITS_MAX;
 use base::{ArrayKind, Reg, SqlError, SqlState, Type};
@@ -19,15 +20,15 @@ pub enum NamedType {
 /// # Errors
 /// 42704 for an unknown name, 0A000 for a type that is known but not supported, 22023 and 42601 for
 /// bad modifiers.
-pub fn bind_type(ty: &DataType) -> Result<Type, SqlError> {
-    match named_type(ty)? {
+pub fn bind_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<Type, SqlError> {
+    match named_type(ty, cx)? {
         NamedType::Plain(ty) => Ok(ty),
         NamedType::Serial(_) => Err(undefined(&ty.to_string().to_lowercase())),
     }
 }
 
 /// As [`bind_type`], telling apart names that mean more than a type.
-pub fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
+pub fn named_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<NamedType, SqlError> {
     use DataType as D;
     let plain = match ty {
         D::Bool | D::Boolean => Type::Bool,
@@ -63,7 +64,7 @@ pub fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
         D::Regclass => Type::Reg(Reg::Class),
         // The size of an array is not enforced, as in PostgreSQL.
         D::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
-            let element = bind_type(element)?;
+            let element = bind_type(element, cx)?;
             element
                 .array_of()
                 .ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
@@ -73,6 +74,12 @@ pub fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
                 return Err(unsupported("a database in the name of a type"));
             }
             let (schema, name) = object_name(name);
+            if let Some(found) = own_type(cx, schema.as_deref(), &name) {
+                if !modifiers.is_empty() {
+                    return Err(no_modifier(&name));
+                }
+                return Ok(NamedType::Plain(found));
+            }
             check_schema(schema.as_deref(), ty)?;
             return custom(&name, modifiers);
         }
@@ -86,7 +93,16 @@ pub fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
     Ok(NamedType::Plain(plain))
 }
 
-/// All types are in `pg_catalog`.
+/// A type of users.
+fn own_type(cx: &PlanCx<'_>, schema: Option<&str>, name: &str) -> Option<Type> {
+    match schema {
+        None if Type::named(name).is_some() => None,
+        None | Some("public") => cx.database.type_named(name),
+        Some(_) => None,
+    }
+}
+
+/// All other types are in `pg_catalog`.
 fn check_schema(schema: Option<&str>, ty: &DataType) -> Result<(), SqlError> {
     match schema {
         None | Some("pg_catalog") => Ok(()),

@@ -5,15 +5,18 @@ use super::write::{Change, Changes, check_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
 use crate::copy_format::{Decoder, Encoder, Fields, in_column, in_line};
 use base::zone::Zone;
-use base::{Datum, SqlError, Type};
+use base::{ArrayKind, Datum, SqlError, Type};
 use catalog::Table;
 use core::future::poll_fn;
+use expr::resolve::enums;
 use expr::zoned;
 use parse::copy::Format;
 use pg_catalog::output::{in_zone, is_zoned};
 use plan::step::{CopyFromPlan, CopyToPlan, Writer};
 use txn::OpError;
 
+/// Labels in an array.
+const TEXTS: Type = Type::Array(ArrayKind::Text);
 /// Rows that are written at a time: enough that some lie in each slot.
 const COPY_ROWS: usize = 4096;
 /// Bytes of fields beyond which no more rows are added to those.
@@ -30,6 +33,7 @@ pub(super) async fn from(cx: &Cx<'_>, plan: &CopyFromPlan, slots: &Slots) -> Res
     let mut decoder = Decoder::new(plan.options.clone(), &table.name, names);
     let binary = plan.options.format == Format::Binary;
     let zone = session_zone(cx, slots);
+    let labels = |ty: Type, id: u32, value: Datum| read_label(cx, slots, (ty, id), value);
     let mut defaults: Option<Vec<Datum>> = None;
     let mut batch = Batch::default();
     let mut count = 0;
@@ -42,7 +46,13 @@ pub(super) async fn from(cx: &Cx<'_>, plan: &CopyFromPlan, slots: &Slots) -> Res
                 Some((
                     line,
                     size,
-                    parse_row(table, &plan.columns, &fields, (binary, zone.as_ref()))?,
+                    parse_row(
+                        table,
+                        &plan.columns,
+                        &fields,
+                        (binary, zone.as_ref()),
+                        &labels,
+                    )?,
                 ))
             }
             None => None,
@@ -80,6 +90,24 @@ pub(super) async fn from(cx: &Cx<'_>, plan: &CopyFromPlan, slots: &Slots) -> Res
         }
     }
 }
+
+/// A value of an enum type, or of an array of it, from the text of a label or of an array.
+fn read_label(
+    cx: &Cx<'_>,
+    slots: &Slots,
+    (ty, id): (Type, u32),
+    value: Datum,
+) -> Result<Datum, SqlError> {
+    let value = match (ty.element(), value.as_str()) {
+        (Some(_), Some(text)) => base::text::parse(TEXTS, text)?,
+        _ => value,
+    };
+    let args = [value, Datum::Int(i64::from(id))];
+    cx.env(slots).session.catalog_function(enums::READ, &args)
+}
+
+/// Reads labels of the enum type with an oid.
+type Labels<'a> = dyn Fn(Type, u32, Datum) -> Result<Datum, SqlError> + 'a;
 
 /// The given values in their columns, the rest by default.
 fn full_row(defaults: &[Datum], columns: &[u16], given: Vec<Datum>) -> Vec<Datum> {
@@ -155,11 +183,12 @@ fn parse_row(
     columns: &[u16],
     fields: &Fields<'_>,
     form: (bool, Option<&Zone>),
+    labels: &Labels<'_>,
 ) -> Result<Vec<Datum>, SqlError> {
     let mut row = Vec::with_capacity(table.columns.len());
     for (i, column) in columns.iter().enumerate() {
         let described = table.column_at(*column);
-        let value = field(described.ty, fields, i, form).map_err(|error| {
+        let value = field(described.ty, fields, i, form, labels).map_err(|error| {
             in_column(
                 error,
                 &table.name,
@@ -178,7 +207,17 @@ fn field(
     fields: &Fields<'_>,
     i: usize,
     (binary, zone): (bool, Option<&Zone>),
+    labels: &Labels<'_>,
 ) -> Result<Datum, SqlError> {
+    if let Some(id) = ty.enum_id() {
+        let written = match (binary, fields.bytes(i)) {
+            (_, None) => return Ok(Datum::Null),
+            (true, Some(bytes)) if ty.element().is_some() => base::wire::decode_texts(bytes, id)?,
+            (true, Some(bytes)) => base::wire::decode(Type::Text, bytes)?,
+            (false, Some(_)) => fields.text(i)?.map_or(Datum::Null, Datum::from),
+        };
+        return labels(ty, id, written);
+    }
     let value = if binary {
         match fields.bytes(i) {
             None => return Ok(Datum::Null),

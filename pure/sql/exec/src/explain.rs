@@ -3,6 +3,7 @@
 use super::explain_json::{self, Entry, Node};
 use super::show::{fetch, row_counts};
 use super::{Cx, StepStats, statement};
+use base::types::UNNAMED;
 use base::{Datum, RowBatch, TableId, Tag, Type};
 use bind::PlanCx;
 use bind::rel::Signal;
@@ -122,7 +123,13 @@ pub(super) async fn run(
         times.extend(planning.map(|ns| ("Planning Time", ns)));
         times.extend(options.analyze.then_some(("Execution Time", took_ns)));
     }
-    cx.emit(lines.rows(steps, &times)).await;
+    let mut rows = lines.rows(steps, &times);
+    for line in &mut rows.datums {
+        if let Some(text) = line.as_str().filter(|text| text.contains(UNNAMED[0])) {
+            *line = cx.port.database().named_types(text).into();
+        }
+    }
+    cx.emit(rows).await;
     Ok(Tag::Word("EXPLAIN"))
 }
 

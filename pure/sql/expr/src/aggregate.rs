@@ -163,7 +163,7 @@ impl AggFunc {
         }
         let types: Vec<Type> = args.iter().map(Expr::ty).collect();
         let Some((func, wanted, ty)) = AggFunc::find(name, &types, star) else {
-            let types: Vec<&str> = types.iter().map(|ty| ty.base_name()).collect();
+            let types: Vec<_> = types.iter().map(|ty| ty.base_name()).collect();
             let list = if star {
                 "*".to_string()
             } else {

@@ -54,7 +54,9 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
         Type::Json | Type::Jsonb => json::from_other(value, from, to),
         _ if let Datum::Jsonb(json) = &value => json::to_scalar(json, to),
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => to_int(value, from, to),
-        Type::Xid | Type::Tid => keep(value, from, to, |value| matches!(value, Datum::Int(_))),
+        Type::Xid | Type::Tid | Type::Enum(_) => {
+            keep(value, from, to, |value| matches!(value, Datum::Int(_)))
+        }
         Type::Float4 => to_float4(value),
         Type::Float8 => to_float8(value),
         Type::Numeric(_) => to_decimal(value, from),

@@ -3,7 +3,8 @@
 
 use super::words::Words;
 use super::{
-    Kind, comment, cursors, maintenance, nested, relations, table_as, tables, views, with_library,
+    Kind, comment, cursors, enums, maintenance, nested, relations, table_as, tables, views,
+    with_library,
 };
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
@@ -108,9 +109,12 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CREATE" if words.is(&["CREATE", "DATABASE"]) => create_database(words).map(Some),
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
         "CREATE" if views::is_create_view(words) => views::create(words).map(Some),
+        "CREATE" if words.is(&["CREATE", "TYPE"]) => enums::create(words).map(Some),
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
         "DROP" if words.is(&["DROP", "VIEW"]) => table_as::drop_views(words).map(Some),
+        "DROP" if words.is(&["DROP", "TYPE"]) => enums::drop(words).map(Some),
+        "ALTER" if words.is(&["ALTER", "TYPE"]) => enums::alter(words).map(Some),
         "SELECT" | "WITH" => table_as::select_into(words),
         "ALTER" if words.is(&["ALTER", "VIEW"]) => views::alter(words).map(Some),
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => relations::alter(words).map(Some),

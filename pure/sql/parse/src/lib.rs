@@ -12,6 +12,7 @@ mod constraints;
 pub mod copy;
 mod cursors;
 mod dialect;
+mod enums;
 mod explain;
 mod expression;
 mod indexes;
@@ -40,6 +41,7 @@ mod words;
 
 pub use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
 pub use constraints::{AlterStatement, Marks};
+pub use enums::EnumStatement;
 pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
@@ -104,6 +106,8 @@ pub enum Kind {
     CreateView(Box<ViewStatement>),
     RenameView(Box<ViewRename>),
     DropViews(Box<ViewDrop>),
+    /// CREATE, ALTER and DROP TYPE.
+    Enum(Box<EnumStatement>),
     CreateTableAs(Box<TableAs>),
     CreateDatabase {
         name: String,

@@ -55,7 +55,7 @@ pub(super) fn default(column: &Column, text: &str) -> String {
     let is_string = |inner: &String| !inner.replace("''", "").contains('\'');
     if inner(text).as_ref().is_some_and(is_string) {
         let name = match column.ty {
-            Type::Char(_) => "bpchar",
+            Type::Char(_) => "bpchar".into(),
             ty => ty.base_name(),
         };
         return format!("{text}::{name}");

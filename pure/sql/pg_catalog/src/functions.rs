@@ -59,6 +59,9 @@ fn index_ability(property: &str) -> Datum {
 /// 42P01 and its like for names of things that do not exist, where PostgreSQL raises them; 42883
 /// for a function that is not listed.
 pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
+    if let Some(value) = enums::call(cx, name, args) {
+        return value;
+    }
     // format_type(oid, NULL) prints the type without a modifier.
     if name != "format_type" && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
@@ -76,13 +79,8 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
     let word = |at: usize| args.get(at).and_then(Datum::as_str).unwrap_or("");
     let truth = |at: usize| args.get(at).and_then(Datum::as_bool).unwrap_or(false);
     Ok(match name {
-        "format_type" => match number(0) {
-            None => Datum::Null,
-            Some(_) => text(names::type_name(
-                object(0),
-                number(1).map(|typmod| typmod as i32),
-            )),
-        },
+        "format_type" if number(0).is_none() => Datum::Null,
+        "format_type" => text(enums::type_name(cx, object(0), number(1))),
         name if name.starts_with("pg_get_function_") => procs::told(name, object(0)),
         "pg_get_userbyid" => user_name(cx, object(0)),
         // Expressions are kept as the text that they print as.
@@ -218,7 +216,9 @@ fn visible_object(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
             Some(table) => return flag(table.schema == "pg_catalog"),
             None => names::relation_name(cx, id).is_some(),
         },
-        "pg_type_is_visible" => types::by_oid(id).is_some(),
+        "pg_type_is_visible" => {
+            types::by_oid(id).is_some() || cx.database.type_by_oid(id).is_some()
+        }
         "pg_function_is_visible" => procs::by_oid(id).is_some(),
         "pg_opclass_is_visible" => fixed::OPCLASSES.iter().any(|class| class.oid == id),
         "pg_collation_is_visible" => matches!(id, COLLATION | 950 | 951),
@@ -258,7 +258,7 @@ fn privilege(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sq
             names::regnamespace_in(object)?;
         }
         "has_type_privilege" => {
-            names::regtype_in(object)?;
+            input(cx, "regtypein", object)?;
         }
         _ => {}
     }
@@ -371,7 +371,7 @@ fn index_property(cx: &CatalogCx<'_>, id: u32, column: Option<i64>, property: &s
 fn find(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<Datum, SqlError> {
     let found = match name {
         "to_regclass" => names::find_class(cx, wanted)?,
-        "to_regtype" => names::find_type(wanted),
+        "to_regtype" => enums::find(cx, wanted).or_else(|| names::find_type(wanted)),
         "to_regnamespace" => names::find_schema(wanted)?,
         "to_regrole" => names::regrole_in(cx, wanted).ok(),
         _ => names::find_proc(wanted),
@@ -383,7 +383,10 @@ fn find(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<Datum, SqlError>
 fn input(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<u32, SqlError> {
     match name {
         "regclassin" => names::regclass_in(cx, wanted),
-        "regtypein" => names::regtype_in(wanted),
+        "regtypein" => match enums::find(cx, wanted) {
+            Some(found) => Ok(found),
+            None => names::regtype_in(wanted),
+        },
         "regnamespacein" => names::regnamespace_in(wanted),
         "regrolein" => names::regrole_in(cx, wanted),
         _ => names::regproc_in(wanted),
@@ -394,7 +397,7 @@ fn input(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<u32, SqlError> 
 fn output(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
     text(match name {
         "regclassout" => names::regclass_out(cx, id),
-        "regtypeout" => names::regtype_out(id),
+        "regtypeout" => enums::shown(cx, id).unwrap_or_else(|| names::regtype_out(id)),
         "regnamespaceout" => names::regnamespace_out(id),
         "regroleout" => names::regrole_out(cx, id),
         "regprocedureout" => names::regprocedure_out(id),

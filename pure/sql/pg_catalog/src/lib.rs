@@ -11,7 +11,7 @@
 //! | `list` | names, numbers and columns of all tables |
 //! | `fixed`, `types`, `keywords` | rows that hardly depend on the database |
 //! | `relations`, `columns`, `constraints` | rows about tables, indexes, sequences |
-//! | `user_views` | rows about views of users |
+//! | `user_views`, `enums` | rows about views and enum types of users |
 //! | `views`, `schema` | the same once more for people: pg_tables, information_schema |
 //! | [`names`] | names to oids and back (`regclass`, `regtype`, ...) |
 //! | `definitions` | SQL text of indexes and constraints |
@@ -30,6 +30,7 @@ mod columns;
 mod comments;
 mod constraints;
 mod definitions;
+pub(crate) mod enums;
 mod fixed;
 pub mod functions;
 mod keywords;

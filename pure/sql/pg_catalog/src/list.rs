@@ -5,8 +5,8 @@
 
 use super::{CatalogCx, VirtualColumn, VirtualTable};
 use super::{
-    columns, comments, constraints, fixed, keywords, procs, relations, schema, types, user_views,
-    views,
+    columns, comments, constraints, enums, fixed, keywords, procs, relations, schema, types,
+    user_views, views,
 };
 use base::RowBatch;
 
@@ -153,7 +153,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_description 2609 'r' comments::description [
         objoid OID, classoid OID, objsubid INT4, description TEXT,
     ]
-    pg_enum 3501 'r' none [
+    pg_enum 3501 'r' enums::rows [
         oid OID, enumtypid OID, enumsortorder FLOAT4, enumlabel NAME,
     ]
     pg_event_trigger 3466 'r' none [

@@ -3,7 +3,7 @@
 //! Inside, such a value is an oid. What goes to a client as text gets its name at the very end, so
 //! that everything before compares and sorts oids, as PostgreSQL does.
 
-use crate::{CatalogCx, functions};
+use crate::{CatalogCx, enums, functions};
 use base::zone::Zone;
 use base::{ArrayKind, Datum, OutColumn, Reg, RowBatch, SqlError, SqlState, Type};
 
@@ -18,7 +18,7 @@ pub fn reg(ty: Type) -> Option<Reg> {
 /// Whether a value of the type has a text form of its own ([`base::text`]); others go through
 /// [`put_names`].
 pub fn is_plain(ty: Type) -> bool {
-    reg(ty).is_none()
+    reg(ty).is_none() && ty.enum_id().is_none()
 }
 
 /// Refuses to give values of a type in the binary format.
@@ -79,6 +79,16 @@ pub fn put_names(
     batch: &mut RowBatch,
 ) {
     for (at, column) in columns.iter().enumerate() {
+        let found = column
+            .ty
+            .enum_id()
+            .and_then(|id| cx.database.enum_by_id(id));
+        if let Some(found) = found {
+            // The binary form of a label is its text.
+            let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
+            values.for_each(|value| *value = enums::labelled(found, value));
+            continue;
+        }
         let Some(reg) = reg(column.ty).filter(|_| as_text(at)) else {
             continue;
         };
@@ -87,11 +97,33 @@ pub fn put_names(
     }
 }
 
+/// A value of an enum type, or an array of such, from its binary form.
+///
+/// # Errors
+/// Those of [`base::wire::decode`]; 22P02 for what is no label.
+pub fn read_binary(cx: &CatalogCx<'_>, ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
+    let Some(id) = ty.enum_id() else {
+        return base::wire::decode(ty, bytes);
+    };
+    let written = match ty.element() {
+        Some(_) => base::wire::decode_texts(bytes, id)?,
+        None => base::wire::decode(Type::Text, bytes)?,
+    };
+    enums::convert(cx, i64::from(id), &written)
+}
+
 /// A value from its text form.
 ///
 /// # Errors
 /// Those of [`base::text::parse`]; 42P01 and its like for a name of nothing.
 pub fn read(cx: &CatalogCx<'_>, ty: Type, text: &str) -> Result<Datum, SqlError> {
+    if let Some(id) = ty.enum_id() {
+        let value = match ty.element() {
+            Some(_) => base::text::parse(Type::Array(ArrayKind::Text), text)?,
+            None => text.into(),
+        };
+        return enums::convert(cx, i64::from(id), &value);
+    }
     match (reg(ty), ty.element()) {
         (None, _) => base::text::parse(ty, text),
         (Some(reg), None) => functions::resolved(cx, reg, text),

@@ -141,11 +141,14 @@ fn column(
     column: &Column,
     out: &mut RowBatch,
 ) {
-    let is_array = column.ty.element().is_some();
-    let type_name = if is_array {
-        "ARRAY"
-    } else {
-        column.ty.base_name()
+    let type_name = match column.ty {
+        Type::Array(_) => "ARRAY".into(),
+        Type::Enum(_) => "USER-DEFINED".into(),
+        plain => plain.base_name(),
+    };
+    let (type_schema, udt_name) = match enums::name_of(cx, column.ty.oid()) {
+        Some(name) => ("public", name),
+        None => ("pg_catalog", column.ty.catalog_name().to_owned()),
     };
     let mut row = vec![
         here(cx),
@@ -155,12 +158,12 @@ fn column(
         int(number),
         optional(column.default.as_deref()),
         yes_no(!column.not_null),
-        text(type_name),
+        text(type_name.as_ref()),
     ];
     row.extend(measures(column.ty));
     // Interval, character set, collation and domain: nothing to say.
     row.extend(core::iter::repeat_n(Datum::Null, 11));
-    row.extend([here(cx), text("pg_catalog"), text(column.ty.catalog_name())]);
+    row.extend([here(cx), text(type_schema), text(udt_name)]);
     row.extend(core::iter::repeat_n(Datum::Null, 4));
     row.extend([
         text(number.to_string()),
@@ -343,7 +346,7 @@ pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             here(cx),
             public(),
             text(sequence.name.as_str()),
-            text(ty.base_name()),
+            text(ty.base_name().as_ref()),
             int(i64::from(ty.typlen()) * 8),
             int(2),
             int(0),

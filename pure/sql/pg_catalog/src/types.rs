@@ -1,6 +1,7 @@
 //! pg_type: the types there are, the ones that only columns of the catalog have, and their arrays.
 
 use super::*;
+use base::ArrayKind;
 
 /// A row of pg_type.
 #[derive(Clone, Copy)]
@@ -100,7 +101,7 @@ types! {
 }
 
 /// The array whose elements are of this type.
-fn array_of(element: &TypeRow, name: &'static str) -> TypeRow {
+pub(super) fn array_of(element: &TypeRow, name: &'static str) -> TypeRow {
     // Records are no type of a column, and neither are arrays of them.
     let (kind, category) = if element.name == "record" {
         ('p', 'P')
@@ -139,8 +140,34 @@ pub(super) fn by_oid(oid: u32) -> Option<TypeRow> {
     all().find(|row| row.oid == oid)
 }
 
+/// The row of an enum type, without its name.
+pub(super) fn of_enum(id: u32) -> TypeRow {
+    TypeRow {
+        oid: id,
+        name: "",
+        length: 4,
+        by_value: true,
+        kind: 'e',
+        category: 'E',
+        align: 'i',
+        storage: 'p',
+        preferred: false,
+        element: 0,
+        array: id + 1,
+        io: [3504, 3505, 3532, 3533],
+        collation: 0,
+        modifier: [0, 0],
+        subscript: 0,
+    }
+}
+
 /// The row of a type that columns can have.
 pub(super) fn traits(ty: Type) -> TypeRow {
+    match ty {
+        Type::Enum(id) => return of_enum(id),
+        Type::Array(ArrayKind::Enum(id)) => return array_of(&of_enum(id), ""),
+        _ => {}
+    }
     by_oid(ty.oid()).expect("every type is listed")
 }
 
@@ -151,18 +178,21 @@ pub(super) fn opclass(ty: Type) -> u32 {
         .find(|class| class.input == ty.oid());
     match (class, ty.is_text()) {
         (Some(class), _) => class.oid,
+        // enum_ops
+        (None, _) if ty.enum_id().is_some() => 3522,
         // varchar is indexed as text.
         (None, true) => 3126,
         (None, false) => 0,
     }
 }
 
-pub(super) fn rows(_: &CatalogCx<'_>, out: &mut RowBatch) {
-    for row in all() {
+pub(super) fn rows(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let system = all().map(|row| (row, row.name.to_owned(), PG_CATALOG));
+    for (row, name, schema) in system.chain(enums::types(cx)) {
         out.push([
             oid(row.oid),
-            text(row.name),
-            oid(PG_CATALOG),
+            text(name),
+            oid(schema),
             oid(OWNER),
             int(row.length),
             flag(row.by_value),

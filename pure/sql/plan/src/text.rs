@@ -121,7 +121,7 @@ pub fn expr_text(expr: &Expr, names: Names<'_>) -> String {
     };
     match expr {
         Expr::Const(Datum::Null, _) => "NULL".into(),
-        Expr::Const(datum, ty) if ty.is_text() || ty.is_datetime() => {
+        Expr::Const(datum, ty) if ty.is_text() || ty.is_datetime() || ty.enum_id().is_some() => {
             format!("'{}'", cut(shown(*ty, datum)).replace('\'', "''"))
         }
         Expr::Const(datum, ty) => cut(shown(*ty, datum)),

@@ -179,6 +179,9 @@ fn through_catalog(expr: &Expr, from: Type, to: Type) -> Result<Option<Expr>, Sq
         false => element,
     };
     let text = |ty: Type| ty.element().unwrap_or(ty).is_text();
+    if let Some(call) = super::enums::through_labels(expr, from, to)? {
+        return Ok(Some(call));
+    }
     Ok(match (reg(from), reg(to)) {
         (Some(reg), None) if text(to) => {
             let name = format!("{}out", reg.name()).into();
@@ -205,8 +208,11 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
     let explicit = context == Context::Explicit;
     match expr {
         Expr::Const(Datum::Text(literal), _)
-            if matches!(to.element().unwrap_or(to), Type::Reg(_)) =>
+            if matches!(to.element().unwrap_or(to), Type::Reg(_) | Type::Enum(_)) =>
         {
+            if let Type::Enum(id) = to {
+                return Ok(super::enums::from_literal(literal, id));
+            }
             let text = match to.element() {
                 Some(_) => Type::Array(ArrayKind::Text),
                 None => Type::Text,
@@ -248,6 +254,14 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
                 to,
                 explicit,
             })
+        }
+        other if to.enum_id().is_some() => {
+            let texts = Expr::Cast {
+                arg: Box::new(other),
+                to: Type::Text,
+                explicit,
+            };
+            coerce(texts, to, Context::Explicit)
         }
         // A column of a subquery that is a bare literal: its values are text.
         other => Ok(Expr::Cast {

@@ -186,8 +186,8 @@ fn from(arg: Expr, ty: Type) -> Expr {
 pub fn shown(arg: Expr) -> Result<Expr, SqlError> {
     match arg.ty() {
         Type::Unknown => coerce_argument(arg, Type::Text),
-        Type::Reg(_) => coerce(arg, Type::Text, Context::Explicit),
-        Type::Array(ArrayKind::Reg(_)) => coerce(arg, PATH, Context::Explicit),
+        Type::Reg(_) | Type::Enum(_) => coerce(arg, Type::Text, Context::Explicit),
+        Type::Array(ArrayKind::Reg(_) | ArrayKind::Enum(_)) => coerce(arg, PATH, Context::Explicit),
         _ => Ok(arg),
     }
 }

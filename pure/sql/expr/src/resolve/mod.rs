@@ -12,6 +12,7 @@
 mod build;
 mod candidates;
 mod coerce;
+pub mod enums;
 pub mod json;
 mod table;
 #[cfg(test)]
@@ -59,6 +60,9 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
         _ => {}
     }
     if let Some(call) = json::function(name, &args)? {
+        return Ok(call);
+    }
+    if let Some(call) = enums::function(name, &args)? {
         return Ok(call);
     }
     let types: Vec<Type> = args.iter().map(Expr::ty).collect();
@@ -112,6 +116,12 @@ pub fn binary(op: &str, left: Expr, right: Expr) -> Result<Expr, SqlError> {
         let message = format!("the operator {op} of jsonb is not supported");
         let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
         return Err(error.hint("Use the operators ->, #> and @>."));
+    }
+    if let (Some(compare), Some(ty)) = (comparison(op), enums::common(&types))
+        && compare <= Compare::Ge
+    {
+        let operands = vec![coerce_argument(left, ty)?, coerce_argument(right, ty)?];
+        return Ok(Expr::Call(Func::Compare(compare), operands, Type::Bool));
     }
     let entries = table::operators(op);
     let entries: Vec<&Entry> = entries.iter().collect();
@@ -271,7 +281,10 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
         Ret::Is(ty) => ty,
         Ret::Array => known.array_of().ok_or_else(no_array)?,
     };
-    if matches!((&entry.func, known), (Func::ArrayToString(_), Type::Reg(_))) {
+    if matches!(
+        (&entry.func, known),
+        (Func::ArrayToString(_), Type::Reg(_) | Type::Enum(_))
+    ) {
         let texts = Type::Array(ArrayKind::Text);
         converted[0] = coerce(converted[0].clone(), texts, Context::Explicit)?;
         known = Type::Text;
@@ -289,7 +302,7 @@ fn to_output(arg: Expr) -> Result<Expr, SqlError> {
     Ok(match ty {
         Type::Text | Type::Varchar(_) | Type::Name => arg,
         Type::Unknown => coerce_argument(arg, Type::Text)?,
-        _ if matches!(ty.element().unwrap_or(ty), Type::Reg(_)) => {
+        _ if matches!(ty.element().unwrap_or(ty), Type::Reg(_) | Type::Enum(_)) => {
             coerce(arg, Type::Text, Context::Explicit)?
         }
         _ => Expr::Call(Func::Output(ty), vec![arg], Type::Text),

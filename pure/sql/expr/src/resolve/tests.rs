@@ -287,7 +287,7 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Int2 => Datum::Int(int(prng, 16)),
         Type::Int4 => Datum::Int(int(prng, 32)),
         Type::Int8 => Datum::Int(int(prng, 64)),
-        Type::Oid | Type::Reg(_) | Type::Xid | Type::Tid => Datum::Int(pick(
+        Type::Oid | Type::Reg(_) | Type::Enum(_) | Type::Xid | Type::Tid => Datum::Int(pick(
             prng,
             &[0, 1, 16, 23, 1259, 16_384, i64::from(u32::MAX)],
         )),

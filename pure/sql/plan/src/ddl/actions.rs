@@ -16,7 +16,7 @@ use crate::plan::{AlterFill, DdlPlan, Fill};
 use base::{SqlError, SqlState, Type};
 use bind::scope::ident;
 use bind::types::{NamedType, named_type};
-use bind::{Binder, unsupported};
+use bind::{Binder, PlanCx, unsupported};
 use catalog::{Catalog, Check, Column, ColumnState, Command, Table, TableAction, Validity};
 use expr::resolve::{self, Context};
 use parse::Marks;
@@ -329,12 +329,12 @@ impl Actions<'_, '_, '_> {
                 default: None,
             }),
             AlterColumnOperation::SetDataType { data_type, using } => {
-                let NamedType::Plain(ty) = named_type(data_type)? else {
+                let NamedType::Plain(ty) = named_type(data_type, self.binder.cx)? else {
                     let message = format!("type \"{data_type}\" does not exist").to_lowercase();
                     return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
                 };
                 check_storable(&name, ty)?;
-                check_retyped(column, ty, using.as_ref())?;
+                check_retyped(column, ty, using.as_ref(), self.binder.cx)?;
                 self.late(TableAction::SetType { column: name, ty })
             }
             AlterColumnOperation::AddGenerated {
@@ -488,7 +488,12 @@ fn together(name: &str) -> SqlError {
 ///
 /// # Errors
 /// 42804 as PostgreSQL where no cast leads there; 0A000 where rows would have to be rewritten.
-fn check_retyped(column: &Column, ty: Type, using: Option<&ast::Expr>) -> Result<(), SqlError> {
+fn check_retyped(
+    column: &Column,
+    ty: Type,
+    using: Option<&ast::Expr>,
+    cx: &PlanCx<'_>,
+) -> Result<(), SqlError> {
     let name = &column.name;
     let itself = |expr: &ast::Expr| matches!(expr, ast::Expr::Identifier(id) if ident(id) == *name);
     let plain = match using {
@@ -498,7 +503,9 @@ fn check_retyped(column: &Column, ty: Type, using: Option<&ast::Expr>) -> Result
             expr,
             data_type,
             format: None,
-        }) => itself(expr) && matches!(named_type(data_type)?, NamedType::Plain(to) if to == ty),
+        }) => {
+            itself(expr) && matches!(named_type(data_type, cx)?, NamedType::Plain(to) if to == ty)
+        }
         Some(expr) => itself(expr),
     };
     if using.is_none() && !resolve::can_coerce(column.ty, ty, Context::Assignment) {

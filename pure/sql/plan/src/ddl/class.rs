@@ -56,6 +56,7 @@ pub(super) fn check(table: &Table, column: u16, class: &OperatorClass) -> Result
         Type::Name => &["name_ops"],
         Type::Oid => &["oid_ops"],
         Type::Jsonb => &["jsonb_ops"],
+        Type::Enum(_) => &["enum_ops"],
         _ => &[],
     };
     if own.contains(&&**name) {

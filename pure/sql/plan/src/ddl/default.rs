@@ -42,9 +42,10 @@ pub(super) fn default_text(
         let message = "cannot use subquery in DEFAULT expression";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
+    binder.settle(&mut assigned);
+    binder.check_labels()?;
     if moment {
         // Which moment a text without a zone means is decided now, by the session's zone.
-        binder.settle(&mut assigned);
         if let Expr::Const(value, ty) = &assigned {
             let text = base::text::to_string(*ty, value).replace('\'', "''");
             return Ok(format!("'{text}'::{}", ty.name()));

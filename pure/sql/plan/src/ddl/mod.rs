@@ -5,6 +5,7 @@ mod added;
 mod alter;
 mod class;
 mod default;
+mod enums;
 mod like;
 mod names;
 mod relations;
@@ -34,6 +35,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::CreateIndex(statement) => create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::CreateView(_) | Kind::DropViews(_) | Kind::RenameView(_) => view::plan(kind, binder),
+        Kind::Enum(statement) => enums::plan(statement, binder),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::AlterRelation(altered) => relations::plan(altered, binder),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
@@ -86,7 +88,7 @@ fn create_sequence(statement: &ast::Statement, binder: &Binder<'_>) -> Result<Dd
     };
     let ty = match data_type {
         None => Type::Int8,
-        Some(ty) => bind::types::bind_type(ty)?,
+        Some(ty) => bind::types::bind_type(ty, binder.cx)?,
     };
     let name = own_name(name, binder)?;
     let sequence = Sequence {

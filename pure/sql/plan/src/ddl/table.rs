@@ -522,7 +522,7 @@ pub(super) fn add_column(
         options,
     } = ast;
     let name = ident(name);
-    let (ty, serial) = match named_type(data_type)? {
+    let (ty, serial) = match named_type(data_type, binder.cx)? {
         NamedType::Plain(ty) => (ty, false),
         NamedType::Serial(ty) => (ty, true),
     };

@@ -113,6 +113,8 @@ pub(super) fn same_kind(a: Type, b: Type) -> bool {
         Type::Uuid => 10,
         Type::Interval => 11,
         Type::Jsonb => 13,
+        // Only values of the same enum type meet.
+        Type::Enum(_) => 14,
         Type::Array(_) | Type::Unknown | Type::Xid | Type::Json => 12,
     };
     class(a) == class(b) && class(a) != 12

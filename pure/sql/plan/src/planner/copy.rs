@@ -4,7 +4,7 @@ use super::write::Purpose;
 use super::{Planner, bound_query, run_plan};
 use crate::plan::{Plan, PlanKind};
 use crate::step::{Action, CopyFromPlan, CopyToPlan, StepOp};
-use base::{SqlError, SqlState, Type};
+use base::{ArrayKind, SqlError, SqlState, Type};
 use bind::rel::Rel;
 use bind::{Binder, BoundQuery};
 use catalog::Table;
@@ -76,23 +76,36 @@ fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlErro
     Ok(found)
 }
 
-/// Columns of `reg...` types are copied as the names that their oids stand for.
+/// A value as COPY writes it: labels of enums, and in text the names that the oids of `reg...`
+/// types stand for.
+fn named_value(value: Expr, format: Format) -> Result<Expr, SqlError> {
+    let ty = value.ty();
+    let named =
+        ty.enum_id().is_some() || format != Format::Binary && !pg_catalog::output::is_plain(ty);
+    let to = match ty.element() {
+        Some(_) if format == Format::Binary => Type::Array(ArrayKind::Text),
+        _ => Type::Text,
+    };
+    match named {
+        true => resolve::coerce(value, to, Context::Explicit),
+        false => Ok(value),
+    }
+}
+
+/// The query with its columns as COPY writes them.
 fn named_columns(mut query: BoundQuery, format: Format) -> Result<BoundQuery, SqlError> {
-    let is_named = |ty: Type| matches!(ty.element().unwrap_or(ty), Type::Reg(_));
     if format == Format::Binary {
         let mut columns = query.columns.iter();
         columns.try_for_each(|column| pg_catalog::output::check_binary(column.ty))?;
     }
-    if format == Format::Binary || !query.columns.iter().any(|column| is_named(column.ty)) {
+    let mut columns = query.columns.iter();
+    if columns.all(|column| pg_catalog::output::is_plain(column.ty)) {
         return Ok(query);
     }
     let mut values = Vec::with_capacity(query.columns.len());
     for (i, column) in query.columns.iter_mut().enumerate() {
         let value = Expr::Column(i as u32, column.ty);
-        values.push(match is_named(column.ty) {
-            true => resolve::coerce(value, Type::Text, Context::Explicit)?,
-            false => value,
-        });
+        values.push(named_value(value, format)?);
         column.ty = values[i].ty();
     }
     query.rel = query.rel.projected(values);
@@ -142,16 +155,26 @@ fn copy_to(
     places: &[u16],
     options: CopyOptions,
 ) -> Result<Action, SqlError> {
-    let wanted: Vec<u32> = places.iter().map(|place| u32::from(*place)).collect();
+    let mut wanted: Vec<u32> = places.iter().map(|place| u32::from(*place)).collect();
     let columns = places.iter().map(|place| {
         let column = table.column_at(*place);
         (column.name.clone(), column.ty)
     });
-    let columns = columns.collect();
-    let rel = Rel::Table {
+    let mut columns: Vec<(String, Type)> = columns.collect();
+    let mut rel = Rel::Table {
         table: table.clone(),
         lock: None,
     };
+    if columns.iter().any(|(_, ty)| ty.enum_id().is_some()) {
+        let mut values = Vec::with_capacity(columns.len());
+        for ((_, ty), place) in columns.iter_mut().zip(&wanted) {
+            let value = named_value(Expr::Column(*place, *ty), options.format)?;
+            *ty = value.ty();
+            values.push(value);
+        }
+        wanted = (0..columns.len() as u32).collect();
+        rel = planner.settled(rel.projected(values));
+    }
     let query = planner.rows(rel, &wanted)?;
     Ok(Action::CopyTo(Box::new(CopyToPlan {
         query,

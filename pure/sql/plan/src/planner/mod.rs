@@ -43,7 +43,8 @@ pub use write::constraint_writer;
 /// position in the text; 0A000 for what later releases will do.
 pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
     let mut binder = Binder::new(cx, statement);
-    let mut planned = dispatch(statement, &mut binder)?;
+    let planned = dispatch(statement, &mut binder);
+    let mut planned = planned.map_err(|error| cx.database.named_error(error))?;
     planned.zone = binder.zone;
     Ok(Arc::new(planned))
 }
@@ -69,7 +70,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             types,
             statement,
         } => {
-            let types = types.iter().map(bind::types::bind_type);
+            let types = types.iter().map(|ty| bind::types::bind_type(ty, binder.cx));
             let command = SessionCommand::Prepare {
                 name: name.clone(),
                 types: types.collect::<Result<_, _>>()?,
@@ -96,6 +97,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::CreateView(_)
         | Kind::RenameView(_)
         | Kind::DropViews(_)
+        | Kind::Enum(_)
         | Kind::CreateIndex(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))

@@ -1,0 +1,520 @@
+//! Enum types: their labels, what depends on them, and the names that only the catalog knows.
+//!
+//! A value is stored as the place of its label, a number. Places leave gaps, so that a label that
+//! comes between two others takes none of theirs and no row is written again. A column refers to
+//! its type by number ([`base::Type::Enum`]), so that a type and its labels can get other names.
+
+use crate::apply::skip_or_fail;
+use crate::command::{Applied, CatalogError};
+use crate::desc::*;
+use crate::names;
+use crate::views::View;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::limits::NAME_BYTES_MAX;
+use base::types::UNNAMED;
+use base::{SqlError, SqlState, Type};
+use serde::{Deserialize, Serialize};
+
+/// Distance of two labels that were added one behind the other. Halved by each label between
+/// them, it lasts for 24 labels at the same place.
+const GAP: i64 = 1 << 24;
+
+/// An enum type.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EnumType {
+    /// Its number; also its oid. The array of it has the next one.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its labels in their order.
+    pub labels: Vec<Label>,
+}
+
+/// A label of an enum type.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Label {
+    /// Its oid.
+    pub id: u32,
+    /// What values are stored as; grows along the order.
+    pub place: i64,
+    /// The text.
+    pub text: String,
+    /// ALTER TYPE adds it: shown, but not yet to be written. Every node must know a label before
+    /// a row has it.
+    pub adding: bool,
+}
+
+/// A change of an enum type.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "fields are named like what they describe")]
+pub enum EnumChange {
+    /// A new label, not yet to be written; at the end, or before (`true`) or behind another one.
+    AddLabel {
+        label: String,
+        if_not_exists: bool,
+        beside: Option<(bool, String)>,
+    },
+    /// The label may be written: every node knows it.
+    PublishLabel { label: String },
+    /// Another text for a label.
+    RenameLabel { from: String, to: String },
+    /// Another name for the type.
+    Rename { to: String },
+}
+
+impl EnumType {
+    /// The label with this text that may be written.
+    ///
+    /// # Errors
+    /// 22P02 if there is none.
+    pub fn place_of(&self, text: &str) -> Result<i64, SqlError> {
+        let mut labels = self.labels.iter();
+        let found = labels.find(|label| label.text == text && !label.adding);
+        found.map(|label| label.place).ok_or_else(|| {
+            let name = names::quoted(&self.name);
+            let message = format!("invalid input value for enum {name}: \"{text}\"");
+            SqlError::new(SqlState::INVALID_TEXT, message)
+        })
+    }
+
+    /// The text of the label at a place.
+    pub fn label_at(&self, place: i64) -> Option<&str> {
+        let at = self
+            .labels
+            .binary_search_by_key(&place, |label| label.place);
+        at.ok().map(|at| self.labels[at].text.as_str())
+    }
+
+    fn position(&self, text: &str) -> Result<usize, SqlError> {
+        let at = self.labels.iter().position(|label| label.text == text);
+        at.ok_or_else(|| {
+            let message = format!("\"{text}\" is not an existing enum label");
+            SqlError::new(SqlState::INVALID_PARAMETER, message)
+        })
+    }
+
+    /// Another text for a label, also where it is all of a default.
+    fn rename_label(
+        &mut self,
+        owner: &mut Database,
+        from: &str,
+        to: &str,
+    ) -> Result<(), CatalogError> {
+        check_label(to)?;
+        let at = self.position(from)?;
+        if self.position(to).is_ok() {
+            let message = format!("enum label \"{to}\" already exists");
+            return Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message));
+        }
+        owner.relabel(self.id, from, to);
+        if let Some(user) = owner.text_with(&names::literal_with(from), self) {
+            return Err(kept(&format!("the label \"{from}\""), &user));
+        }
+        self.labels[at].text = to.into();
+        Ok(())
+    }
+
+    /// A place before or behind the label at a position, or behind all.
+    fn free_place(&self, beside: Option<(bool, usize)>) -> Option<(usize, i64)> {
+        let last = self.labels.last().map_or(0, |label| label.place);
+        let at = match beside {
+            None => self.labels.len(),
+            Some((true, at)) => at,
+            Some((false, at)) => at + 1,
+        };
+        if at == self.labels.len() {
+            return Some((at, last.checked_add(GAP)?));
+        }
+        let above = self.labels[at].place;
+        let below = match at.checked_sub(1) {
+            Some(below) => self.labels[below].place,
+            None => above.checked_sub(2 * GAP)?,
+        };
+        let place = below + (above - below) / 2;
+        (place > below).then_some((at, place))
+    }
+}
+
+/// # Errors
+/// 42602 for a label that is too long.
+fn check_label(label: &str) -> Result<(), CatalogError> {
+    if label.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("invalid enum label \"{label}\"");
+    Err(SqlError::new(SqlState(*b"42602"), message)
+        .detail(format!("Labels must be {NAME_BYTES_MAX} bytes or less.")))
+}
+
+impl Database {
+    /// The enum type with this oid, or whose array has it.
+    pub fn enum_by_id(&self, id: u32) -> Option<&Arc<EnumType>> {
+        self.enums.values().find(|found| found.id == id)
+    }
+
+    /// The type with this oid, if users made it.
+    pub fn type_by_oid(&self, oid: u32) -> Option<Type> {
+        let of = |id: u32| self.enum_by_id(id).map(|_| Type::Enum(id));
+        let array = || of(oid.checked_sub(1)?)?.array_of();
+        of(oid).or_else(array)
+    }
+
+    /// The type of users with this name; `_name` is the array of it.
+    pub fn type_named(&self, name: &str) -> Option<Type> {
+        let of = |name: &str| self.enums.get(name).map(|found| Type::Enum(found.id));
+        let array = || of(name.strip_prefix('_')?)?.array_of();
+        of(name).or_else(array)
+    }
+
+    /// The text with names in place of the numbers that stand for types of users and for their
+    /// values where no catalog is ([`UNNAMED`]).
+    pub fn named_types(&self, text: &str) -> String {
+        let [begin, end] = UNNAMED;
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(begin) {
+            out.push_str(before);
+            let Some((inner, behind)) = after.split_once(end) else {
+                rest = after;
+                continue;
+            };
+            let (id, place) = match inner.split_once(':') {
+                Some((id, place)) => (id, place.parse::<i64>().ok()),
+                None => (inner, None),
+            };
+            let found = id.parse().ok().and_then(|id| self.enum_by_id(id));
+            match (found, place) {
+                (Some(found), Some(place)) => {
+                    out.push_str(found.label_at(place).unwrap_or("???"));
+                }
+                (Some(found), None) => out.push_str(&names::quoted(&found.name)),
+                (None, _) => out.push_str("???"),
+            }
+            rest = behind;
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// The error with names in place of numbers, as [`Database::named_types`] puts them.
+    pub fn named_error(&self, error: SqlError) -> SqlError {
+        error.map_texts(UNNAMED[0], &|text| self.named_types(text))
+    }
+
+    /// Tables with columns of the type, and these columns.
+    fn enum_columns(&self, id: u32) -> Vec<(String, String)> {
+        let tables = self.tables.values();
+        tables
+            .flat_map(|table| {
+                let columns = table.columns.iter();
+                let of_type = columns.filter(move |column| {
+                    column.ty.enum_id() == Some(id) && column.state != ColumnState::Dropped
+                });
+                of_type.map(|column| (table.name.clone(), column.name.clone()))
+            })
+            .collect()
+    }
+
+    /// An expression or a view with `word` in its text, which the type has for its name or for a
+    /// label: where neither the name nor a column of the type is near, it means something else.
+    fn text_with(&self, word: &str, of: &EnumType) -> Option<String> {
+        let means = |text: &str, near: bool| {
+            names::has_word(text, word) && (near || names::has_word(text, &of.name))
+        };
+        let has = |table: &Table| {
+            let mut columns = table.columns.iter();
+            columns.any(|column| column.ty.enum_id() == Some(of.id))
+        };
+        let of_table = |table: &Arc<Table>| {
+            let near = has(table);
+            let checks = table.checks.iter();
+            let check = checks
+                .filter(|check| means(&check.expression, near))
+                .map(|check| format!("constraint {} on table {}", check.name, table.name));
+            let columns = table.columns.iter().filter(|column| {
+                let default = column.default.as_deref();
+                default.is_some_and(|text| means(text, column.ty.enum_id() == Some(of.id)))
+            });
+            let default = columns.map(|column| {
+                let (column, table) = (&column.name, &table.name);
+                format!("default value for column {column} of table {table}")
+            });
+            check.chain(default).next()
+        };
+        let sees = |view: &View| {
+            view.uses
+                .iter()
+                .any(|used| match self.tables.get(&used.relation) {
+                    Some(table) => has(table),
+                    None => true,
+                })
+        };
+        let view = || {
+            let mut views = self.views.values();
+            let view = views.find(|view| means(&view.query, sees(view)))?;
+            Some(format!("view {}", view.name))
+        };
+        self.tables.values().find_map(of_table).or_else(view)
+    }
+
+    /// Whether a new table fits to the types.
+    ///
+    /// # Errors
+    /// 42710 for the name of a type, 42704 for a column whose type is not there any more.
+    pub(crate) fn check_types(&self, table: &Table) -> Result<(), CatalogError> {
+        if self.enums.contains_key(&table.name) {
+            return Err(type_exists(&table.name).hint(
+                "A relation has an associated type of the same name, so you must use a name that \
+                 doesn't conflict with any existing type.",
+            ));
+        }
+        let mut columns = table.columns.iter();
+        columns.try_for_each(|column| self.check_type(column.ty))
+    }
+
+    /// # Errors
+    /// 42704 if a type of a column is not there any more.
+    pub(crate) fn check_type(&self, ty: Type) -> Result<(), CatalogError> {
+        match ty.enum_id() {
+            Some(id) if self.enum_by_id(id).is_none() => Err(no_type(&format!("with OID {id}"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// There is no such type.
+pub(crate) fn no_type(name: &str) -> SqlError {
+    let message = match name.starts_with("with OID") {
+        true => format!("type {name} does not exist"),
+        false => format!("type \"{name}\" does not exist"),
+    };
+    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+fn type_exists(name: &str) -> SqlError {
+    let message = format!("type \"{name}\" already exists");
+    SqlError::new(SqlState::DUPLICATE_OBJECT, message)
+}
+
+/// # Errors
+/// 0A000: the text of an expression or a view names what would get another name.
+fn kept(what: &str, user: &str) -> SqlError {
+    let message = format!("renaming {what}, which {user} may use, is not supported");
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .hint("Drop that first, and create it again.")
+}
+
+impl Catalog {
+    pub(crate) fn create_enum(
+        &mut self,
+        database: &str,
+        name: &str,
+        labels: &[String],
+    ) -> Result<Applied, CatalogError> {
+        let id = self.next_number();
+        // The number of the array.
+        self.next_number();
+        let owner = self.database_mut(database)?;
+        if owner.enums.contains_key(name) || owner.has_relation(name) {
+            return Err(type_exists(name));
+        }
+        let mut created = EnumType {
+            id,
+            name: name.to_string(),
+            labels: Vec::with_capacity(labels.len()),
+        };
+        for (place, label) in (1..).zip(labels) {
+            check_label(label)?;
+            if labels[..created.labels.len()].contains(label) {
+                let constraint = "pg_enum_typid_label_index";
+                let message =
+                    format!("duplicate key value violates unique constraint \"{constraint}\"");
+                let detail = format!("Key (enumtypid, enumlabel)=({id}, {label}) already exists.");
+                return Err(SqlError::new(SqlState::UNIQUE, message).detail(detail));
+            }
+            created.labels.push(Label {
+                id: self.next_number(),
+                place: place * GAP,
+                text: label.clone(),
+                adding: false,
+            });
+        }
+        let owner = self.database_mut(database)?;
+        owner.enums.insert(name.to_string(), Arc::new(created));
+        Ok(Applied::default())
+    }
+
+    pub(crate) fn alter_enum(
+        &mut self,
+        database: &str,
+        name: &str,
+        change: &EnumChange,
+    ) -> Result<Applied, CatalogError> {
+        let label_id = self.next_number();
+        let version = self.version;
+        let owner = self.database_mut(database)?;
+        let mut found = (**owner.enums.get(name).ok_or_else(|| no_type(name))?).clone();
+        match change {
+            EnumChange::AddLabel {
+                label,
+                if_not_exists,
+                beside,
+            } => {
+                check_label(label)?;
+                if found.position(label).is_ok() {
+                    let message = format!("enum label \"{label}\" already exists");
+                    return skip_or_fail(*if_not_exists, SqlState::DUPLICATE_OBJECT, message);
+                }
+                let beside = match beside {
+                    Some((before, of)) => Some((*before, found.position(of)?)),
+                    None => None,
+                };
+                let Some((at, place)) = found.free_place(beside) else {
+                    let message = format!("no room for another label at this place of \"{name}\"");
+                    return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message)
+                        .hint("Make a new type and change the columns to it."));
+                };
+                let label = Label {
+                    id: label_id,
+                    place,
+                    text: label.clone(),
+                    adding: true,
+                };
+                found.labels.insert(at, label);
+            }
+            EnumChange::PublishLabel { label } => {
+                let at = found.position(label)?;
+                found.labels[at].adding = false;
+            }
+            EnumChange::RenameLabel { from, to } => found.rename_label(owner, from, to)?,
+            EnumChange::Rename { to } => {
+                if owner.type_named(to).is_some() || owner.has_relation(to) {
+                    return Err(type_exists(to));
+                }
+                owner.retype(name, to);
+                if let Some(user) = owner.text_with(name, &found) {
+                    return Err(kept(&format!("type \"{name}\""), &user));
+                }
+                found.name.clone_from(to);
+                owner.enums.remove(name);
+            }
+        }
+        owner.touch_users(found.id, version);
+        owner.enums.insert(found.name.clone(), Arc::new(found));
+        Ok(Applied::default())
+    }
+
+    pub(crate) fn drop_enums(
+        &mut self,
+        database: &str,
+        names: &[String],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<Applied, CatalogError> {
+        let owner = self.database_mut(database)?;
+        let mut applied = Applied::default();
+        let mut gone = 0;
+        for name in names {
+            let Some(found) = owner.enums.get(name).cloned() else {
+                let missing = no_type(name);
+                if !if_exists {
+                    return Err(missing);
+                }
+                let text = format!("{}, skipping", missing.fields().message);
+                applied.notices.push(text);
+                continue;
+            };
+            owner.check_unused(&found, cascade)?;
+            owner.enums.remove(name);
+            gone += 1;
+        }
+        if gone == 0 {
+            applied.skipped = Some(core::mem::take(&mut applied.notices).join("\n"));
+        }
+        Ok(applied)
+    }
+}
+
+impl Database {
+    /// # Errors
+    /// 2BP01 if something depends on the type; 0A000 with CASCADE.
+    fn check_unused(&self, dropped: &EnumType, cascade: bool) -> Result<(), CatalogError> {
+        let name = names::quoted(&dropped.name);
+        let columns = self.enum_columns(dropped.id);
+        let columns = columns.iter();
+        let mut users: Vec<String> = columns
+            .map(|(table, column)| format!("column {column} of table {table}"))
+            .collect();
+        let views = self.views.values().filter(|view| {
+            let mut columns = view.columns.iter();
+            columns.any(|column| column.ty.enum_id() == Some(dropped.id))
+        });
+        users.extend(views.map(|view| format!("view {}", view.name)));
+        if users.is_empty() {
+            users.extend(self.text_with(&dropped.name, dropped));
+        }
+        if users.is_empty() {
+            return Ok(());
+        }
+        if cascade {
+            let message = format!(
+                "DROP TYPE ... CASCADE of \"{}\" is not supported",
+                dropped.name
+            );
+            let detail = users.iter().map(|user| format!("{user} depends on it."));
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .detail(detail.collect::<Vec<_>>().join("\n"))
+                .hint("Drop that first, or give it another type."));
+        }
+        let lines = users.iter();
+        let lines = lines.map(|user| format!("{user} depends on type {name}"));
+        let message = format!("cannot drop type {name} because other objects depend on it");
+        Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
+            .detail(lines.collect::<Vec<_>>().join("\n"))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."))
+    }
+
+    /// Plans over the columns of a type are made again when it has changed.
+    fn touch_users(&mut self, id: u32, version: u64) {
+        for table in self.tables.values_mut() {
+            let mut columns = table.columns.iter();
+            if columns.any(|column| column.ty.enum_id() == Some(id)) {
+                Arc::make_mut(table).changed = version;
+            }
+        }
+    }
+
+    /// Defaults that are nothing but the label follow it.
+    fn relabel(&mut self, id: u32, from: &str, to: &str) {
+        let (old, new) = (names::literal_with(from), names::literal_with(to));
+        self.change_defaults(&|ty, text| {
+            let rest = text.strip_prefix(old.as_str())?;
+            let whole = rest.is_empty() || rest.starts_with("::");
+            (ty == Type::Enum(id) && whole).then(|| format!("{new}{rest}"))
+        });
+    }
+
+    /// Defaults that end with a cast to the type follow its name.
+    fn retype(&mut self, from: &str, to: &str) {
+        let old = format!("'::{}", names::quoted(from));
+        let new = format!("'::{}", names::quoted(to));
+        self.change_defaults(&|_, text| Some(format!("{}{new}", text.strip_suffix(&old)?)));
+    }
+
+    fn change_defaults(&mut self, change: &dyn Fn(Type, &str) -> Option<String>) {
+        for table in self.tables.values_mut() {
+            let changed = |column: &Column| change(column.ty, column.default.as_deref()?);
+            if !table.columns.iter().any(|column| changed(column).is_some()) {
+                continue;
+            }
+            for column in &mut Arc::make_mut(table).columns {
+                if let Some(text) = changed(column) {
+                    column.default = Some(text);
+                }
+            }
+        }
+    }
+}

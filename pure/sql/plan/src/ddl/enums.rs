@@ -1,0 +1,120 @@
+//! CREATE TYPE ... AS ENUM, ALTER TYPE and DROP TYPE.
+
+use super::simple;
+use super::view::own_parts;
+use crate::plan::DdlPlan;
+use base::{SqlError, SqlState, Type};
+use bind::Binder;
+use catalog::{Command, EnumChange};
+use parse::EnumStatement;
+
+pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let database = || binder.cx.database.name.clone();
+    let alter = |name: &str, change| Command::AlterEnum {
+        database: database(),
+        name: name.to_owned(),
+        change,
+    };
+    Ok(match statement {
+        EnumStatement::Create { name, labels } => {
+            let create = Command::CreateEnum {
+                database: database(),
+                name: own_parts(name, binder)?,
+                labels: labels.clone(),
+            };
+            simple("CREATE TYPE", vec![create])
+        }
+        EnumStatement::AddLabel {
+            name,
+            label,
+            if_not_exists,
+            beside,
+        } => {
+            let name = own_enum(name, binder)?;
+            let add = EnumChange::AddLabel {
+                label: label.clone(),
+                if_not_exists: *if_not_exists,
+                beside: beside.clone(),
+            };
+            let publish = EnumChange::PublishLabel {
+                label: label.clone(),
+            };
+            simple("ALTER TYPE", vec![alter(&name, add), alter(&name, publish)])
+        }
+        EnumStatement::RenameLabel { name, from, to } => {
+            let rename = EnumChange::RenameLabel {
+                from: from.clone(),
+                to: to.clone(),
+            };
+            simple("ALTER TYPE", vec![alter(&own_enum(name, binder)?, rename)])
+        }
+        EnumStatement::Rename { name, to } => {
+            let rename = EnumChange::Rename { to: to.clone() };
+            simple("ALTER TYPE", vec![alter(&own_enum(name, binder)?, rename)])
+        }
+        EnumStatement::Owner { name } => {
+            own_enum(name, binder)?;
+            simple("ALTER TYPE", Vec::new())
+        }
+        EnumStatement::Drop {
+            names,
+            if_exists,
+            cascade,
+        } => {
+            let names = names.iter().map(|name| dropped(name, binder));
+            // What is in a schema that is not there does not exist.
+            let names = names.filter(|name| {
+                let unknown = |error: &SqlError| error.state() == SqlState::INVALID_SCHEMA;
+                !(*if_exists && name.as_ref().is_err_and(unknown))
+            });
+            let drop = Command::DropEnum {
+                database: database(),
+                names: names.collect::<Result<_, _>>()?,
+                if_exists: *if_exists,
+                cascade: *cascade,
+            };
+            simple("DROP TYPE", vec![drop])
+        }
+    })
+}
+
+/// The type of the system that a name without schema means first.
+fn of_system(parts: &[String]) -> Option<Type> {
+    match parts {
+        [name] => Type::named(name),
+        _ => None,
+    }
+}
+
+/// The name of an enum type that is to be changed.
+///
+/// # Errors
+/// 42809 for a type of another kind.
+fn own_enum(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
+    let own = own_parts(parts, binder)?;
+    match of_system(parts) {
+        Some(ty) if !binder.cx.database.enums.contains_key(&own) => {
+            let message = format!("{} is not an enum", ty.base_name());
+            Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
+        }
+        _ => Ok(own),
+    }
+}
+
+/// The name of a type that is to be dropped.
+///
+/// # Errors
+/// 2BP01 for a type of the system.
+fn dropped(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
+    let own = own_parts(parts, binder)?;
+    let integer = matches!(parts, [name] if matches!(name.as_str(), "int" | "integer"));
+    match of_system(parts).or(integer.then_some(Type::Int4)) {
+        Some(ty) => {
+            let name = ty.base_name();
+            let message =
+                format!("cannot drop type {name} because it is required by the database system");
+            Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message))
+        }
+        None => Ok(own),
+    }
+}
