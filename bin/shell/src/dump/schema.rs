@@ -1,4 +1,4 @@
-//! Tables, sequences, indexes, constraints and comments as statements, from the catalog.
+//! Types, tables, sequences, indexes, constraints and comments as statements, from the catalog.
 
 use crate::catalog::literal;
 use crate::table::Rows;
@@ -12,6 +12,8 @@ pub(super) type Query<'a> = dyn FnMut(&str) -> Result<Rows> + 'a;
 pub(super) struct Schema {
     pub(super) tables: Vec<Table>,
     pub(super) sequences: Vec<Sequence>,
+    /// Enum types: their names and the statements that make them.
+    types: Vec<(String, String)>,
     /// Statements that need the rows: foreign keys, indexes.
     later: Vec<Owned>,
     comments: Vec<Owned>,
@@ -76,6 +78,7 @@ impl Schema {
         let later = later(query)?;
         let comments = comments(query, database)?;
         Ok(Schema {
+            types: types(query)?,
             tables,
             sequences,
             later,
@@ -105,6 +108,10 @@ impl Schema {
             let mut columns = tables.iter().flat_map(|table| &table.columns);
             is_kept(&sequence.identity) || columns.any(|column| column.definition.contains(&called))
         });
+        self.types.retain(|(name, _)| {
+            let mut columns = tables.iter().flat_map(|table| &table.columns);
+            columns.any(|column| column.definition.starts_with(name))
+        });
         self.later.retain(|owned| is_kept(&owned.table));
         self.comments.retain(|owned| is_kept(&owned.table));
         Ok(())
@@ -116,12 +123,12 @@ impl Schema {
             .sequences
             .iter()
             .filter(|sequence| sequence.identity.is_none());
-        let mut found: Vec<String> = free
-            .map(|sequence| {
-                let (name, ty) = (quote_ident(&sequence.name), &sequence.ty);
-                format!("CREATE SEQUENCE {name} AS {ty} {};", sequence.numbers())
-            })
-            .collect();
+        let types = self.types.iter().map(|(_, statement)| statement.clone());
+        let mut found: Vec<String> = types.collect();
+        found.extend(free.map(|sequence| {
+            let (name, ty) = (quote_ident(&sequence.name), &sequence.ty);
+            format!("CREATE SEQUENCE {name} AS {ty} {};", sequence.numbers())
+        }));
         found.extend(
             self.tables
                 .iter()
@@ -259,6 +266,31 @@ fn placement(query: &mut Query<'_>, tables: &mut [Table]) -> Result<()> {
         table.partition_by = format!(" PARTITION BY ({columns})");
     }
     Ok(())
+}
+
+fn types(query: &mut Query<'_>) -> Result<Vec<(String, String)>> {
+    let found = query(
+        "SELECT t.typname, coalesce(e.enumlabel, ''), e.enumlabel IS NULL FROM pg_type t \
+         LEFT JOIN pg_enum e ON e.enumtypid = t.oid WHERE t.typtype = 'e' \
+         ORDER BY t.oid, e.enumsortorder",
+    )?;
+    let mut types: Vec<(String, Vec<String>)> = Vec::new();
+    for [name, label, empty] in cells(found)? {
+        let name = quote_ident(&name).into_owned();
+        if types.last().is_none_or(|(last, _)| *last != name) {
+            types.push((name, Vec::new()));
+        }
+        if let Some((_, labels)) = types.last_mut()
+            && empty == "f"
+        {
+            labels.push(literal(&label));
+        }
+    }
+    let made = types.into_iter().map(|(name, labels)| {
+        let statement = format!("CREATE TYPE {name} AS ENUM ({});", labels.join(", "));
+        (name, statement)
+    });
+    Ok(made.collect())
 }
 
 fn sequences(query: &mut Query<'_>) -> Result<Vec<Sequence>> {
