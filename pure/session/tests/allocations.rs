@@ -108,6 +108,7 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         switching: None,
         comments: std::collections::BTreeMap::new(),
         views: Default::default(),
+        enums: Default::default(),
     };
     let databases = [("shop".to_owned(), Arc::new(database))].into();
     let placement = catalog::Placement::new(1, 1);

@@ -596,6 +596,7 @@ fn catalog() -> Catalog {
         switching: None,
         comments: BTreeMap::new(),
         views: Default::default(),
+        enums: Default::default(),
     };
     Catalog {
         version: 3,

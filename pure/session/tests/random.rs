@@ -95,6 +95,7 @@ impl World {
             switching: None,
             comments: BTreeMap::new(),
             views: Default::default(),
+            enums: Default::default(),
         };
         let databases = [("shop".to_owned(), Arc::new(database))].into();
         let placement = catalog::Placement::new(1, 1);
