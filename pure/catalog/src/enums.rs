@@ -364,7 +364,11 @@ impl Catalog {
                 beside,
             } => {
                 check_label(label)?;
-                if found.position(label).is_ok() {
+                if let Ok(at) = found.position(label) {
+                    if found.labels[at].adding {
+                        // What a crash has cut off goes on.
+                        return Ok(Applied::default());
+                    }
                     let message = format!("enum label \"{label}\" already exists");
                     return skip_or_fail(*if_not_exists, SqlState::DUPLICATE_OBJECT, message);
                 }

@@ -76,6 +76,11 @@ fn a_label_is_shown_before_it_is_written() {
     let place = mood(&adding).labels[1].place;
     assert_eq!(mood(&adding).label_at(place), Some("b"));
     assert!(mood(&adding).place_of("b").is_err());
+    assert_eq!(
+        mood(&applied(&adding, &add("b", None))),
+        mood(&adding),
+        "it may be added again"
+    );
     let publish = EnumChange::PublishLabel { label: "b".into() };
     let published = applied(&adding, &alter(publish));
     assert_eq!(mood(&published).place_of("b"), Ok(place));
