@@ -138,7 +138,7 @@ fn of_type(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlE
     let mut places = known.map(|label| Datum::Int(label.place));
     let end = match name {
         "enum_first" => places.next(),
-        "enum_last" => places.last(),
+        "enum_last" => places.next_back(),
         _ => {
             let [low, high] = match bounds {
                 [low, high] => [low, high],
