@@ -1,6 +1,6 @@
 //! Installs what the tests with real clients and peers need, where it is missing: Debian's packages
 //! of PostgreSQL 15 (server, psql, pgbench), MariaDB and Redis, valgrind, OpenSSH, a Java runtime
-//! and the JDBC driver, and psycopg in a Python environment of its own.
+//! and the JDBC driver, and Python's drivers and ORM in an environment of their own.
 
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
@@ -11,8 +11,13 @@ use std::process::Command;
 pub(crate) const POSTGRES_PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// Where Debian keeps the JDBC driver.
 pub(crate) const JDBC_JAR: &str = "/usr/share/java/postgresql.jar";
-/// The version of psycopg that is tested.
-const PSYCOPG: &str = "psycopg[binary]==3.2.3";
+/// The Python packages that are tested, each with the name of its module.
+const PYTHON: [(&str, &str); 4] = [
+    ("psycopg[binary]==3.2.3", "psycopg"),
+    ("asyncpg==0.30.0", "asyncpg"),
+    ("SQLAlchemy==2.0.36", "sqlalchemy"),
+    ("Django==5.1.4", "django"),
+];
 /// Keeps Debian's scripts from making and starting a server that nobody asked for.
 const NO_MAIN_CLUSTER: &str = "/etc/postgresql-common/createcluster.d/no-main-cluster.conf";
 
@@ -86,15 +91,16 @@ pub(crate) fn network_tools() -> Result<()> {
     apt(&packages)
 }
 
-/// The Python of an environment that has psycopg; made on first use.
+/// The Python of an environment that has the packages; made on first use.
 pub(crate) fn python() -> Result<PathBuf> {
     let folder = repo::cache_dir()?.join("python");
     let python = folder.join("bin/python");
-    let has_psycopg = |python: &Path| {
-        python.is_file()
-            && shell::output(Command::new(python).args(["-c", "import psycopg"])).is_ok()
+    let modules: Vec<&str> = PYTHON.iter().map(|(_, module)| *module).collect();
+    let import = format!("import {}", modules.join(", "));
+    let is_complete = |python: &Path| {
+        python.is_file() && shell::output(Command::new(python).args(["-c", &import])).is_ok()
     };
-    if has_psycopg(&python) {
+    if is_complete(&python) {
         return Ok(python);
     }
     let make = || shell::run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
@@ -102,10 +108,12 @@ pub(crate) fn python() -> Result<PathBuf> {
         apt(&["python3", "python3-venv"])?;
         make()?;
     }
-    shell::run(Command::new(&python).args(["-m", "pip", "install", "--quiet", PSYCOPG]))?;
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet"]);
+    shell::run(pip.args(PYTHON.iter().map(|(package, _)| package)))?;
     ensure!(
-        has_psycopg(&python),
-        "psycopg is installed and cannot be imported"
+        is_complete(&python),
+        "the packages of Python are installed and cannot be imported"
     );
     Ok(python)
 }

@@ -53,6 +53,11 @@ pub enum TableAction {
         column: String,
         ty: Type,
     },
+    /// The sequence that the column owns numbers its rows from here on.
+    SetIdentity {
+        column: String,
+        identity: Identity,
+    },
     RenameColumn {
         from: String,
         to: String,
@@ -190,6 +195,7 @@ impl Catalog {
                 self.table_mut(database, table)?.change(action)
             }
             TableAction::SetDefault { .. }
+            | TableAction::SetIdentity { .. }
             | TableAction::CheckNotNull { .. }
             | TableAction::DropNotNull { .. }
             | TableAction::Publish => self.table_mut(database, table)?.change(action),
@@ -455,12 +461,33 @@ impl Table {
         *column = Column::dropped(at, column.ty);
     }
 
+    /// Whether a column can be made an identity: it has no NULL, and no other source of values.
+    fn check_identity(&self, at: usize) -> Result<(), CatalogError> {
+        let (column, table) = (&self.columns[at], &self.name);
+        let named = format!("column \"{}\" of relation \"{table}\"", column.name);
+        let message = if !column.not_null {
+            named + " must be declared NOT NULL before identity can be added"
+        } else if column.identity.is_some() {
+            named + " is already an identity column"
+        } else if column.default.is_some() {
+            named + " already has a default value"
+        } else {
+            return Ok(());
+        };
+        Err(SqlError::new(SqlState::OBJECT_NOT_READY, message))
+    }
+
     fn change(&mut self, action: &TableAction) -> Result<(), CatalogError> {
         match action {
             TableAction::SetDefault { column, default } => {
                 let at = self.own_column(column)?;
                 self.refuse_identity(at)?;
                 self.columns[at].default.clone_from(default);
+            }
+            TableAction::SetIdentity { column, identity } => {
+                let at = self.own_column(column)?;
+                self.check_identity(at)?;
+                self.columns[at].identity = Some(*identity);
             }
             TableAction::CheckNotNull { column } => {
                 let at = self.own_column(column)?;

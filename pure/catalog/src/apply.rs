@@ -81,14 +81,7 @@ impl Catalog {
             | Command::AlterEnum { .. }
             | Command::DropEnum { .. }
             | Command::Freeze { .. } => self.change_others(command),
-            Command::SetPrimaryKey {
-                database,
-                table,
-                constraint,
-                primary,
-                columns,
-                partition,
-            } => self.set_primary_key(database, table, constraint, primary, columns, partition),
+            Command::SetPrimaryKey { .. } => self.set_primary_key(command),
             Command::AddForeignKey {
                 database,
                 table,

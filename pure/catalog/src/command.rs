@@ -100,12 +100,14 @@ pub enum Command {
         frozen: bool,
     },
     /// Gives a table without a primary key one: `primary` is the reserved key space into which the
-    /// rows were copied, in rows of `columns`. Refused (0A000) if the table has other indexes.
+    /// rows were copied, in rows of `columns`. Entries of the other indexes hold the key, so each
+    /// of these has been written again, into a reserved key space too; `secondary` has them all.
     SetPrimaryKey {
         database: String,
         table: String,
         constraint: String,
         primary: Index,
+        secondary: Vec<Index>,
         columns: Vec<Column>,
         partition: Vec<u16>,
     },
@@ -207,6 +209,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// The first index of a new primary key that has no key space yet.
+    pub fn unplaced(&mut self) -> Option<&mut Index> {
+        let Command::SetPrimaryKey {
+            primary, secondary, ..
+        } = self
+        else {
+            return None;
+        };
+        let mut all = core::iter::once(primary).chain(secondary);
+        all.find(|index| index.id == IndexId(0))
+    }
+
     /// Whether it adds something that has a name or a text, and so makes the catalog larger. What
     /// ends, undoes or removes is never refused for the size.
     pub(crate) fn adds(&self) -> bool {

@@ -325,6 +325,20 @@ pub struct ForeignKey {
     pub match_full: bool,
     /// Whether all rows are known to meet it.
     pub validity: Validity,
+    /// When it is checked.
+    pub deferral: Deferral,
+}
+
+/// When a foreign key is checked: at the end of each statement, or of the transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Deferral {
+    /// NOT DEFERRABLE: of each statement.
+    #[default]
+    Never,
+    /// DEFERRABLE: of each statement, unless SET CONSTRAINTS puts it off.
+    Possible,
+    /// INITIALLY DEFERRED: of the transaction, unless SET CONSTRAINTS says otherwise.
+    Initial,
 }
 
 /// Referential action.

@@ -150,12 +150,17 @@ impl Table {
             let label = if index.constraint { "key" } else { "idx" };
             index.name = names::choose(&self.name, &columns, label, taken);
         }
-        let held = |column: &u16| index.columns.iter().any(|key| key.column == *column);
-        index.slot_columns = match self.partition.iter().all(held) {
-            true => self.partition.clone(),
-            false => Vec::from([index.columns[0].column]),
-        };
+        index.slot_columns = self.slot_columns(&index.columns);
         Ok(())
+    }
+
+    /// The columns that tell where the entries of an index with these keys live.
+    pub fn slot_columns(&self, keys: &[IndexColumn]) -> Vec<u16> {
+        let held = |column: &u16| keys.iter().any(|key| key.column == *column);
+        match self.partition.iter().all(held) {
+            true => self.partition.clone(),
+            false => keys.iter().take(1).map(|key| key.column).collect(),
+        }
     }
 
     /// Checks the columns of a key constraint: valid, of a type with an order, none twice.

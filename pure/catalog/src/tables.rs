@@ -1,7 +1,7 @@
 //! Creating and dropping tables and indexes, and giving a table its primary key.
 
 use crate::apply::{Removal, already_exists, no_relation};
-use crate::command::{Applied, CatalogError};
+use crate::command::{Applied, CatalogError, Command};
 use crate::desc::*;
 use crate::names;
 use alloc::format;
@@ -313,17 +313,26 @@ impl Catalog {
         })
     }
 
-    pub(crate) fn set_primary_key(
-        &mut self,
-        database: &str,
-        table: &str,
-        constraint: &str,
-        primary: &Index,
-        columns: &[Column],
-        partition: &[u16],
-    ) -> Result<Applied, CatalogError> {
-        if !self.reserved.contains(&primary.id) {
-            let message = format!("key space {} is not reserved", primary.id.0);
+    pub(crate) fn set_primary_key(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        let Command::SetPrimaryKey {
+            database,
+            table,
+            constraint,
+            primary,
+            secondary,
+            columns,
+            partition,
+        } = command
+        else {
+            unreachable!("the caller has seen which command it is")
+        };
+        let all: Vec<IndexId> = [primary]
+            .into_iter()
+            .chain(secondary)
+            .map(|i| i.id)
+            .collect();
+        if let Some(id) = all.iter().find(|id| !self.reserved.contains(id)) {
+            let message = format!("key space {} is not reserved", id.0);
             return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message));
         }
         let found = self.table_mut(database, table)?.clone();
@@ -331,15 +340,16 @@ impl Catalog {
             let message = format!("multiple primary keys for table \"{table}\" are not allowed");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message).table(table));
         }
-        if !found.secondary.is_empty() {
-            // Their entries hold the row number that goes away.
-            let message = "a primary key cannot be added to a table that has indexes";
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                .table(table)
-                .hint("Drop the indexes, add the primary key, and create the indexes again."));
+        // Their entries hold the row number that goes away, so they were written again.
+        let same = |(old, new): (&Index, &Index)| old.name == new.name && !old.building;
+        let pairs = found.secondary.iter().zip(secondary);
+        if found.secondary.len() != secondary.len() || !pairs.into_iter().all(same) {
+            let message = format!("the indexes of table \"{table}\" have changed meanwhile");
+            return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message).table(table));
         }
         let mut next = Table {
             primary: primary.clone(),
+            secondary: secondary.to_vec(),
             primary_constraint: Some(constraint.into()),
             columns: columns.to_vec(),
             partition: partition.to_vec(),
@@ -351,9 +361,14 @@ impl Catalog {
         }
         next.check_columns()?;
         next.complete_primary(|name| owner.has_relation(name) || found.has_constraint(name))?;
+        for (old, new) in found.secondary.iter().zip(secondary) {
+            if let Some(text) = owner.comments.remove(&Commented::Relation(old.id.0)) {
+                owner.comments.insert(Commented::Relation(new.id.0), text);
+            }
+        }
         owner.tables.insert(table.into(), Arc::new(next));
-        self.reserved.retain(|id| *id != primary.id);
-        let dropped = Vec::from([found.primary.id]);
+        self.reserved.retain(|id| !all.contains(id));
+        let dropped = found.indexes().map(|index| index.id).collect();
         Ok(Applied {
             dropped,
             table: Some(found.id),

@@ -139,7 +139,7 @@ struct Change {
     applied: u32,
     notices: Vec<String>,
     failure: Option<SqlError>,
-    reserved: Option<IndexId>,
+    reserved: Vec<IndexId>,
     position: Option<FillPosition>,
     waiting: Waiting,
     /// The database that has got a protocol under which rows move. It may be opened under that when
@@ -540,9 +540,12 @@ impl Change {
     fn new(origin: Origin, id: ChangeId, database: String, work: DdlWork) -> Change {
         let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::from).collect();
         if let Some(fill) = work.fill {
-            if matches!(fill, Fill::PrimaryKey { .. }) {
-                steps.push_back(Step::from(Command::Reserve));
-            }
+            let spaces = work.after.iter().map(|command| match command {
+                Command::SetPrimaryKey { secondary, .. } => 1 + secondary.len(),
+                _ => 0,
+            });
+            let reserve = std::iter::repeat_with(|| Step::from(Command::Reserve));
+            steps.extend(reserve.take(spaces.sum()));
             steps.push_back(Step::Fill(fill));
         }
         steps.extend(work.after.into_iter().map(Step::from));
@@ -555,7 +558,7 @@ impl Change {
             applied: 0,
             notices: Vec::new(),
             failure: None,
-            reserved: None,
+            reserved: Vec::new(),
             position: None,
             waiting: Waiting::Nothing,
             to_moving: None,
@@ -632,10 +635,9 @@ impl Change {
                 self.steps
                     .extend(core::mem::take(&mut self.undo).into_iter().map(Step::from));
             }
-            if let Some(index) = self.reserved {
-                self.steps
-                    .push_back(Step::from(Command::Unreserve { index }));
-            }
+            let reserved = core::mem::take(&mut self.reserved).into_iter();
+            self.steps
+                .extend(reserved.map(|index| Step::from(Command::Unreserve { index })));
         }
     }
 
@@ -689,14 +691,15 @@ impl Change {
         next.closing = Some(Closing { change, stage });
     }
 
-    /// Reserves this key space for the rows of a new primary key.
+    /// Reserves this key space for a new primary key, or for an index that is written with it.
     fn reserve(&mut self, id: IndexId) {
-        self.reserved = Some(id);
+        self.reserved.push(id);
         for step in &mut self.steps {
-            if let Step::Command(command) = step
-                && let Command::SetPrimaryKey { primary, .. } = &mut **command
-            {
-                primary.id = id;
+            let Step::Command(command) = step else {
+                continue;
+            };
+            if let Some(index) = command.unplaced() {
+                index.id = id;
             }
         }
     }
@@ -712,17 +715,21 @@ impl Change {
                         return None;
                     };
                     let Command::SetPrimaryKey {
-                        primary, columns, ..
+                        primary,
+                        secondary,
+                        columns,
+                        ..
                     } = &**command
                     else {
                         return None;
                     };
-                    Some((primary.clone(), columns.clone()))
+                    Some((primary.clone(), secondary.clone(), columns.clone()))
                 });
-                let (primary, columns) = target.expect("a copy is followed by its use");
+                let (primary, secondary, columns) = target.expect("a copy is followed by its use");
                 Work::PrimaryKey {
                     table,
                     primary,
+                    secondary,
                     columns,
                 }
             }

@@ -126,6 +126,13 @@ fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
     match &plan.kind {
         PlanKind::Run(_) => {}
         PlanKind::Savepoint(it) => return Start::Running(Box::pin(save(*it, port))),
+        PlanKind::Constraints(set) => {
+            let (names, deferred) = (set.names.clone(), set.deferred);
+            return Start::Running(Box::pin(async move {
+                exec::deferred::set_constraints(port, names.as_deref(), deferred).await?;
+                Ok(Tag::Word("SET CONSTRAINTS"))
+            }));
+        }
         PlanKind::Session(_) | PlanKind::Ddl(_) | PlanKind::Nothing(_) | PlanKind::CreateAs(_) => {
             unreachable!("they do not reach a transaction")
         }

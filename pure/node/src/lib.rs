@@ -16,6 +16,7 @@ mod checkpoint;
 mod config;
 mod core;
 mod ddl;
+mod events;
 mod execute;
 mod fill;
 pub mod frame;

@@ -28,12 +28,12 @@ use crate::checkpoint::CheckpointRun;
 use crate::config::{ShardConfig, ShardRecovered};
 use crate::core::Core;
 use crate::ddl::{Ddl, Origin};
+use crate::events::Events;
 use crate::input::{Effects, Input};
 use crate::message::{LocalMessage, Message, Question, WireMessage};
 use crate::parcel::pack;
-use crate::port::Events;
 use crate::register::Register;
-use crate::sequence::{SequenceDraws, draw_block};
+use crate::sequence::{SequenceDraws, Wanted, on_counter};
 use crate::show::Shows;
 use crate::show_rows::Facts;
 use crate::stages::{Stage, Stages};
@@ -41,8 +41,7 @@ use crate::txns::Txns;
 use crate::txns::place::Place;
 use ahead::Ahead;
 use base::{
-    IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
-    is_planted,
+    LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts, is_planted,
 };
 use catalog::{Catalog, ProtocolKind};
 use exec::fill::FillPosition;
@@ -109,7 +108,7 @@ pub struct Shard {
     /// Position at which the next batch begins, left by the batch that runs.
     fill_next: Rc<RefCell<Option<FillPosition>>>,
     /// Sequence draws under way.
-    draws: BTreeMap<TxnHandle, IndexId>,
+    draws: BTreeMap<TxnHandle, Wanted>,
     peers: BTreeMap<NodeId, u32>,
     away: Away,
     /// Nodes to which there was a connection since the start.
@@ -435,18 +434,18 @@ impl Shard {
     fn start_some(&mut self) -> bool {
         let wanted = core::mem::take(&mut self.sequences.borrow_mut().wanted);
         let mut any = !wanted.is_empty();
-        for sequence in wanted {
+        for wanted in wanted {
             let draws = self.sequences.clone();
-            let id = sequence.id;
+            let started = wanted.clone();
             let database = self.any_database();
             // Counters never move, whatever the protocol of the sequence's database.
             let protocol = ProtocolKind::COMMON;
             let handle = self
                 .txns
                 .spawn(database, protocol, Place::USUAL, move |port| {
-                    draw_block(port, draws, sequence)
+                    on_counter(port, draws, wanted)
                 });
-            self.draws.insert(handle, id);
+            self.draws.insert(handle, started);
         }
         any |= self.tend_statistics();
         any |= self.ask_shows();
@@ -740,6 +739,12 @@ impl Shard {
                 if self.signal(*pid, *terminate) {
                     rows.push([]);
                 }
+                rows
+            }
+            Question::Forget { sequence } => {
+                self.sequences.borrow_mut().forget(*sequence);
+                let mut rows = base::RowBatch::new(0);
+                rows.push([]);
                 rows
             }
             Question::Show { what, database } => {

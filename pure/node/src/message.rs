@@ -140,6 +140,12 @@ pub enum Question {
         /// Whether the session is to end.
         terminate: bool,
     },
+    /// An order to forget the numbers drawn from a sequence, because it goes on elsewhere. The
+    /// answer has one row.
+    Forget {
+        /// Key space of the sequence's counter.
+        sequence: base::IndexId,
+    },
 }
 
 /// The steps of a schema change (see [`plan::DdlPlan`]).

@@ -1,7 +1,8 @@
 //! The executor's view of its transaction: [`exec::Port`] over the shard's core.
 
 use crate::core::Core;
-use crate::sequence::{SequenceDraws, draw};
+use crate::events::Events;
+use crate::sequence::{SequenceDraws, draw, last_drawn, set_drawn};
 use crate::show::Shows;
 use crate::snapshot::Held;
 use crate::touched::Touched;
@@ -14,7 +15,8 @@ use base::{
 use bind::PlanCx;
 use bind::rel::Signal;
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
-use exec::port::{OpAnswer, Started};
+use exec::deferred::Deferred;
+use exec::port::{OpAnswer, SequenceAsk, Started};
 use parse::Statement;
 use parse::session::Isolation;
 use parse::show::Show;
@@ -25,7 +27,7 @@ use session::message::{
     FromTxn, SessionEffects, SessionFacts, SettingChange, StatementNo, TxnHandle,
 };
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -73,6 +75,7 @@ pub(crate) struct TxnShared {
     /// Key spaces that its statements have used, if there may be more than one statement.
     pub(crate) used: Used,
     pub(crate) touched: Touched,
+    pub(crate) deferred: RefCell<Deferred>,
     /// The shard that a statement has asked for advisory locks, and the session.
     pub(crate) asked_keeper: Cell<Option<(ShardId, i32)>>,
     /// The protocol has rolled it back.
@@ -93,19 +96,6 @@ impl TxnShared {
         let at = answers.iter().position(|(op, _)| *op == id)?;
         answers.remove(at).map(|(_, reply)| reply)
     }
-}
-
-/// What statements tell the shard's loop.
-#[derive(Default)]
-pub(crate) struct Events {
-    /// Messages to sessions.
-    pub(crate) to_sessions: VecDeque<(TxnHandle, FromTxn)>,
-    /// Statements that gave way and want to run again, in that order.
-    pub(crate) yielded: VecDeque<(TxnHandle, StatementNo)>,
-    /// Memory of ended statements.
-    pub(crate) waste: Vec<exec::port::Waste>,
-    /// Statements that sleep, with their wake-ups; entries of ended statements are passed over.
-    pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
 
 /// Memory of a statement, and rows that it has read in this turn.
@@ -631,26 +621,28 @@ impl exec::Port for StatementPort {
         sequence: &Sequence,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<i64, OpError>> {
-        let drawn = draw(&self.sequences, sequence, ticket);
-        if let Poll::Ready(Ok(value)) = &drawn {
-            let mut effects = self.effects.borrow_mut();
-            let currval = &mut effects.get_or_insert_default().currval;
-            match currval.iter_mut().find(|(id, _)| *id == sequence.id) {
-                Some((_, last)) => *last = *value,
-                None => currval.push((sequence.id, *value)),
-            }
-        }
-        drawn
+        draw(&self.sequences, &self.effects, sequence, ticket)
+    }
+
+    fn poll_sequence(
+        &self,
+        sequence: &Sequence,
+        ask: SequenceAsk,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<(i64, bool), OpError>> {
+        let SequenceAsk::Forget { value, given } = ask else {
+            return self.sequences.borrow_mut().ask(sequence, ask, ticket);
+        };
+        let shards = self.catalog.placement.shards();
+        let forgot = self
+            .shows
+            .borrow_mut()
+            .poll_forget(sequence, shards, ticket);
+        set_drawn(&self.effects, sequence, forgot, (value, given))
     }
 
     fn currval(&self, sequence: &Sequence) -> Option<i64> {
-        let own = self.effects.borrow();
-        let own = own.iter().flat_map(|own| &own.currval);
-        let known = own.chain(&self.facts.currval);
-        known
-            .filter(|(id, _)| *id == sequence.id)
-            .map(|(_, value)| *value)
-            .next()
+        last_drawn(&self.effects, &self.facts, sequence)
     }
 
     fn discard(&self, waste: exec::port::Waste) {
@@ -695,6 +687,14 @@ impl exec::Port for StatementPort {
         let shards = self.catalog.placement.shards();
         let mut shows = self.shows.borrow_mut();
         shows.poll_signal(pid, signal, shards, ticket)
+    }
+
+    fn deferred(&self) -> Option<&RefCell<Deferred>> {
+        (!self.autocommit).then_some(&self.txn.deferred)
+    }
+
+    fn note_owed(&self) {
+        self.effects.borrow_mut().get_or_insert_default().owes = true;
     }
 
     fn poll_advisory(

@@ -3,12 +3,16 @@
 //! The counter of a sequence is the one row of its own key space. A shard draws a block of numbers
 //! from it in a transaction of its own: a rollback leaves a gap, and no user transaction waits for
 //! another one's lock. After a crash the rest of a block is lost: a gap again, never a repetition.
+//!
+//! `setval` writes the row in such a transaction, and then all shards forget their blocks. A second
+//! column tells that the next number is the one which `setval` named, not one behind it.
 
 use base::key::Slot;
 use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Tag, Type};
 use catalog::Sequence;
-use exec::port::OpFuture;
+use exec::port::{OpFuture, SequenceAsk};
 use exec::{Port, Running};
+use session::message::{SessionEffects, SessionFacts};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -37,29 +41,126 @@ impl Block {
     }
 }
 
+/// Answers to statements that do not wait for them any more, beyond which the oldest go.
+const ANSWERS_MAX: usize = 10_000;
+
+/// A transaction on a counter that is to be started.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    sequence: Sequence,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// A block for this shard, as long as the shard has not forgotten this many times.
+    Block(u64),
+    /// What the statement with this ticket asks.
+    Ask(u64, SequenceAsk),
+}
+
 /// The blocks of one shard and the draws that are wanted.
 #[derive(Default)]
 pub(crate) struct SequenceDraws {
     blocks: BTreeMap<IndexId, Block>,
     failed: BTreeMap<IndexId, OpError>,
-    /// Sequences for which a block is to be drawn; the machine starts the transactions.
-    pub(crate) wanted: Vec<Sequence>,
+    /// What the machine is to start.
+    pub(crate) wanted: Vec<Wanted>,
     drawing: Vec<IndexId>,
+    /// How often blocks were forgotten: a block that was under way then does not count.
+    forgotten: u64,
+    tickets: u64,
+    answers: BTreeMap<u64, Result<(i64, bool), OpError>>,
 }
 
 impl SequenceDraws {
-    /// A draw has ended: statements that wait try again.
-    pub(crate) fn on_drawn(&mut self, id: IndexId, result: Result<(), OpError>) {
-        self.drawing.retain(|drawing| *drawing != id);
-        if let Err(error) = result {
-            self.failed.insert(id, error);
+    /// A transaction has ended: statements that wait try again.
+    pub(crate) fn on_done(&mut self, wanted: &Wanted, result: Result<(), OpError>) {
+        let id = wanted.sequence.id;
+        match (wanted.what, result) {
+            (What::Block(_), result) => {
+                self.drawing.retain(|drawing| *drawing != id);
+                if let Err(error) = result {
+                    self.failed.insert(id, error);
+                }
+            }
+            (What::Ask(ticket, _), Err(error)) => drop(self.answers.insert(ticket, Err(error))),
+            (What::Ask(..), Ok(())) => {}
+        }
+        while self.answers.len() > ANSWERS_MAX {
+            self.answers.pop_first();
         }
     }
+
+    /// Forgets the numbers that this shard has drawn.
+    pub(crate) fn forget(&mut self, sequence: IndexId) {
+        self.blocks.remove(&sequence);
+        self.forgotten += 1;
+    }
+
+    /// Starts a transaction on the counter, or returns its answer.
+    pub(crate) fn ask(
+        &mut self,
+        sequence: &Sequence,
+        ask: SequenceAsk,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<(i64, bool), OpError>> {
+        if let Some(ticket) = ticket {
+            return self
+                .answers
+                .remove(ticket)
+                .map_or(Poll::Pending, Poll::Ready);
+        }
+        self.tickets += 1;
+        *ticket = Some(self.tickets);
+        self.wanted.push(Wanted {
+            sequence: sequence.clone(),
+            what: What::Ask(self.tickets, ask),
+        });
+        Poll::Pending
+    }
+}
+
+/// Notes the number that a statement has drawn, for `currval`.
+fn note_drawn(effects: &RefCell<Option<Box<SessionEffects>>>, sequence: &Sequence, value: i64) {
+    let mut effects = effects.borrow_mut();
+    let currval = &mut effects.get_or_insert_default().currval;
+    match currval.iter_mut().find(|(id, _)| *id == sequence.id) {
+        Some((_, last)) => *last = value,
+        None => currval.push((sequence.id, value)),
+    }
+}
+
+/// The answer to `setval` of a number, and whether it counts as drawn.
+pub(crate) fn set_drawn(
+    effects: &RefCell<Option<Box<SessionEffects>>>,
+    sequence: &Sequence,
+    done: Poll<Result<(), OpError>>,
+    (value, given): (i64, bool),
+) -> Poll<Result<(i64, bool), OpError>> {
+    if given && matches!(done, Poll::Ready(Ok(()))) {
+        note_drawn(effects, sequence, value);
+    }
+    done.map(|done| done.map(|()| (value, given)))
+}
+
+/// The number that the session drew last.
+pub(crate) fn last_drawn(
+    effects: &RefCell<Option<Box<SessionEffects>>>,
+    facts: &SessionFacts,
+    sequence: &Sequence,
+) -> Option<i64> {
+    let own = effects.borrow();
+    let own = own.iter().flat_map(|own| &own.currval);
+    let mut known = own.chain(&facts.currval);
+    let (_, value) = known.find(|(id, _)| *id == sequence.id)?;
+    Some(*value)
 }
 
 /// Takes the next number of the shard's block, or asks for a block.
 pub(crate) fn draw(
     draws: &Rc<RefCell<SequenceDraws>>,
+    effects: &RefCell<Option<Box<SessionEffects>>>,
     sequence: &Sequence,
     ticket: &mut Option<u64>,
 ) -> Poll<Result<i64, OpError>> {
@@ -72,6 +173,8 @@ pub(crate) fn draw(
         let value = block.next;
         block.left -= 1;
         block.next = block.next.wrapping_add(block.increment);
+        drop(draws);
+        note_drawn(effects, sequence, value);
         return Poll::Ready(Ok(value));
     }
     if ticket.is_some()
@@ -82,70 +185,128 @@ pub(crate) fn draw(
     *ticket = Some(0);
     if !draws.drawing.contains(&sequence.id) {
         draws.drawing.push(sequence.id);
-        draws.wanted.push(sequence.clone());
+        let what = What::Block(draws.forgotten);
+        draws.wanted.push(Wanted {
+            sequence: sequence.clone(),
+            what,
+        });
     }
     Poll::Pending
 }
 
-/// The transaction that draws a block for this shard.
-pub(crate) fn draw_block(
+/// Where a counter is: the next number, and whether `setval` named it.
+type Counter = (i64, bool);
+
+/// The transaction that draws a block for this shard, reads the counter or sets it.
+pub(crate) fn on_counter(
     port: Rc<dyn Port>,
     draws: Rc<RefCell<SequenceDraws>>,
-    sequence: Sequence,
+    wanted: Wanted,
 ) -> Running {
     Box::pin(async move {
-        let slot = Slot((sequence.id.0 % u32::from(SLOT_COUNT)) as u16);
-        let key = Key {
-            index: sequence.id,
-            slot,
-            bytes: Vec::new(),
-        };
-        let to = port.home(slot);
-        let planned = port.catalog().version;
-        let program = expr::program::whole_row(&[Type::Int8]);
-        let read = Read::Lock(LockMode::Exclusive);
-        let get = Op::Get {
-            key: key.clone(),
-            read,
-            program,
-        };
-        let found = OpFuture::start(&*port, to, planned, get, false).await?;
-        let OpResult::Rows { batch, .. } = found else {
-            unreachable!("a get answers rows")
-        };
-        let next = match batch.iter().next() {
-            Some([Datum::Int(next)]) => *next,
-            Some(row) => unreachable!("a counter row is one number, not {row:?}"),
-            None => sequence.first.unwrap_or(sequence.start),
-        };
-        let count = numbers_left(&sequence, next).min(BLOCK_COUNT);
-        if count == 0 {
-            return Err(OpError::Sql(exhausted(&sequence)));
+        let Wanted { sequence, what } = wanted;
+        let counter = read(&*port, &sequence).await?;
+        match what {
+            What::Block(forgotten) => {
+                let (block, after) = block(&sequence, counter)?;
+                write(&*port, &sequence, (after, false)).await?;
+                // The block counts only after the commit. After a failed commit another block is
+                // drawn, and the numbers of this one are never given out.
+                let mut draws = draws.borrow_mut();
+                if draws.forgotten == forgotten {
+                    draws.blocks.insert(sequence.id, block);
+                }
+            }
+            What::Ask(ticket, SequenceAsk::Set { value, given }) => {
+                let next = match given {
+                    true => value.wrapping_add(sequence.increment),
+                    false => value,
+                };
+                write(&*port, &sequence, (next, !given)).await?;
+                draws
+                    .borrow_mut()
+                    .answers
+                    .insert(ticket, Ok((value, given)));
+            }
+            What::Ask(ticket, SequenceAsk::Read | SequenceAsk::Forget { .. }) => {
+                let (next, named) = counter;
+                let last = match named {
+                    true => next,
+                    false => next.wrapping_sub(sequence.increment),
+                };
+                draws
+                    .borrow_mut()
+                    .answers
+                    .insert(ticket, Ok((last, !named)));
+            }
         }
-        let after = next.wrapping_add(sequence.increment.wrapping_mul(count));
-        let mut row = Vec::new();
-        base::row::encode(&[Datum::Int(after)], &mut row);
-        let op = Op::Write {
-            key,
-            write: Write::Put(row),
-        };
-        OpFuture::start(&*port, to, planned, op, false).await?;
-        let block = Block {
-            next,
-            left: count,
-            increment: sequence.increment,
-            min: sequence.min,
-            max: sequence.max,
-        };
-        // The block counts only after the commit. After a failed commit another block is drawn, and
-        // the numbers of this one are never given out.
-        draws.borrow_mut().blocks.insert(sequence.id, block);
         Ok(Tag::Word("NEXTVAL"))
     })
 }
 
+/// The key of a sequence's counter.
+fn key_of(sequence: &Sequence) -> Key {
+    Key {
+        index: sequence.id,
+        slot: Slot((sequence.id.0 % u32::from(SLOT_COUNT)) as u16),
+        bytes: Vec::new(),
+    }
+}
+
+async fn read(port: &dyn Port, sequence: &Sequence) -> Result<Counter, OpError> {
+    let key = key_of(sequence);
+    let (to, planned) = (port.home(key.slot), port.catalog().version);
+    let program = expr::program::whole_row(&[Type::Int8, Type::Bool]);
+    let read = Read::Lock(LockMode::Exclusive);
+    let get = Op::Get { key, read, program };
+    let found = OpFuture::start(port, to, planned, get, false).await?;
+    let OpResult::Rows { batch, .. } = found else {
+        unreachable!("a get answers rows")
+    };
+    Ok(match batch.iter().next() {
+        Some([Datum::Int(next), named]) => (*next, *named == Datum::Bool(true)),
+        Some(row) => unreachable!("a counter row is a number and a flag, not {row:?}"),
+        None => (sequence.first.unwrap_or(sequence.start), true),
+    })
+}
+
+async fn write(port: &dyn Port, sequence: &Sequence, counter: Counter) -> Result<(), OpError> {
+    let key = key_of(sequence);
+    let (to, planned) = (port.home(key.slot), port.catalog().version);
+    let mut row = Vec::new();
+    match counter {
+        (next, true) => base::row::encode(&[Datum::Int(next), Datum::Bool(true)], &mut row),
+        (next, false) => base::row::encode(&[Datum::Int(next)], &mut row),
+    }
+    let write = Write::Put(row);
+    let op = Op::Write { key, write };
+    OpFuture::start(port, to, planned, op, false).await?;
+    Ok(())
+}
+
+/// The next block and where the counter is behind it.
+fn block(sequence: &Sequence, (next, _): Counter) -> Result<(Block, i64), SqlError> {
+    let count = numbers_left(sequence, next).min(BLOCK_COUNT);
+    if count == 0 {
+        return Err(exhausted(sequence));
+    }
+    let after = next.wrapping_add(sequence.increment.wrapping_mul(count));
+    let block = Block {
+        next,
+        left: count,
+        increment: sequence.increment,
+        min: sequence.min,
+        max: sequence.max,
+    };
+    Ok((block, after))
+}
+
 /// How many numbers the sequence has left, with `next` (at most `i64::MAX`).
 fn numbers_left(sequence: &Sequence, next: i64) -> i64 {
+    // Behind the last number of 64 bits the counter stands at the other end.
+    if !(sequence.min..=sequence.max).contains(&next) {
+        return 0;
+    }
     let (next, step) = (i128::from(next), i128::from(sequence.increment));
     let room = if step > 0 {
         i128::from(sequence.max) - next

@@ -2,8 +2,9 @@
 //! same way.
 
 use crate::message::Question;
-use base::{Datum, RowBatch, ShardId, Time};
+use base::{Datum, RowBatch, ShardId, SqlError, SqlState, Time};
 use bind::rel::Signal;
+use catalog::Sequence;
 use parse::show::{Combine, Show};
 use session::pid_shard;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,30 @@ impl Shows {
         let order = || Question::Signal { pid, terminate };
         let answer = self.ask(order, &[shard], ticket);
         answer.map(|rows| rows.map(|rows| !rows.is_empty()))
+    }
+
+    /// Makes all shards forget the numbers that they have drawn from a sequence.
+    pub(crate) fn poll_forget(
+        &mut self,
+        sequence: &Sequence,
+        shards: &[ShardId],
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<(), OpError>> {
+        let order = || Question::Forget {
+            sequence: sequence.id,
+        };
+        self.ask(order, shards, ticket).map(|rows| {
+            if rows?.rows as usize == shards.len() {
+                return Ok(());
+            }
+            let message = format!("sequence \"{}\" was not set on all nodes", sequence.name);
+            Err(SqlError::new(SqlState::OBJECT_NOT_READY, message)
+                .detail(
+                    "A node that cannot be reached may still give out numbers that it has drawn.",
+                )
+                .hint("Call setval again when all nodes are back.")
+                .into())
+        })
     }
 
     fn ask(
@@ -159,7 +184,7 @@ fn combine(asked: Asked) -> RowBatch {
     let mut rows = asked.rows;
     let way = match asked.question {
         Question::Show { what, .. } => what.combine(),
-        Question::Signal { .. } => Combine::AsTheyCome,
+        Question::Signal { .. } | Question::Forget { .. } => Combine::AsTheyCome,
     };
     match way {
         Combine::AsTheyCome => {}

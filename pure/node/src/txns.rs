@@ -8,8 +8,9 @@ mod one_moment;
 pub(crate) mod place;
 
 use crate::core::{Core, clocks_suffice};
+use crate::events::Events;
 use crate::execute::{Start, execute_raised, start_checked, start_later};
-use crate::port::{Events, Given, StatementPort, TxnShared};
+use crate::port::{Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
@@ -307,6 +308,7 @@ impl Txns {
             locked_rows: Cell::new(false),
             used: Used::new(database.clone()),
             touched: Touched::default(),
+            deferred: RefCell::default(),
             asked_keeper: Cell::new(None),
             undone: Cell::new(false),
         });
@@ -774,19 +776,10 @@ impl Txns {
         timeout.into_iter().chain(wake).min()
     }
 
-    fn wake_sleepers(&mut self, now: Time) {
-        let mut events = self.events.borrow_mut();
-        while let Some((at, handle, statement)) = events.sleeping.first().copied()
-            && at <= now
-        {
-            events.sleeping.pop_first();
-            self.ready.push_back((handle, statement));
-        }
-    }
-
     /// Wakes statements that have slept long enough, and ends those whose deadline has come.
     pub(crate) fn on_tick(&mut self, now: Time) {
-        self.wake_sleepers(now);
+        let woken = self.events.borrow_mut().woken(now);
+        self.ready.extend(woken);
         while let Some((at, handle, statement)) = self.deadlines.first().copied() {
             if at > now {
                 return;

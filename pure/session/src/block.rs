@@ -265,8 +265,41 @@ impl Session {
             self.fail_ending(cx, error, wait);
             return;
         }
+        if self.owes {
+            return self.check_owed(cx);
+        }
         self.activity = Activity::Ending;
         self.tell(cx, ToTxn::Commit);
+    }
+
+    /// A statement that is accepted without effect.
+    pub(super) fn nothing(&mut self, cx: &mut SessionCx<'_>, tag: &'static str) {
+        match (tag, self.block) {
+            ("VACUUM", Block::Implicit | Block::Explicit | Block::Failed) => {
+                self.fail(cx, not_in_block(tag), Position(0));
+            }
+            ("LOCK TABLE", Block::None) => self.fail(cx, no_block(tag), Position(0)),
+            _ => self.complete(Tag::Word(tag)),
+        }
+    }
+
+    /// SET CONSTRAINTS outside of a block.
+    pub(super) fn no_constraints(&mut self) {
+        let text = "SET CONSTRAINTS can only be used in transaction blocks";
+        self.warn(SqlState::NO_ACTIVE_TXN, text);
+        self.complete(Tag::Word("SET CONSTRAINTS"));
+    }
+
+    /// Has the checks made that were put off; the end of the transaction follows.
+    fn check_owed(&mut self, cx: &mut SessionCx<'_>) {
+        self.owes = false;
+        let start = match self.own_statement(cx, "SET CONSTRAINTS ALL IMMEDIATE") {
+            Ok(start) => start,
+            Err(error) => return self.fail_ending(cx, error, Position(0)),
+        };
+        let plan = start.prepared.plan.clone();
+        let plan = plan.expect("the text is a statement");
+        self.run_own(cx, start, plan, None);
     }
 
     /// The coordinator has ended the transaction.
@@ -354,4 +387,9 @@ impl Session {
 fn no_block(what: &str) -> SqlError {
     let message = format!("{what} can only be used in transaction blocks");
     SqlError::new(SqlState::NO_ACTIVE_TXN, message)
+}
+
+pub(super) fn not_in_block(tag: &str) -> SqlError {
+    let message = format!("{tag} cannot run inside a transaction block");
+    SqlError::new(SqlState::ACTIVE_TXN, message)
 }

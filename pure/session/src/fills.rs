@@ -53,7 +53,7 @@ impl Session {
                 let insert = filling.create.insert.clone();
                 self.filling = Some(filling);
                 self.activity = Activity::Idle;
-                match self.insert_of(cx, &insert) {
+                match self.own_statement(cx, &insert) {
                     Ok(start) => self.start(cx, start),
                     Err(error) => self.fail(cx, error, Position(0)),
                 }
@@ -68,10 +68,14 @@ impl Session {
         }
     }
 
-    /// The INSERT as a statement of its own.
-    fn insert_of(&mut self, cx: &mut SessionCx<'_>, text: &str) -> Result<Start, SqlError> {
+    /// A statement of the session's own.
+    pub(super) fn own_statement(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        text: &str,
+    ) -> Result<Start, SqlError> {
         let statements = parse::parse(text)?;
-        let statement = statements.first().expect("an INSERT is a statement");
+        let statement = statements.first().expect("the text is a statement");
         let prepared = self.prepare_statement(cx, statement, &[])?;
         Ok(Start {
             prepared,

@@ -210,6 +210,8 @@ pub struct Session {
     txn_count: u64,
     /// Tables to which the present block has written.
     written: Vec<TableId>,
+    /// The open transaction has put checks of foreign keys off.
+    owes: bool,
     /// Work done ahead for the next message or statement.
     ahead: Option<Box<Ahead>>,
     /// Whether the session has asked for work on long statements.
@@ -283,6 +285,7 @@ impl Session {
             txn: None,
             txn_count: 0,
             written: Vec::new(),
+            owes: false,
             ahead: None,
             has_long: false,
             prepared_count: 0,

@@ -217,6 +217,8 @@ pub struct SessionEffects {
     pub warnings: Vec<SqlError>,
     /// What `pg_notify` tells when the transaction commits; only if the statement succeeded.
     pub notifications: Vec<Notification>,
+    /// Checks were put off that must be made before the commit.
+    pub owes: bool,
 }
 
 /// A setting that a statement has changed: its lower-case name and its checked value.

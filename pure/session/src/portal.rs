@@ -188,6 +188,7 @@ impl Step {
             mark,
             said: 0,
             before: 0,
+            silent: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Statements at the coordinator: their start, and the messages that come back.
 
+use super::block::not_in_block;
 use super::copy::CopyState;
 use super::cursors::Declaring;
 use super::plans::Prepared;
@@ -85,6 +86,8 @@ pub(super) struct Step {
     pub(super) said: usize,
     /// Number of held replies before it that are of no statement.
     pub(super) before: usize,
+    /// It is the session's own, before a commit: the client is not told of its end.
+    pub(super) silent: bool,
 }
 
 /// Inputs of a statement's start.
@@ -129,6 +132,7 @@ impl Step {
             mark: 0,
             said: 0,
             before: 0,
+            silent: false,
         }
     }
 }
@@ -160,10 +164,9 @@ impl Session {
             PlanKind::Session(command) => self.command(cx, &plan, command, start),
             PlanKind::Ddl(ddl) => self.ddl(cx, ddl),
             PlanKind::CreateAs(create) => self.create_as(cx, create),
-            PlanKind::Nothing(tag) if *tag == "VACUUM" && self.block != Block::None => {
-                self.fail(cx, not_in_block(tag), Position(0));
-            }
-            PlanKind::Nothing(tag) => self.complete(Tag::Word(tag)),
+            PlanKind::Nothing(tag) => self.nothing(cx, tag),
+            PlanKind::Constraints(_) if self.block == Block::None => self.no_constraints(),
+            PlanKind::Constraints(_) => self.run(cx, plan, start),
             PlanKind::Savepoint(_) => unreachable!("made by the session for itself"),
         }
     }
@@ -243,9 +246,10 @@ impl Session {
             && match self.block {
                 // What comes behind a failed statement may go back to a savepoint.
                 Block::Explicit => {
-                    self.savepoints.is_empty() && self.commit_follows() && !self.moves_rows(cx)
+                    let lasting = self.savepoints.is_empty() && !self.owes;
+                    lasting && self.commit_follows() && !self.moves_rows(cx)
                 }
-                Block::None | Block::Implicit | Block::Failed => start.last,
+                Block::None | Block::Implicit | Block::Failed => start.last && !self.owes,
             };
         if rows_max > 0 {
             self.enter_implicit_block();
@@ -282,6 +286,7 @@ impl Session {
     ) {
         let mut step = Step::new(start, plan, self.facts.clone());
         (step.rows_max, step.deadline) = (0, deadline);
+        step.silent = self.ending.is_some();
         self.push_step(step);
         self.run_step(cx);
     }
@@ -311,6 +316,7 @@ impl Session {
             self.last_txn.restarts = 0;
         }
         self.written.clear();
+        self.owes = false;
         self.refresh_facts();
         self.txn = Some(OpenTxn {
             handle: TxnHandle {
@@ -591,7 +597,9 @@ impl Session {
                 settings,
                 warnings,
                 notifications,
+                owes,
             } = *effects;
+            self.owes |= owes;
             if !currval.is_empty() {
                 self.merge_currval(currval);
             }
@@ -679,6 +687,10 @@ impl Session {
                 if error.is_retryable() && txn.retryable && txn.tries < ATTEMPTS_MAX {
                     self.restart(cx);
                 } else {
+                    if self.steps[self.at].silent {
+                        self.activity = Activity::Idle;
+                        return self.fail_ending(cx, error, done.wait);
+                    }
                     let step = &self.steps[self.at];
                     let savepoint = super::savepoints::failed(&step.prepared, &step.plan);
                     if savepoint.is_none() {
@@ -706,7 +718,9 @@ impl Session {
             true => PortalState::Finished(tag.with_count(0)),
             false => PortalState::Spent,
         };
-        self.say_of_step(Reply::CommandComplete(tag), wait);
+        if !step.silent {
+            self.say_of_step(Reply::CommandComplete(tag), wait);
+        }
         if self.at + 1 < self.steps.len() {
             self.at += 1;
             self.run_step(cx);
@@ -756,11 +770,6 @@ impl Session {
 fn read_only(tag: &str) -> SqlError {
     let message = format!("cannot execute {tag} in a read-only transaction");
     SqlError::new(SqlState::READ_ONLY_TXN, message)
-}
-
-fn not_in_block(tag: &str) -> SqlError {
-    let message = format!("{tag} cannot run inside a transaction block");
-    SqlError::new(SqlState::ACTIVE_TXN, message)
 }
 
 /// SELECT with the clause by which it locks rows, for the message of a refusal.

@@ -3,6 +3,7 @@
 //!
 //! The clients and what they expect are in `test/clients`, the SQL files in `test/sql`.
 
+mod dumps;
 mod pgbench;
 mod programs;
 mod psql;
@@ -54,9 +55,13 @@ const CLIENTS: &[Client] = &[
     ("psql_list", psql::list),
     ("psql_nodes", psql::nodes),
     ("pgbench", pgbench::all),
+    ("pg_dump", dumps::there_and_back),
     ("wire", programs::wire),
     ("tokio_postgres", programs::tokio_postgres),
     ("psycopg", programs::psycopg),
+    ("asyncpg", programs::asyncpg),
+    ("sqlalchemy", programs::sqlalchemy),
+    ("django", programs::django),
     ("jdbc", programs::jdbc),
 ];
 

@@ -40,12 +40,31 @@ pub(super) fn wire(ground: &Ground, database: &str) -> Result<usize> {
 
 /// psycopg 3: test/clients/psycopg.
 pub(super) fn psycopg(ground: &Ground, database: &str) -> Result<usize> {
+    python(ground, database, "psycopg")
+}
+
+/// asyncpg: test/clients/asyncpg.
+pub(super) fn asyncpg(ground: &Ground, database: &str) -> Result<usize> {
+    python(ground, database, "asyncpg")
+}
+
+/// SQLAlchemy 2: test/clients/sqlalchemy.
+pub(super) fn sqlalchemy(ground: &Ground, database: &str) -> Result<usize> {
+    python(ground, database, "sqlalchemy")
+}
+
+/// Django 5: test/clients/django.
+pub(super) fn django(ground: &Ground, database: &str) -> Result<usize> {
+    python(ground, database, "django")
+}
+
+/// A program in Python: `test/clients/NAME/clients.py`.
+fn python(ground: &Ground, database: &str, name: &str) -> Result<usize> {
     let mut command = Command::new(install::python()?);
-    command
-        .arg("-B")
-        .arg(repo::root().join("test/clients/psycopg/clients.py"));
+    let folder = repo::root().join("test/clients").join(name);
+    command.arg("-B").arg(folder.join("clients.py"));
     command.arg(ground.server.url(database));
-    checks(ground, "psycopg", &mut command)
+    checks(ground, name, &mut command)
 }
 
 /// JDBC: test/clients/jdbc, a program of one file.

@@ -129,6 +129,7 @@ fn a_primary_key_replaces_the_row_number() {
             id: IndexId(id),
             ..index("", &[1], true, true)
         },
+        secondary: vec![],
         columns: table("t", &[]).columns,
         partition: vec![],
     };
@@ -195,11 +196,12 @@ fn a_primary_key_is_refused_where_entries_hold_row_numbers() {
             id: IndexId(reserved),
             ..index("", &[1], true, true)
         },
+        secondary: vec![],
         columns: table("t", &[]).columns,
         partition: vec![],
     };
-    let message = "a primary key cannot be added to a table that has indexes";
-    refuse(&catalog, set, SqlState::FEATURE_NOT_SUPPORTED, message);
+    let message = "the indexes of table \"t\" have changed meanwhile";
+    refuse(&catalog, set, SqlState::OBJECT_NOT_READY, message);
 }
 
 #[test]

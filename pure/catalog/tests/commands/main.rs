@@ -10,7 +10,7 @@ mod tables;
 
 use base::{IndexId, SqlState, TableId, Type};
 use catalog::{
-    Action, Applied, Catalog, Column, Command, Execution, ForeignKey, Index, IndexColumn,
+    Action, Applied, Catalog, Column, Command, Deferral, Execution, ForeignKey, Index, IndexColumn,
     Placement, ProtocolKind, Sequence, Table, Validity,
 };
 
@@ -135,6 +135,7 @@ fn foreign_key(columns: &[u16], parent: &str, parent_columns: &[u16]) -> Foreign
         on_update: Action::NoAction,
         match_full: false,
         validity: Validity::Valid,
+        deferral: Deferral::Never,
     }
 }
 

@@ -85,16 +85,17 @@ impl Shard {
         if self.gathered(handle) {
             return;
         }
-        let Some(sequence) = self.draws.get(&handle).copied() else {
+        if !self.draws.contains_key(&handle) {
             let next = self.fill_next.borrow_mut().take();
             let now = self.core.borrow().now;
             self.ddl.on_txn(handle, message, next, now);
             return;
-        };
-        if let FromTxn::Done(_, done) = message {
-            self.draws.remove(&handle);
+        }
+        if let FromTxn::Done(_, done) = message
+            && let Some(wanted) = self.draws.remove(&handle)
+        {
             let result = done.result.map(|_| ());
-            self.sequences.borrow_mut().on_drawn(sequence, result);
+            self.sequences.borrow_mut().on_done(&wanted, result);
             self.txns.wake_all();
         }
     }

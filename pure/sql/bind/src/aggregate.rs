@@ -441,7 +441,11 @@ pub(super) fn read_calls<'e>(
     calls: &[Call<Rel>],
     exprs: impl Iterator<Item = &'e Expr>,
 ) -> Vec<bool> {
-    let effect = |call: &Call<Rel>| matches!(call.kind, CallKind::Nextval(_) | CallKind::Sleep(_));
+    let effect = |call: &Call<Rel>| match &call.kind {
+        CallKind::Nextval(_) | CallKind::Sleep(_) => true,
+        CallKind::Sequence(call, _) => call.writes(),
+        _ => false,
+    };
     let mut read: Vec<bool> = calls.iter().map(effect).collect();
     let note = |expr: &Expr, read: &mut Vec<bool>| {
         walk::walk(expr, &mut |node| {

@@ -450,6 +450,10 @@ impl Binder<'_> {
         match (schema, found) {
             (None | Some("public"), Some(table)) => return Ok(table.clone()),
             _ if self.find_view(schema, name).is_some() => return Err(not_a_table(name)),
+            (None | Some("public"), None) if self.cx.database.sequences.contains_key(name) => {
+                let message = format!("cannot change sequence \"{name}\"");
+                return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+            }
             _ if pg_catalog::lookup(schema, name).is_some() => {
                 let message = format!("permission denied for table {name}");
                 return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
@@ -487,6 +491,9 @@ impl Binder<'_> {
         } else if let Some(view) = self.find_view(schema.as_deref(), &table) {
             let Factor { rel, scope, binds } = self.view_factor(&view, &shown, locking)?;
             assert!(binds.is_empty(), "a view reads no row of another");
+            (rel, scope)
+        } else if let Some(row) = self.sequence_rows(schema.as_deref(), &table) {
+            let Factor { rel, scope, .. } = self.view_factor(&row, &shown, locking)?;
             (rel, scope)
         } else {
             let table = self.find_table(name)?;

@@ -1,22 +1,19 @@
 //! Function calls: scalar functions, functions with syntax of their own, sequences, aggregates.
 
 use super::aggregate::AggregateCall;
-use super::expr::string_of;
 use super::rel::{CallKind, InitValue};
 use super::{Binder, at, unsupported};
 use crate::rel::Signal;
 use base::{Datum, SqlError, SqlState, Type};
-use catalog::Sequence;
 use expr::resolve;
 use expr::walk;
 use expr::{Expr, Func, SessionFunc, Volatility};
 use functions::json::JsonRows;
-use pg_catalog::names::{in_known_schema, known_schema};
+use pg_catalog::names::known_schema;
 use sqlparser::ast::{
-    self, CastKind, DataType, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    self, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArguments,
 };
-use std::sync::Arc;
 
 impl Binder<'_> {
     pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
@@ -71,8 +68,8 @@ impl Binder<'_> {
             return Ok(call);
         }
         let args = self.plain_arguments(&name, args)?;
-        if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
-            return self.sequence_call(&name, &args);
+        if let Some(call) = self.sequence_call(&name, &args)? {
+            return Ok(call);
         }
         let bound = args
             .iter()
@@ -85,8 +82,8 @@ impl Binder<'_> {
             Ok(call) => return Ok(call),
             Err(bound) => bound,
         };
-        if matches!(name.as_str(), "generate_series" | "unnest") || JsonRows::named(&name).is_some()
-        {
+        let gives_rows = ["generate_series", "generate_subscripts", "unnest"];
+        if gives_rows.contains(&name.as_str()) || JsonRows::named(&name).is_some() {
             return self.listed_rows(&name, bound);
         }
         refuse_unbuilt(&name)?;
@@ -255,63 +252,6 @@ impl Binder<'_> {
             return Ok(self.init(InitValue::Expr(call), ty));
         }
         Ok(call)
-    }
-
-    fn sequence_call(&mut self, name: &str, args: &[&Ast]) -> Result<Expr, SqlError> {
-        if name == "setval" || name == "lastval" {
-            return Err(unsupported(name));
-        }
-        let [arg] = args else {
-            return Err(SqlError::new(
-                SqlState::UNDEFINED_FUNCTION,
-                format!("function {name} does not exist"),
-            ));
-        };
-        let mut inner = *arg;
-        loop {
-            inner = match inner {
-                Ast::Nested(expr) => expr,
-                Ast::Cast {
-                    kind: CastKind::Cast | CastKind::DoubleColon,
-                    expr,
-                    data_type: DataType::Regclass | DataType::Text,
-                    format: None,
-                } => expr,
-                _ => break,
-            };
-        }
-        let text = match inner {
-            Ast::Value(value) => string_of(&value.value),
-            _ => None,
-        };
-        let Some(text) = text else {
-            return Err(unsupported(&format!("{name} of anything but a literal")));
-        };
-        let sequence = Arc::new(self.sequence(text)?.clone());
-        let kind = if name == "nextval" {
-            CallKind::Nextval(sequence)
-        } else {
-            CallKind::Currval(sequence)
-        };
-        Ok(self.volatile_call(kind, Type::Int8))
-    }
-
-    /// A sequence by the text of its name, which may have a schema and quotes.
-    pub(super) fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
-        let parts = pg_catalog::names::parts(text)?;
-        let (schema, name) = in_known_schema(&self.cx.database.name, parts)?;
-        if schema.as_ref().is_some_and(|schema| schema != "public") {
-            let message = format!("relation \"{text}\" does not exist");
-            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
-        }
-        self.cx.database.sequences.get(&name).ok_or_else(|| {
-            if self.cx.database.tables.contains_key(&name) {
-                let message = format!("\"{name}\" is not a sequence");
-                return SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
-            }
-            let message = format!("relation \"{text}\" does not exist");
-            SqlError::new(SqlState::UNDEFINED_TABLE, message)
-        })
     }
 
     /// Functions that the grammar knows; `None` for other expressions.

@@ -202,7 +202,7 @@ impl Binder<'_> {
     }
 
     /// Positions of the system catalog's vectors (`int2vector`) count from 0.
-    fn is_zero_based(&self, value: &Expr) -> bool {
+    pub(super) fn is_zero_based(&self, value: &Expr) -> bool {
         let column_of = |column: &Expr| {
             self.levels
                 .iter()

@@ -133,6 +133,8 @@ pub enum TableFunction {
     Series,
     /// `unnest(array)`
     Unnest,
+    /// `unnest` of this many arrays, side by side: the shorter ones end with NULL.
+    Unnests(u8),
     /// One row with the value of the argument: a scalar function in FROM.
     Scalar,
     /// The parts of a JSON value.
@@ -144,6 +146,7 @@ impl TableFunction {
     pub fn width(self) -> usize {
         match self {
             TableFunction::Json(rows) => rows.columns().len(),
+            TableFunction::Unnests(count) => usize::from(count),
             _ => 1,
         }
     }
@@ -245,6 +248,28 @@ pub enum QueryUse {
     Array,
 }
 
+/// What is asked of a sequence that the first argument names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SequenceCall {
+    /// `nextval`.
+    Next,
+    /// `currval`.
+    Current,
+    /// `setval`: the number, and whether it counts as given.
+    Set,
+    /// `pg_sequence_last_value`: the last number that was given to a shard.
+    Last,
+    /// An array of the last number and of 1 if it was given, else 0.
+    State,
+}
+
+impl SequenceCall {
+    /// Whether the call changes the sequence.
+    pub fn writes(self) -> bool {
+        matches!(self, SequenceCall::Next | SequenceCall::Set)
+    }
+}
+
 /// Kinds of calls.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
@@ -259,6 +284,8 @@ pub enum CallKind<R> {
     Nextval(Arc<Sequence>),
     /// What the session drew last.
     Currval(Arc<Sequence>),
+    /// A call about a sequence that an argument names.
+    Sequence(SequenceCall, Vec<Expr>),
     /// Waits this many seconds.
     Sleep(Expr),
     /// Cancels or ends the session with this number.
@@ -279,7 +306,9 @@ impl<R> CallKind<R> {
                 QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&[], binds),
             },
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => (core::slice::from_ref(arg), &[]),
-            CallKind::Advisory(_, args) | CallKind::Notify(args) => (args, &[]),
+            CallKind::Advisory(_, args) | CallKind::Notify(args) | CallKind::Sequence(_, args) => {
+                (args, &[])
+            }
             CallKind::Nextval(_) | CallKind::Currval(_) => (&[], &[]),
         }
     }
@@ -295,7 +324,9 @@ impl<R> CallKind<R> {
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => {
                 (core::slice::from_mut(arg), &mut [])
             }
-            CallKind::Advisory(_, args) | CallKind::Notify(args) => (args, &mut []),
+            CallKind::Advisory(_, args) | CallKind::Notify(args) | CallKind::Sequence(_, args) => {
+                (args, &mut [])
+            }
             CallKind::Nextval(_) | CallKind::Currval(_) => (&mut [], &mut []),
         }
     }
@@ -348,6 +379,7 @@ impl<R> CallKind<R> {
             },
             CallKind::Nextval(sequence) => CallKind::Nextval(sequence),
             CallKind::Currval(sequence) => CallKind::Currval(sequence),
+            CallKind::Sequence(call, args) => CallKind::Sequence(call, args),
             CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
             CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
             CallKind::Advisory(call, args) => CallKind::Advisory(call, args),

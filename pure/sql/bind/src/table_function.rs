@@ -3,10 +3,10 @@
 use super::from::Factor;
 use super::function::refuse_unbuilt;
 use super::rel::{Call, Rel, TableFunction};
-use super::scope::{Scope, ScopeColumn, object_name};
+use super::scope::{Scope, ScopeColumn, ident, object_name};
 use super::target::Target;
 use super::{AGGREGATE, Binder, place_calls, unsupported};
-use base::{SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use expr::resolve::{self, Context};
 use expr::{Expr, walk};
 use functions::json::JsonRows;
@@ -42,12 +42,18 @@ pub(super) struct ListedRows {
     /// Columns of the row that it is computed from; its own value stands behind them.
     width: u32,
     found: Option<BoundFunction>,
+    /// Its rows are numbered, in a column of their own: `generate_subscripts` of its array.
+    numbered: bool,
 }
 
 impl ListedRows {
     /// None has been found so far.
     fn behind(width: u32) -> ListedRows {
-        ListedRows { width, found: None }
+        ListedRows {
+            width,
+            found: None,
+            numbered: false,
+        }
     }
 
     /// Refuses rows that would be counted in another place than PostgreSQL does.
@@ -89,6 +95,15 @@ struct BoundFunction {
     columns: Vec<(Option<&'static str>, Type)>,
 }
 
+impl BoundFunction {
+    fn is_unnest(&self) -> bool {
+        matches!(
+            self.function,
+            TableFunction::Unnest | TableFunction::Unnests(_)
+        )
+    }
+}
+
 /// A function that gives the parts of a JSON value.
 fn bind_rows(name: &str, rows: JsonRows, args: Vec<Expr>) -> Result<BoundFunction, SqlError> {
     let types: Vec<Type> = args.iter().map(Expr::ty).collect();
@@ -111,6 +126,26 @@ fn bind_rows(name: &str, rows: JsonRows, args: Vec<Expr>) -> Result<BoundFunctio
     })
 }
 
+/// Whether these are options of a foreign table, server or the like: there are none.
+fn are_foreign_options(function: &str, args: &[FunctionArg]) -> bool {
+    const NAMES: [&str; 5] = [
+        "attfdwoptions",
+        "fdwoptions",
+        "srvoptions",
+        "umoptions",
+        "ftoptions",
+    ];
+    let last = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::Identifier(name))) => ident(name),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::CompoundIdentifier(parts))) => {
+            parts.last().map(ident).unwrap_or_default()
+        }
+        _ => String::new(),
+    };
+    function == "pg_options_to_table"
+        && matches!(args, [arg] if NAMES.contains(&last(arg).as_str()))
+}
+
 impl Binder<'_> {
     pub(super) fn function_factor(
         &mut self,
@@ -120,7 +155,7 @@ impl Binder<'_> {
         visible: &Scope,
     ) -> Result<Factor, SqlError> {
         let (schema, function) = object_name(name);
-        if args.is_empty()
+        if (args.is_empty() || are_foreign_options(&function, args))
             && let Some(found) = pg_catalog::lookup(schema.as_deref(), &function)
         {
             shape.refuse_ordinality()?;
@@ -221,10 +256,32 @@ impl Binder<'_> {
     /// A function that gives rows in the SELECT list: noted there, its value is a column behind
     /// those of FROM.
     pub(super) fn listed_rows(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
+        let args = match name {
+            "generate_subscripts" => return self.listed_subscripts(args),
+            _ => args,
+        };
         let level = self.level();
         let inside = level.aggregates_in.is_some();
         let width = match &level.listed {
-            Some(ListedRows { width, found: None }) if !inside => *width,
+            Some(ListedRows {
+                width, found: None, ..
+            }) if !inside => *width,
+            // The subscripts of this array stand before it.
+            Some(ListedRows {
+                width,
+                found: Some(found),
+                ..
+            }) if !inside && name == "unnest" && found.args == args => {
+                return Ok(Expr::Column(*width, found.columns[0].1));
+            }
+            Some(ListedRows {
+                found: Some(found),
+                numbered: false,
+                ..
+            }) if !inside && name == "unnest" && found.is_unnest() => {
+                let another = self.bind_table_function(name, args)?;
+                return self.beside(another);
+            }
             _ => return Err(not_in_list()),
         };
         let found = self.bind_table_function(name, args)?;
@@ -234,8 +291,60 @@ impl Binder<'_> {
         self.level().listed = Some(ListedRows {
             width,
             found: Some(found),
+            numbered: false,
         });
         Ok(Expr::Column(width, ty))
+    }
+
+    /// One more `unnest` in a SELECT list, whose values stand beside those before.
+    fn beside(&mut self, another: BoundFunction) -> Result<Expr, SqlError> {
+        let Some(listed) = &mut self.level().listed else {
+            return Err(not_in_list());
+        };
+        let (width, Some(found)) = (listed.width, &mut listed.found) else {
+            return Err(not_in_list());
+        };
+        let place = found.columns.len();
+        let count = u8::try_from(place + 1).map_err(|_| not_in_list())?;
+        let ty = another.columns[0].1;
+        found.function = TableFunction::Unnests(count);
+        found.args.extend(another.args);
+        found.columns.extend(another.columns);
+        Ok(Expr::Column(width + place as u32, ty))
+    }
+
+    /// `generate_subscripts(array, dimension)` in the SELECT list: the number of the item that
+    /// `unnest(array)` gives there, whether that stands in the list or not.
+    fn listed_subscripts(&mut self, args: Vec<Expr>) -> Result<Expr, SqlError> {
+        let [array, dimension] = <[Expr; 2]>::try_from(args)
+            .map_err(|_| unsupported("generate_subscripts in another form"))?;
+        let from_zero = self.is_zero_based(&array);
+        let level = self.level();
+        let same = match &level.listed {
+            Some(ListedRows {
+                found: Some(found), ..
+            }) => found.function == TableFunction::Unnest && found.args[..] == [array.clone()],
+            _ => false,
+        };
+        if !same {
+            self.listed_rows("unnest", vec![array])?;
+        }
+        let level = self.level();
+        let Some(listed) = &mut level.listed else {
+            return Err(not_in_list());
+        };
+        listed.numbered = true;
+        let number = Expr::Column(listed.width + 1, Type::Int8);
+        let number = resolve::coerce(number, Type::Int4, Context::Explicit)?;
+        let int = |value| Expr::Const(Datum::Int(value), Type::Int4);
+        let number = resolve::binary("-", number, int(i64::from(from_zero)))?;
+        let dimension = resolve::coerce(dimension, Type::Int4, Context::Implicit)?;
+        self.note(&dimension);
+        Ok(Expr::Case {
+            arms: vec![(resolve::binary("=", dimension, int(1))?, number)],
+            otherwise: Box::new(Expr::Const(Datum::Null, Type::Int4)),
+            ty: Type::Int4,
+        })
     }
 
     /// The SELECT list over a row of this many columns, and the function in it that gives rows.
@@ -279,10 +388,12 @@ impl Binder<'_> {
             slots.push(Expr::Param(slot, arg.ty()));
             binds.push((slot, arg));
         }
+        let mut types: Vec<Type> = columns.into_iter().map(|(_, ty)| ty).collect();
+        types.extend(listed.numbered.then_some(Type::Int8));
         let right = Rel::Function {
             function,
             args: slots,
-            types: columns.into_iter().map(|(_, ty)| ty).collect(),
+            types,
         };
         Ok(Rel::Lateral {
             outer: false,
@@ -340,6 +451,14 @@ impl Binder<'_> {
                     ));
                 };
                 Ok(plain(TableFunction::Unnest, vec![array], element))
+            }
+            "generate_subscripts" if args.len() == 2 => {
+                let first = i64::from(!self.is_zero_based(&args[0]));
+                let int = |value| Expr::Const(Datum::Int(value), Type::Int4);
+                let last = resolve::function("array_upper", args)?;
+                let last = resolve::binary("-", last, int(1 - first))?;
+                let (args, ty) = self.bind_series(vec![int(first), last])?;
+                Ok(plain(TableFunction::Series, args, ty))
             }
             "generate_series" if (2..=3).contains(&args.len()) => {
                 let (args, ty) = self.bind_series(args)?;

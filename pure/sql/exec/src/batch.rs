@@ -36,20 +36,25 @@ pub(crate) struct Batch {
     pub(crate) next: Option<FillPosition>,
 }
 
+/// The executor's view for work that is no statement, whose plans have this many slots.
+pub(crate) fn idle(port: &dyn Port, slots: u32) -> Cx<'_> {
+    let run = Run {
+        inits: Vec::new(),
+        slots,
+        planned: port.catalog().version,
+        action: Action::Truncate(Vec::new()),
+        steps: 1,
+        sizes: false,
+    };
+    Cx::new(port, &run, false)
+}
+
 /// The executor's view for one batch.
 pub(crate) struct FillCx<'a>(Cx<'a>);
 
 impl<'a> FillCx<'a> {
     pub(crate) fn new(port: &'a dyn Port) -> FillCx<'a> {
-        let run = Run {
-            inits: Vec::new(),
-            slots: 0,
-            planned: port.catalog().version,
-            action: Action::Truncate(Vec::new()),
-            steps: 1,
-            sizes: false,
-        };
-        FillCx(Cx::new(port, &run, false))
+        FillCx(idle(port, 0))
     }
 
     /// Reads a batch of full rows under shared locks.

@@ -127,7 +127,7 @@ fn values(exprs: &[Expr], row: &dyn Columns, env: &Env<'_>) -> Result<Vec<Datum>
     exprs.iter().map(|expr| eval(expr, row, env)).collect()
 }
 
-fn currval(cx: &Cx<'_>, sequence: &Sequence) -> Result<Datum, SqlError> {
+pub(super) fn currval(cx: &Cx<'_>, sequence: &Sequence) -> Result<Datum, SqlError> {
     cx.port.currval(sequence).map(Datum::Int).ok_or_else(|| {
         let message = format!(
             "currval of sequence \"{}\" is not yet defined in this session",
@@ -170,6 +170,7 @@ async fn of_sessions(
             super::together::advisory(cx, *call, &args(exprs)?).await
         }
         CallKind::Notify(exprs) => Ok(super::together::notify(cx, &args(exprs)?)?),
+        CallKind::Sequence(call, exprs) => super::sequences::call(cx, *call, &args(exprs)?).await,
         _ => unreachable!("the caller has dealt with all others"),
     }
 }
@@ -196,9 +197,7 @@ async fn computed<'a>(
             sleep(cx, seconds).await;
             return Ok(Datum::Text("".into()));
         }
-        CallKind::Signal(..) | CallKind::Advisory(..) | CallKind::Notify(_) => {
-            return of_sessions(cx, &call.kind, row, slots).await;
-        }
+        others => return of_sessions(cx, others, row, slots).await,
     };
     let bound = || bound(cx, binds, row, slots);
     match usage {

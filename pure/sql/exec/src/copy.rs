@@ -3,10 +3,10 @@
 use super::source::{collect, open};
 use super::write::{Change, Changes, check_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
-use crate::copy_format::{Decoder, Encoder, Fields, in_column, in_line};
 use base::zone::Zone;
 use base::{ArrayKind, Datum, SqlError, Type};
 use catalog::Table;
+use copy_format::{Decoder, Encoder, Fields, in_column, in_line};
 use core::future::poll_fn;
 use expr::resolve::enums;
 use expr::zoned;

@@ -520,6 +520,7 @@ impl Lines<'_> {
             },
             CallKind::Nextval(_) => "Next Sequence Value",
             CallKind::Currval(_) => "Current Sequence Value",
+            CallKind::Sequence(..) => "Sequence",
             CallKind::Sleep(_) => "Sleep",
             CallKind::Signal(_, Signal::Cancel) => "Cancel Session",
             CallKind::Signal(_, Signal::Terminate) => "End Session",

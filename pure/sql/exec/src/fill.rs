@@ -27,6 +27,7 @@ pub enum Work {
     PrimaryKey {
         table: String,
         primary: Index,
+        secondary: Vec<Index>,
         columns: Vec<Column>,
     },
     /// Checks that rows meet a check or foreign key.
@@ -49,8 +50,9 @@ pub async fn batch(
         Work::PrimaryKey {
             table,
             primary,
+            secondary,
             columns,
-        } => primary_key(port, table, primary, columns, position).await,
+        } => primary_key(port, table, (primary, secondary), columns, position).await,
         Work::Validate { table, constraint } => validate(port, table, constraint, position).await,
         Work::Alter(fill) => alter(port, fill, position).await,
     }
@@ -89,14 +91,15 @@ pub async fn index(
 }
 
 /// Copies rows of a table without primary key into the key space `primary`, whose key columns are
-/// set, as rows of `columns`. No transaction may write the table meanwhile.
+/// set, as rows of `columns`, and writes the entries of its other indexes into the key spaces of
+/// `secondary`. No transaction may write the table meanwhile.
 ///
 /// # Errors
 /// 23502 for a NULL in a key column, 23505 for a key that occurs twice.
 pub async fn primary_key(
     port: Rc<dyn Port>,
     table_name: &str,
-    primary: &Index,
+    (primary, secondary): (&Index, &[Index]),
     columns: &[Column],
     position: Option<FillPosition>,
 ) -> Result<Option<FillPosition>, OpError> {
@@ -105,7 +108,7 @@ pub async fn primary_key(
         primary: primary.clone(),
         columns: columns.to_vec(),
         primary_constraint: Some(primary.name.clone()),
-        secondary: Vec::new(),
+        secondary: secondary.to_vec(),
         ..(*table).clone()
     };
     let cx = FillCx::new(&*port);
@@ -125,6 +128,9 @@ pub async fn primary_key(
         }
     }
     cx.write_rows(&target, &rows).await?;
+    for number in 1..=secondary.len() {
+        cx.write_entries(&target, number, &rows).await?;
+    }
     Ok(next)
 }
 

@@ -1,5 +1,6 @@
 //! Foreign keys: the parents of new rows must be there; the children of old rows follow.
 
+use super::deferred::Owed;
 use super::long::Long;
 use super::request::get;
 use super::scan::rows_of;
@@ -9,7 +10,7 @@ use super::{BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
 use crate::port::OpFuture;
 use base::key::{encode_datum, slot_of};
 use base::{Datum, Key, Pieces, SqlError, SqlState};
-use catalog::{Action, Table};
+use catalog::{Action, Deferral, Table};
 use expr::program::{Body, ProgramPlan};
 use expr::rows::{GroupKey, shown_key};
 use plan::step::{ChildKey, ParentKey, Writer, table_index};
@@ -24,7 +25,7 @@ fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
         .collect()
 }
 
-fn key_text(table: &Table, columns: &[u16], row: &[Datum]) -> String {
+pub(super) fn shown_key_of(table: &Table, columns: &[u16], row: &[Datum]) -> String {
     let names: Vec<&str> = columns
         .iter()
         .map(|column| table.column_at(*column).name.as_str())
@@ -143,11 +144,61 @@ impl<'a> Wanted<'a> {
             };
             if rows_of(future.await)?.rows == 0 {
                 let row = row(number).expect("a row that wants a parent is there");
+                if defers(cx, &self.parent.name, self.parent.deferral) {
+                    let key = values(row, &self.parent.declared);
+                    owe(cx, self.table, &self.parent.name, false, key)?;
+                    continue;
+                }
                 return Err(missing_parent(self.table, self.parent, row).into());
             }
             cx.breathe(1).await;
         }
     }
+}
+
+/// Whether the check of a foreign key is put off to the end of the transaction.
+fn defers(cx: &Cx<'_>, name: &str, deferral: Deferral) -> bool {
+    deferral != Deferral::Never
+        && cx
+            .port
+            .deferred()
+            .is_some_and(|state| state.borrow().defers(name, deferral))
+}
+
+/// Puts the check of a key off.
+fn owe(
+    cx: &Cx<'_>,
+    table: &Table,
+    constraint: &str,
+    of_parent: bool,
+    key: Vec<Datum>,
+) -> Result<(), SqlError> {
+    let Some(state) = cx.port.deferred() else {
+        return Ok(());
+    };
+    cx.port.note_owed();
+    state.borrow_mut().owe(Owed {
+        table: table.id,
+        constraint: constraint.to_owned(),
+        of_parent,
+        key: GroupKey(key),
+    })
+}
+
+/// Whether the parent of a row is there, which is locked then.
+pub(super) async fn parent_there(
+    cx: &Cx<'_>,
+    parent: &ParentKey,
+    row: &[Datum],
+) -> Result<bool, OpError> {
+    let key = parent_key(parent, &values(row, &parent.columns));
+    let program = ProgramPlan::new(Body::Rows {
+        filter: None,
+        projection: Vec::new(),
+    });
+    let read = Read::Lock(LockMode::Shared);
+    let found = get(cx, 0, &parent.parent, key, read, program.bind(&[])).await;
+    Ok(rows_of(found)?.rows > 0)
 }
 
 fn parent_key(parent: &ParentKey, key: &[Datum]) -> Key {
@@ -174,7 +225,7 @@ fn violation(table: &Table, parent: &ParentKey) -> SqlError {
 }
 
 fn missing_parent(table: &Table, parent: &ParentKey, row: &[Datum]) -> SqlError {
-    let key = key_text(table, &parent.declared, row);
+    let key = shown_key_of(table, &parent.declared, row);
     let detail = format!("{key} is not present in table \"{}\".", parent.parent.name);
     violation(table, parent).detail(detail)
 }
@@ -218,6 +269,15 @@ pub(super) fn follow_children<'b>(
     })
 }
 
+/// The slots with the values of a parent's key.
+fn with_key(slots: &Slots, child: &ChildKey, key: &[Datum]) -> Slots {
+    let mut values = (**slots).clone();
+    for (slot, value) in child.slots.iter().zip(key) {
+        values[*slot as usize] = value.clone();
+    }
+    Rc::new(values)
+}
+
 async fn one_key(
     cx: &Cx<'_>,
     writers: &[Writer],
@@ -226,11 +286,7 @@ async fn one_key(
     (old, key, new_key): (&[Datum], Vec<Datum>, Option<Vec<Datum>>),
     slots: &Slots,
 ) -> Result<(), OpError> {
-    let mut values = (**slots).clone();
-    for (slot, value) in child.slots.iter().zip(key) {
-        values[*slot as usize] = value;
-    }
-    let slots: Slots = Rc::new(values);
+    let slots = with_key(slots, child, &key);
     let mut charge = Charge::new(cx.port);
     let mut rows = collect(cx, &child.rows, &slots, &mut charge).await?;
     if rows.is_empty() {
@@ -243,6 +299,15 @@ async fn one_key(
     };
     let rows = rows.iter_mut().map(core::mem::take);
     let changes: Pieces<Change> = match action {
+        Action::NoAction if defers(cx, &child.name, child.deferral) => {
+            return Ok(owe(
+                cx,
+                &writers[child.writer].table,
+                &child.name,
+                true,
+                key,
+            )?);
+        }
         Action::NoAction | Action::Restrict | Action::SetDefault => {
             let (parent, table) = (&writers[number].table, &writers[child.writer].table);
             let message = format!(
@@ -250,7 +315,7 @@ async fn one_key(
                  table \"{}\"",
                 parent.name, child.name, table.name
             );
-            let key = key_text(parent, &child.parent_columns, old);
+            let key = shown_key_of(parent, &child.parent_columns, old);
             let detail = format!("{key} is still referenced from table \"{}\".", table.name);
             return Err(SqlError::new(SqlState::FOREIGN_KEY, message)
                 .detail(detail)

@@ -26,6 +26,7 @@ pub(super) struct FunctionRows<'a> {
 enum Series {
     Values(std::vec::IntoIter<Datum>),
     Parts(RowsCursor),
+    Beside(Vec<std::vec::IntoIter<Datum>>),
     Numbers {
         next: Datum,
         stop: Datum,
@@ -33,6 +34,22 @@ enum Series {
         up: bool,
     },
     Done,
+}
+
+impl Series {
+    /// The next row of parts, or of arrays side by side.
+    fn next_row(&mut self) -> Result<Option<Vec<Datum>>, SqlError> {
+        match self {
+            Series::Parts(cursor) => cursor.next_row(),
+            Series::Beside(all) if all.iter().any(|values| values.len() > 0) => {
+                let next = all.iter_mut().map(Iterator::next);
+                Ok(Some(next.map(Option::unwrap_or_default).collect()))
+            }
+            Series::Beside(_) | Series::Values(_) | Series::Numbers { .. } | Series::Done => {
+                Ok(None)
+            }
+        }
+    }
 }
 
 impl<'a> FunctionRows<'a> {
@@ -88,6 +105,14 @@ impl<'a> FunctionRows<'a> {
                 Some(Datum::Array(items)) => Series::Values(items.into_vec().into_iter()),
                 _ => Series::Done,
             },
+            TableFunction::Unnests(_) => Series::Beside(
+                args.into_iter()
+                    .map(|arg| match arg {
+                        Datum::Array(items) => items.into_vec().into_iter(),
+                        _ => Vec::new().into_iter(),
+                    })
+                    .collect(),
+            ),
             TableFunction::Series if args.iter().any(Datum::is_null) => Series::Done,
             TableFunction::Series => {
                 let mut args = args.into_iter();
@@ -137,7 +162,7 @@ impl Rows for FunctionRows<'_> {
                     }
                     None => state = Series::Done,
                 },
-                Series::Parts(cursor) => match cursor.next_row()? {
+                Series::Parts(_) | Series::Beside(_) => match state.next_row()? {
                     Some(values) => {
                         bytes += datums_heap_bytes(&values);
                         self.push(&mut out, values);

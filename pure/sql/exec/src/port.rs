@@ -1,10 +1,12 @@
 //! What the executor needs from the node: rows, results, time, memory, settings.
 
+use crate::deferred::Deferred;
 use alloc::sync::Arc;
 use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use bind::PlanCx;
 use bind::rel::Signal;
 use catalog::{Catalog, Database, Sequence};
+use core::cell::RefCell;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -13,6 +15,27 @@ use parse::Statement;
 use parse::show::Show;
 use plan::Plan;
 use txn::{LockMode, Op, OpError, OpId, Read, TxnCost};
+
+/// What is asked of the counter of a sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SequenceAsk {
+    /// Where it is.
+    Read,
+    /// To go on from `value`, which is `given` or else the next one.
+    Set {
+        /// The number.
+        value: i64,
+        /// Whether the next number is another one.
+        given: bool,
+    },
+    /// All shards forget the numbers that they have drawn; `currval` is `value` if it is `given`.
+    Forget {
+        /// The number.
+        value: i64,
+        /// Whether it counts as drawn by this session.
+        given: bool,
+    },
+}
 
 /// Frees a limited number of rows that a statement has left behind. Returns whether that was all.
 pub type Waste = Box<dyn FnMut(usize) -> bool>;
@@ -92,6 +115,17 @@ pub trait Port {
         sequence: &Sequence,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<i64, OpError>>;
+    /// Reads or sets the counter of a sequence, in a transaction of its own: the last number that
+    /// was given to a shard, or the first one to be given, and which of both it is.
+    fn poll_sequence(
+        &self,
+        sequence: &Sequence,
+        ask: SequenceAsk,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<(i64, bool), OpError>> {
+        let _ = (sequence, ask, ticket);
+        Poll::Ready(Err(parse::unsupported("the counter of a sequence").into()))
+    }
     /// Last value drawn in this session (`currval`); `None` before the first.
     fn currval(&self, sequence: &Sequence) -> Option<i64>;
     /// Takes memory that a statement needs no more and that is too much to be freed at once.
@@ -131,6 +165,12 @@ pub trait Port {
     fn withdraw_advisory(&self, ticket: u64) {
         let _ = ticket;
     }
+    /// What the transaction has put off; `None`: its checks are made as of each statement.
+    fn deferred(&self) -> Option<&RefCell<Deferred>> {
+        None
+    }
+    /// The transaction has put a check off, and its session must have it made before the commit.
+    fn note_owed(&self) {}
     /// Tells the client, besides the statement's result.
     fn warn(&self, warning: SqlError) {
         let _ = warning;

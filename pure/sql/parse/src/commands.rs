@@ -3,8 +3,8 @@
 
 use super::words::Words;
 use super::{
-    Kind, comment, cursors, enums, maintenance, nested, relations, table_as, tables, views,
-    with_library,
+    Kind, comment, constraints, cursors, enums, maintenance, nested, relations, table_as, tables,
+    views, with_library,
 };
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
@@ -74,6 +74,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
             session(SessionCommand::Release(savepoint_name(words)?))
         }
         "SET" if is_own_role(words) => Ok(Some(Kind::Nothing("SET"))),
+        "SET" if words.is(&["SET", "CONSTRAINTS"]) => constraints::set(words).map(Some),
         "SET" => session(set(words)?),
         "RESET" => reset(words).map(Some),
         "SHOW" => show(words).map(Some),
@@ -99,7 +100,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "COMMENT" => comment::comment(words).map(Some),
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
         "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
-        "LOCK" => Err(words.unsupported("LOCK TABLE").hint(LOCK_HINT)),
+        "LOCK" => maintenance::lock(words).map(Some),
         "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
         | "LOAD" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
@@ -121,9 +122,6 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         _ => Ok(None),
     }
 }
-
-const LOCK_HINT: &str = "Lock rows by SELECT FOR UPDATE or FOR SHARE, or let sessions agree on a \
-                         number by pg_advisory_xact_lock.";
 
 fn reset(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["RESET"])?;
@@ -380,8 +378,8 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
             local,
         });
     }
-    if words.is(&["ROLE"]) || words.is(&["CONSTRAINTS"]) || words.is(&["AUTHORIZATION"]) {
-        return Err(words.unsupported("SET ROLE, AUTHORIZATION or CONSTRAINTS"));
+    if words.is(&["ROLE"]) || words.is(&["AUTHORIZATION"]) {
+        return Err(words.unsupported("SET ROLE or AUTHORIZATION"));
     }
     let name = setting_name(words)?;
     if !words.take(&["TO"]) {

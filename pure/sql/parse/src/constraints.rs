@@ -3,7 +3,10 @@
 //!
 //! The words are taken out of the tokens, and what they say goes beside the library's tree.
 
+use super::Kind;
+use super::comment::own_name;
 use super::source::Source;
+use super::words::Words;
 use base::{SqlError, SqlState};
 use sqlparser::ast;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
@@ -17,6 +20,8 @@ pub struct Marks {
     pub not_valid: bool,
     /// VALIDATE CONSTRAINT, which the tree has as DROP CONSTRAINT.
     pub validate: bool,
+    /// SEQUENCE NAME of the identity that is added.
+    pub sequence: Option<String>,
 }
 
 impl Marks {
@@ -25,6 +30,33 @@ impl Marks {
         let first = parent.0.first().and_then(|part| part.as_ident());
         first.is_some_and(|name| self.full.contains(&name.span.start))
     }
+}
+
+/// SET CONSTRAINTS.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Constraints {
+    /// Names of foreign keys; `None`: ALL.
+    pub names: Option<Vec<String>>,
+    /// Whether they are checked at the end of the transaction, not of each statement.
+    pub deferred: bool,
+}
+
+/// SET CONSTRAINTS, whose words begin with that.
+pub(super) fn set(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["SET", "CONSTRAINTS"])?;
+    let mut names = None;
+    if !words.take(&["ALL"]) {
+        let names = names.insert(vec![own_name(words)?]);
+        while words.take_token(&Token::Comma) {
+            names.push(own_name(words)?);
+        }
+    }
+    let deferred = words.take(&["DEFERRED"]);
+    if !deferred {
+        words.expect(&["IMMEDIATE"])?;
+    }
+    words.expect_end()?;
+    Ok(Kind::Constraints(Constraints { names, deferred }))
 }
 
 /// ALTER TABLE.

@@ -40,7 +40,7 @@ mod with;
 mod words;
 
 pub use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
-pub use constraints::{AlterStatement, Marks};
+pub use constraints::{AlterStatement, Constraints, Marks};
 pub use enums::EnumStatement;
 pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
@@ -144,6 +144,8 @@ pub enum Kind {
     Nothing(&'static str),
     /// VACUUM and the like, by their tag, with what they name.
     Maintenance(&'static str, Vec<Named>),
+    /// SET CONSTRAINTS.
+    Constraints(Constraints),
 }
 
 /// A table, and columns of it, that must exist.
@@ -267,6 +269,8 @@ fn one(
     tokens: &[TokenWithSpan],
     (start, end): (usize, usize),
 ) -> Result<Statement, SqlError> {
+    let bracketed = options::bracketed(tokens);
+    let tokens = bracketed.as_deref().unwrap_or(tokens);
     let grouped = joins::grouped(source, tokens)?;
     let tokens = grouped.as_deref().unwrap_or(tokens);
     let parameters = check_shape(source, tokens)?;
@@ -452,8 +456,12 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
         && word.keyword == Keyword::ALTER
     {
         relations::check_actions(&mut Words::new(tokens, source))?;
-        let constraints::Simplified { tokens, marks } = constraints::simplified(source, tokens)?;
+        let (tokens, sequence) = options::without_name(source, tokens)?;
+        let constraints::Simplified { tokens, mut marks } =
+            constraints::simplified(source, &tokens)?;
+        marks.sequence = sequence;
         let (tokens, _) = simplified(source, &tokens)?;
+        let tokens = options::reordered(&tokens);
         let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
         let is_table =
             matches!(&tokens[1].token, Token::Word(word) if word.keyword == Keyword::TABLE);

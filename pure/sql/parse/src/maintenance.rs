@@ -1,6 +1,7 @@
 //! VACUUM, ANALYZE and CHECKPOINT. There is nothing to do for them: old versions of rows go as soon
 //! as no transaction can read them, shards count their rows, and nodes write checkpoints by
-//! themselves. The tables that the statements name must exist all the same.
+//! themselves. The tables that the statements name must exist all the same. LOCK TABLE in the
+//! weakest mode is no more: it excludes nothing but changes of the schema, and those do not wait.
 
 use super::commands::split_commas;
 use super::comment::name;
@@ -102,5 +103,41 @@ fn relations(words: &mut Words<'_>) -> Result<Vec<Named>, SqlError> {
             words.expect_end()?;
             return Ok(all);
         }
+    }
+}
+
+const LOCK_HINT: &str = "Lock rows by SELECT FOR UPDATE or FOR SHARE, or let sessions agree on a \
+                         number by pg_advisory_xact_lock.";
+
+/// LOCK TABLE: the mode of every SELECT, which dumps ask for; others are refused.
+pub(super) fn lock(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["LOCK"])?;
+    words.take(&["TABLE"]);
+    let mut tables = Vec::new();
+    loop {
+        words.take(&["ONLY"]);
+        let table = name(words)?;
+        words.take_token(&Token::Mul);
+        tables.push(Named {
+            table,
+            columns: Vec::new(),
+        });
+        if !words.take_token(&Token::Comma) {
+            break;
+        }
+    }
+    let weakest = words.take(&["IN", "ACCESS", "SHARE", "MODE"]);
+    if !weakest && words.take(&["IN"]) {
+        while !words.at_end() && !words.take(&["MODE"]) {
+            words.identifier()?;
+        }
+    }
+    words.take(&["NOWAIT"]);
+    words.expect_end()?;
+    match weakest {
+        true => Ok(Kind::Maintenance("LOCK TABLE", tables)),
+        false => Err(words
+            .unsupported("LOCK TABLE in another mode than ACCESS SHARE")
+            .hint(LOCK_HINT)),
     }
 }

@@ -1,5 +1,10 @@
-//! Options of sequences: PostgreSQL takes them in any order, the library in one.
+//! Options of sequences: PostgreSQL takes them in any order, the library in one. Types of arrays
+//! that are written with a word.
 
+use super::Source;
+use super::comment::own_name;
+use super::words::Words;
+use base::SqlError;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Words that start an option, in the order in which the library wants the options.
@@ -81,4 +86,48 @@ pub(super) fn reordered(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         at = end;
     }
     out
+}
+
+/// The tokens of an ALTER TABLE without SEQUENCE NAME, which stands first among the options of an
+/// identity, and the name.
+pub(super) fn without_name(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+) -> Result<(Vec<TokenWithSpan>, Option<String>), SqlError> {
+    let starts = |three: &[TokenWithSpan]| {
+        three[0].token == Token::LParen && is(&three[1], "SEQUENCE") && is(&three[2], "NAME")
+    };
+    let Some(start) = tokens.windows(3).position(starts) else {
+        return Ok((tokens.to_vec(), None));
+    };
+    let mut words = Words::new(tokens, source);
+    words.at = start + 3;
+    let name = own_name(&mut words)?;
+    let mut kept = tokens[..=start].to_vec();
+    kept.extend_from_slice(&tokens[words.at..]);
+    Ok((kept, Some(name)))
+}
+
+/// The tokens with `[]` for the word of `type ARRAY`; `None`: it is not there.
+pub(super) fn bracketed(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let is_type = |at: usize| {
+        let before = at.checked_sub(1).map(|at| &tokens[at].token);
+        let named = matches!(before, Some(Token::Word(_) | Token::RParen));
+        let behind = tokens.get(at + 1).map(|token| &token.token);
+        is(&tokens[at], "ARRAY")
+            && named
+            && !matches!(behind, Some(Token::LBracket | Token::LParen))
+    };
+    let first = (0..tokens.len()).find(|at| is_type(*at))?;
+    let mut kept = tokens[..first].to_vec();
+    for at in first..tokens.len() {
+        if !is_type(at) {
+            kept.push(tokens[at].clone());
+            continue;
+        }
+        for token in [Token::LBracket, Token::RBracket] {
+            kept.push(TokenWithSpan::new(token, tokens[at].span));
+        }
+    }
+    Some(kept)
 }

@@ -125,3 +125,27 @@ pub(super) fn attrdef(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         }
     }
 }
+
+/// What defaults depend on, in pg_depend: their column, and the sequence that they draw from.
+pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    const PG_ATTRDEF: u32 = 2604;
+    const PG_CLASS: u32 = 1259;
+    for table in cx.tables() {
+        for (at, column) in visible(table) {
+            let Some(default) = &column.default else {
+                continue;
+            };
+            let mut push = |relation: u32, number: usize, kind: char| {
+                let own = [oid(PG_ATTRDEF), oid(default_oid(table, at)), int(0)];
+                let used = [oid(PG_CLASS), oid(relation), int(number), letter(kind)];
+                out.push(own.into_iter().chain(used));
+            };
+            push(table.id.0, at + 1, 'a');
+            for sequence in cx.database.sequences.values() {
+                if *default == catalog::next_of(&sequence.name) {
+                    push(sequence.id.0, 0, 'n');
+                }
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Constraints: pg_constraint, and the list of them that other tables use.
 
 use super::*;
-use catalog::{Action, Check, ForeignKey, Validity};
+use catalog::{Action, Check, Deferral, ForeignKey, Validity};
 
 /// A constraint of a table.
 #[derive(Clone, Copy)]
@@ -86,6 +86,16 @@ impl<'a> Constraint<'a> {
             Constraint::Primary(..) | Constraint::Unique(_) => true,
             Constraint::Check(_, check) => check.validity == Validity::Valid,
             Constraint::Foreign(_, key) => key.validity == Validity::Valid,
+        }
+    }
+
+    /// When it is checked.
+    pub(super) fn deferral(self) -> Deferral {
+        match self {
+            Constraint::Foreign(_, key) => key.deferral,
+            Constraint::Primary(..) | Constraint::Unique(_) | Constraint::Check(..) => {
+                Deferral::Never
+            }
         }
     }
 
@@ -177,8 +187,8 @@ fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut
         text(constraint.name()),
         oid(PUBLIC),
         letter(constraint.letter()),
-        flag(false),
-        flag(false),
+        flag(constraint.deferral() != Deferral::Never),
+        flag(constraint.deferral() == Deferral::Initial),
         flag(constraint.is_valid()),
         oid(table.id.0),
         oid(0),

@@ -3,7 +3,7 @@
 use super::constraints::Constraint;
 use super::*;
 use ::functions::keywords::quote_ident;
-use catalog::{Action, Column};
+use catalog::{Action, Column, Deferral};
 
 /// Names of columns by position, quoted where needed, joined by commas.
 fn column_list(table: &Table, columns: impl IntoIterator<Item = u16>) -> String {
@@ -119,6 +119,11 @@ pub(super) fn constraint(
             }
             text
         }
+    };
+    text += match constraint.deferral() {
+        Deferral::Never => "",
+        Deferral::Possible => " DEFERRABLE",
+        Deferral::Initial => " DEFERRABLE INITIALLY DEFERRED",
     };
     if !constraint.is_valid() {
         text += " NOT VALID";

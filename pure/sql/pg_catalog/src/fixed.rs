@@ -2,13 +2,23 @@
 
 use super::*;
 
+const PUBLIC_RIGHTS: [&str; 2] = [
+    "pg_database_owner=UC/pg_database_owner",
+    "=U/pg_database_owner",
+];
+
 pub(super) fn namespace(_: &CatalogCx<'_>, out: &mut RowBatch) {
     for (number, name, owner) in [
         (PG_CATALOG, "pg_catalog", OWNER),
         (PUBLIC, "public", DATABASE_OWNER),
         (INFORMATION_SCHEMA, "information_schema", OWNER),
     ] {
-        out.push([oid(number), text(name), oid(owner), Datum::Null]);
+        // Everybody may use `public`; a dump tells what differs from that.
+        let rights = match number {
+            PUBLIC => array(PUBLIC_RIGHTS.map(text)),
+            _ => Datum::Null,
+        };
+        out.push([oid(number), text(name), oid(owner), rights]);
     }
 }
 

@@ -3,6 +3,7 @@
 //! The evaluator knows them by name only (`Func::Catalog`); [`SIGNATURES`] says what they take and
 //! give, [`call`] computes them. Unless said otherwise a NULL argument gives NULL.
 
+use super::access;
 use super::constraints::{Constraint, of_table};
 use super::names;
 use super::placement;
@@ -83,6 +84,8 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "format_type" => text(enums::type_name(cx, object(0), number(1))),
         name if name.starts_with("pg_get_function_") => procs::told(name, object(0)),
         "pg_get_userbyid" => user_name(cx, object(0)),
+        "acldefault" => access::by_default(cx, word(0), object(1))?,
+        _ if name.ends_with("_blocking_pids") => array([]),
         // Expressions are kept as the text that they print as.
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
         "pg_get_indexdef" => index_definition(cx, object(0), number(1).unwrap_or(0), truth(2)),

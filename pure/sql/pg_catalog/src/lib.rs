@@ -9,6 +9,7 @@
 //! | module | what |
 //! |---|---|
 //! | `list` | names, numbers and columns of all tables |
+//! | `absent` | those about things that do not exist here |
 //! | `fixed`, `types`, `keywords` | rows that hardly depend on the database |
 //! | `relations`, `columns`, `constraints` | rows about tables, indexes, sequences |
 //! | `user_views`, `enums` | rows about views and enum types of users |
@@ -26,6 +27,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod absent;
+mod access;
 mod columns;
 mod comments;
 mod constraints;
@@ -161,15 +164,15 @@ impl VirtualTable {
 /// The virtual table of that name. `schema` is `None` for a name without schema, which finds only
 /// those of `pg_catalog` (it comes first in every search path). Names are in lower case.
 pub fn lookup(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable> {
-    let tables = match schema {
-        None | Some("pg_catalog") => list::SYSTEM,
-        Some("information_schema") => list::INFORMATION,
+    let lists = match schema {
+        None | Some("pg_catalog") => [list::SYSTEM, absent::SYSTEM],
+        Some("information_schema") => [list::INFORMATION, absent::INFORMATION],
         Some(_) => return None,
     };
-    let index = tables
-        .binary_search_by_key(&name, |table| table.name)
-        .ok()?;
-    Some(&tables[index])
+    lists.into_iter().find_map(|tables| {
+        let index = tables.binary_search_by_key(&name, |table| table.name);
+        Some(&tables[index.ok()?])
+    })
 }
 
 /// Whether the positions of an array column count from 0: PostgreSQL's `int2vector` and
@@ -198,7 +201,13 @@ pub fn is_zero_based(relation: u32, attribute: i16) -> bool {
 
 /// All virtual tables.
 pub fn all() -> impl Iterator<Item = &'static VirtualTable> {
-    list::SYSTEM.iter().chain(list::INFORMATION)
+    let lists = [
+        list::SYSTEM,
+        list::INFORMATION,
+        absent::SYSTEM,
+        absent::INFORMATION,
+    ];
+    lists.into_iter().flatten()
 }
 
 /// Oid of a schema by name.

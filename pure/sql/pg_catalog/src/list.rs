@@ -11,30 +11,30 @@ use super::{
 use base::RowBatch;
 
 /// Short names of the types, for the table below.
-mod kinds {
+pub(super) mod kinds {
     use base::Type;
     use base::types::{ArrayKind, Reg};
 
-    pub(super) const OID: Type = Type::Oid;
-    pub(super) const REGPROC: Type = Type::Reg(Reg::Proc);
-    pub(super) const NAME: Type = Type::Name;
-    pub(super) const TEXT: Type = Type::Text;
-    pub(super) const BOOL: Type = Type::Bool;
-    pub(super) const INT2: Type = Type::Int2;
-    pub(super) const INT4: Type = Type::Int4;
-    pub(super) const INT8: Type = Type::Int8;
-    pub(super) const FLOAT4: Type = Type::Float4;
-    pub(super) const FLOAT8: Type = Type::Float8;
-    pub(super) const CHAR: Type = Type::InternalChar;
-    pub(super) const TIMESTAMPTZ: Type = Type::Timestamptz(None);
-    pub(super) const INTERVAL: Type = Type::Interval;
-    pub(super) const BYTEA: Type = Type::Bytea;
-    pub(super) const OIDS: Type = Type::Array(ArrayKind::Oid);
-    pub(super) const INT2S: Type = Type::Array(ArrayKind::Int2);
-    pub(super) const TEXTS: Type = Type::Array(ArrayKind::Text);
-    pub(super) const CHARS: Type = Type::Array(ArrayKind::InternalChar);
-    pub(super) const NAMES: Type = Type::Array(ArrayKind::Name);
-    pub(super) const FLOAT8S: Type = Type::Array(ArrayKind::Float8);
+    pub(in super::super) const OID: Type = Type::Oid;
+    pub(in super::super) const REGPROC: Type = Type::Reg(Reg::Proc);
+    pub(in super::super) const NAME: Type = Type::Name;
+    pub(in super::super) const TEXT: Type = Type::Text;
+    pub(in super::super) const BOOL: Type = Type::Bool;
+    pub(in super::super) const INT2: Type = Type::Int2;
+    pub(in super::super) const INT4: Type = Type::Int4;
+    pub(in super::super) const INT8: Type = Type::Int8;
+    pub(in super::super) const FLOAT4: Type = Type::Float4;
+    pub(in super::super) const FLOAT8: Type = Type::Float8;
+    pub(in super::super) const CHAR: Type = Type::InternalChar;
+    pub(in super::super) const TIMESTAMPTZ: Type = Type::Timestamptz(None);
+    pub(in super::super) const INTERVAL: Type = Type::Interval;
+    pub(in super::super) const BYTEA: Type = Type::Bytea;
+    pub(in super::super) const OIDS: Type = Type::Array(ArrayKind::Oid);
+    pub(in super::super) const INT2S: Type = Type::Array(ArrayKind::Int2);
+    pub(in super::super) const TEXTS: Type = Type::Array(ArrayKind::Text);
+    pub(in super::super) const CHARS: Type = Type::Array(ArrayKind::InternalChar);
+    pub(in super::super) const NAMES: Type = Type::Array(ArrayKind::Name);
+    pub(in super::super) const FLOAT8S: Type = Type::Array(ArrayKind::Float8);
 }
 
 macro_rules! tables {
@@ -52,8 +52,10 @@ macro_rules! tables {
     };
 }
 
+pub(super) use tables;
+
 /// Rows of a table that describes things which do not exist here.
-fn none(_: &CatalogCx<'_>, _: &mut RowBatch) {}
+pub(super) fn none(_: &CatalogCx<'_>, _: &mut RowBatch) {}
 
 /// Tables and views of schema `pg_catalog`, in order of name.
 pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":

@@ -236,7 +236,9 @@ pub fn find_type(text: &str) -> Option<u32> {
             .filter(|array| *array != 0);
     }
     // Quotes keep "char" apart from char.
-    let (name, quoted) = match text.strip_prefix("pg_catalog.").unwrap_or(text) {
+    let own = ["pg_catalog.", "\"pg_catalog\"."];
+    let bare = own.iter().find_map(|schema| text.strip_prefix(schema));
+    let (name, quoted) = match bare.unwrap_or(text) {
         name if name.starts_with('"') => (name.trim_matches('"').to_owned(), true),
         name => (name.to_lowercase(), false),
     };

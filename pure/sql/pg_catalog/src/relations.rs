@@ -254,5 +254,6 @@ pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             ]);
         }
     }
+    columns::depend(cx, out);
     user_views::depend(cx, out);
 }

@@ -3,7 +3,7 @@
 use super::constraints::{Constraint, of_table, target};
 use super::relations::{owner, sequence_type};
 use super::*;
-use catalog::{Action, Column, Identity};
+use catalog::{Action, Column, Deferral, Identity};
 
 /// Name of the session's database, the first column of most views.
 fn here(cx: &CatalogCx<'_>) -> Datum {
@@ -202,7 +202,7 @@ fn not_null_name(table: &Table, at: usize) -> String {
 }
 
 pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let mut push = |table: &Table, name: &str, kind: &str| {
+    let mut push = |table: &Table, name: &str, kind: &str, deferral: Deferral| {
         let nulls = if kind == "UNIQUE" {
             yes_no(true)
         } else {
@@ -211,8 +211,8 @@ pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         let mut row = [in_public(cx, name), in_public(cx, &table.name)].concat();
         row.extend([
             text(kind),
-            yes_no(false),
-            yes_no(false),
+            yes_no(deferral != Deferral::Never),
+            yes_no(deferral == Deferral::Initial),
             yes_no(true),
             nulls,
         ]);
@@ -220,10 +220,11 @@ pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     };
     for table in cx.tables() {
         for constraint in of_table(table) {
-            push(table, constraint.name(), constraint.kind());
+            let deferral = constraint.deferral();
+            push(table, constraint.name(), constraint.kind(), deferral);
         }
         for (at, _) in visible(table).filter(|(_, column)| column.not_null) {
-            push(table, &not_null_name(table, at), "CHECK");
+            push(table, &not_null_name(table, at), "CHECK", Deferral::Never);
         }
     }
 }

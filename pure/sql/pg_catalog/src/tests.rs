@@ -107,6 +107,7 @@ fn shop() -> Catalog {
         false,
     ));
     orders.foreign_keys.push(ForeignKey {
+        deferral: Default::default(),
         name: "orders_customer_id_fkey".into(),
         columns: vec![1],
         parent: "customer".into(),

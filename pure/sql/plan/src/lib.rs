@@ -25,4 +25,6 @@ pub mod step;
 pub mod text;
 
 pub use plan::{AlterFill, CreateAs, DdlPlan, Fill, Plan, PlanKind, Reads};
-pub use planner::{CopyShape, DefaultValues, constraint_writer, default_values, plan};
+pub use planner::{
+    CopyShape, DefaultValues, KeyCheck, constraint_writer, default_values, key_check, plan,
+};

@@ -91,6 +91,8 @@ pub enum PlanKind {
     /// Run inside a transaction, on all shards on which it may have written: part of SAVEPOINT and
     /// ROLLBACK TO, which the session runs.
     Savepoint(txn::Savepoint),
+    /// Run inside a transaction: SET CONSTRAINTS, and the checks before a commit.
+    Constraints(parse::Constraints),
 }
 
 /// A schema change in steps: commands, then work over existing rows, then commands.

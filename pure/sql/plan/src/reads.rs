@@ -52,6 +52,7 @@ impl Survey {
         match &call.kind {
             CallKind::Query { query, .. } => self.step(query),
             CallKind::Nextval(_)
+            | CallKind::Sequence(..)
             | CallKind::Signal(..)
             | CallKind::Advisory(..)
             | CallKind::Notify(_) => self.acts = true,

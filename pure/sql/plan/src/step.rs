@@ -416,6 +416,7 @@ pub struct ParentKey {
     pub declared: Vec<u16>,
     /// Slot columns of the parent's index as positions in `columns`.
     pub slot: Vec<usize>,
+    pub deferral: catalog::Deferral,
     /// MATCH FULL.
     pub match_full: bool,
     /// There may be rows that are NULL in part although it is MATCH FULL: any change of such a
@@ -434,6 +435,7 @@ pub struct ChildKey {
     pub child_columns: Vec<u16>,
     pub on_delete: catalog::Action,
     pub on_update: catalog::Action,
+    pub deferral: catalog::Deferral,
     /// Slots of the parent key's values that `rows` reads.
     pub slots: Vec<u32>,
     /// The child rows (all columns), locked.

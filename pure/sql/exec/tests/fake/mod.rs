@@ -15,7 +15,7 @@ use parse::show::Show;
 use plan::{CreateAs, DdlPlan, Fill, Plan, PlanKind};
 use port::FakePort;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -50,6 +50,8 @@ pub struct State {
     pub shards: RefCell<Vec<Rows>>,
     pub sequences: RefCell<BTreeMap<IndexId, i64>>,
     pub drawn: RefCell<BTreeMap<IndexId, i64>>,
+    /// Sequences whose next number `setval` named.
+    pub named: RefCell<BTreeSet<IndexId>>,
     pub unique: Cell<u64>,
     pub ops: Cell<u64>,
     pub scans: Cell<u64>,
@@ -101,6 +103,7 @@ impl Cluster {
                 shards: RefCell::new(shards),
                 sequences: RefCell::default(),
                 drawn: RefCell::default(),
+                named: RefCell::default(),
                 unique: Cell::new(1),
                 ops: Cell::new(0),
                 scans: Cell::new(0),
@@ -177,6 +180,7 @@ impl Cluster {
             PlanKind::Nothing(tag) => Ok(tagged(tag)),
             PlanKind::Session(command) => self.session(command),
             PlanKind::Savepoint(_) => unreachable!("sessions make such plans"),
+            PlanKind::Constraints(_) => Ok(tagged("SET CONSTRAINTS")),
         }
     }
 
@@ -364,20 +368,26 @@ impl Cluster {
                 }
             }
             Fill::PrimaryKey { table } => {
-                let (next, applied) = self.catalog().apply(&Command::Reserve)?;
-                *self.catalog.borrow_mut() = Arc::new(next);
                 let Some(Command::SetPrimaryKey {
-                    primary, columns, ..
+                    primary,
+                    secondary,
+                    columns,
+                    ..
                 }) = after.first_mut()
                 else {
                     panic!("the key is set first");
                 };
-                primary.id = IndexId(applied.reserved);
+                for index in [&mut *primary].into_iter().chain(&mut *secondary) {
+                    let (next, applied) = self.catalog().apply(&Command::Reserve)?;
+                    *self.catalog.borrow_mut() = Arc::new(next);
+                    index.id = IndexId(applied.reserved);
+                }
                 let mut position = None;
                 loop {
                     let port = self.port("");
+                    let keys = (&*primary, secondary.as_slice());
                     let work =
-                        exec::fill::primary_key(port.clone(), table, primary, columns, position);
+                        exec::fill::primary_key(port.clone(), table, keys, columns, position);
                     position = block_on(work).map_err(sql_error)?;
                     if position.is_none() {
                         return Ok(());

@@ -6,7 +6,7 @@ use base::row::RowRef;
 use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use bind::PlanCx;
 use catalog::{Catalog, Database, Sequence};
-use exec::port::{OpAnswer, Port, Started};
+use exec::port::{OpAnswer, Port, SequenceAsk, Started};
 use parse::show::Show;
 use plan::Plan;
 use std::cell::{Cell, RefCell};
@@ -364,8 +364,44 @@ impl Port for FakePort {
             return Poll::Ready(Err(OpError::Sql(error)));
         }
         *next += sequence.increment;
+        self.state.named.borrow_mut().remove(&sequence.id);
         self.state.drawn.borrow_mut().insert(sequence.id, value);
         Poll::Ready(Ok(value))
+    }
+    fn poll_sequence(
+        &self,
+        sequence: &Sequence,
+        ask: SequenceAsk,
+        _: &mut Option<u64>,
+    ) -> Poll<Result<(i64, bool), OpError>> {
+        let mut sequences = self.state.sequences.borrow_mut();
+        let mut named = self.state.named.borrow_mut();
+        Poll::Ready(Ok(match ask {
+            SequenceAsk::Read => match sequences.get(&sequence.id) {
+                None => (sequence.first.unwrap_or(sequence.start), false),
+                Some(next) if named.contains(&sequence.id) => (*next, false),
+                Some(next) => (*next - sequence.increment, true),
+            },
+            SequenceAsk::Set { value, given } => {
+                let next = if given {
+                    value + sequence.increment
+                } else {
+                    value
+                };
+                sequences.insert(sequence.id, next);
+                match given {
+                    true => named.remove(&sequence.id),
+                    false => named.insert(sequence.id),
+                };
+                (value, given)
+            }
+            SequenceAsk::Forget { value, given } => {
+                if given {
+                    self.state.drawn.borrow_mut().insert(sequence.id, value);
+                }
+                (value, given)
+            }
+        }))
     }
     fn currval(&self, sequence: &Sequence) -> Option<i64> {
         self.state.drawn.borrow().get(&sequence.id).copied()

@@ -236,6 +236,9 @@ pub fn array(items: Vec<Expr>) -> Result<Expr, SqlError> {
 /// 42804 if the expression is not an array.
 pub fn subscript(array: Expr, index: Expr, high: Option<Expr>) -> Result<Expr, SqlError> {
     let ty = array.ty();
+    if let (Type::Name, None) = (ty, &high) {
+        return letter(array, index);
+    }
     let Some(element) = ty.element() else {
         let message = format!(
             "cannot subscript type {} because it does not support subscripting",
@@ -252,6 +255,19 @@ pub fn subscript(array: Expr, index: Expr, high: Option<Expr>) -> Result<Expr, S
             Expr::Call(Func::Array(ArrayFunc::Slice), args, ty)
         }
     })
+}
+
+/// `name[index]`: a letter of a name, counted from 0.
+fn letter(name: Expr, index: Expr) -> Result<Expr, SqlError> {
+    let one = Expr::Const(Datum::Int(1), Type::Int4);
+    let place = binary(
+        "+",
+        coerce(index, Type::Int4, Context::Assignment)?,
+        one.clone(),
+    )?;
+    let args = vec![coerce(name, Type::Text, Context::Implicit)?, place, one];
+    let letter = Expr::Call(Func::Text(TextFunc::Substring), args, Type::Text);
+    coerce(letter, Type::InternalChar, Context::Explicit)
 }
 
 /// `arg op ANY|ALL (array)`.

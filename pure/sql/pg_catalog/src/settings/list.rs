@@ -110,6 +110,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Shows the size of a disk block.";
     "bytea_output" User, Alias(&[("hex", "hex")]), "hex",
         "Sets the output format for bytea.";
+    "check_function_bodies" User, Bool, "on",
+        "Checks routine bodies when they are created; there are none.";
     "client_encoding" User reported, Encoding(ENCODINGS), "UTF8",
         "Sets the client's character set encoding.";
     "client_min_messages" User, Enum(LEVELS), "notice",

@@ -9,7 +9,8 @@ use super::added::{Added, added_column};
 use super::alter::TAG;
 use super::default::default_text;
 use super::table::{
-    Constraint, Foreign, check_storable, check_text, constraint_of, foreign_key, key_columns,
+    Constraint, Foreign, check_storable, check_text, constraint_of, foreign_key, identity_kind,
+    identity_sequence, key_columns,
 };
 use super::{index, names, own_name, simple};
 use crate::plan::{AlterFill, DdlPlan, Fill};
@@ -338,12 +339,35 @@ impl Actions<'_, '_, '_> {
                 self.late(TableAction::SetType { column: name, ty })
             }
             AlterColumnOperation::AddGenerated {
-                generated_as: _,
-                sequence_options: _,
-            } => Err(unsupported(
-                "ALTER TABLE ... ALTER COLUMN ... ADD GENERATED",
-            )),
+                generated_as,
+                sequence_options,
+            } => self.add_identity(column, generated_as.as_ref(), sequence_options.as_deref()),
         }
+    }
+
+    fn add_identity(
+        &mut self,
+        column: &Column,
+        written: Option<&ast::GeneratedAs>,
+        options: Option<&[ast::SequenceOptions]>,
+    ) -> Result<(), SqlError> {
+        let identity = identity_kind(written.unwrap_or(&ast::GeneratedAs::Always), false)?;
+        let mut sequence = identity_sequence(column.ty, options)?;
+        let database = self.catalog.database(&self.binder.cx.database.name);
+        let database = database.expect("it is the session's");
+        sequence.name = match &self.marks.sequence {
+            Some(name) => name.clone(),
+            None => names::free_name(database, &self.table, &[column.name.clone()], "seq"),
+        };
+        sequence.owned_by = Some((self.table.clone(), column.name.clone()));
+        let set = TableAction::SetIdentity {
+            column: column.name.clone(),
+            identity,
+        };
+        // The column is looked at first, as in PostgreSQL.
+        self.apply(set.clone())?;
+        self.late.push(set);
+        self.late(TableAction::AddSequence(sequence))
     }
 
     fn add_constraint(&mut self, constraint: Constraint) -> Result<(), SqlError> {

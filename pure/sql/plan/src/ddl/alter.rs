@@ -3,7 +3,7 @@
 use super::table::{Constraint, Foreign, check_text, constraint_of, foreign_key, key_columns};
 use super::{actions, build_index, index, names, own_name, simple};
 use crate::plan::{DdlPlan, Fill};
-use base::{SqlError, SqlState, Type};
+use base::{IndexId, SqlError, SqlState, Type};
 use bind::scope::ident;
 use bind::{Binder, unsupported};
 use catalog::{Check, Column, Command, Index, Table, Validity};
@@ -35,6 +35,12 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
         && binder.cx.database.has_relation(&renamed)
     {
         return rename_relation(TAG, renamed, table_name, binder);
+    }
+    // There is one role, so owners do not matter.
+    if let [AlterTableOperation::OwnerTo { new_owner: _ }] = operations.as_slice()
+        && (binder.cx.database.has_relation(&renamed) || binder.find_view(None, &renamed).is_some())
+    {
+        return Ok(simple(TAG, Vec::new()));
     }
     super::view::refuse(name, binder, |name| {
         let verb = altered.statement.to_string();
@@ -238,6 +244,20 @@ fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan 
     }
 }
 
+/// The indexes of a table that gets a primary key, whose slot columns these are.
+fn moved(table: &Table, partition: &[u16]) -> Vec<Index> {
+    let partitioned = Table {
+        partition: partition.to_vec(),
+        ..table.clone()
+    };
+    let moved = table.secondary.iter().map(|old| Index {
+        id: IndexId(0),
+        slot_columns: partitioned.slot_columns(&old.columns),
+        ..old.clone()
+    });
+    moved.collect()
+}
+
 fn primary_key(
     table: &Arc<Table>,
     name: Option<String>,
@@ -294,6 +314,7 @@ fn primary_key(
         database: database.name.clone(),
         table: table.name.clone(),
         constraint,
+        secondary: moved(table, &primary.slot_columns),
         primary,
         columns: rows,
         partition,

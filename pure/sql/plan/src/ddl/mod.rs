@@ -5,6 +5,7 @@ mod added;
 mod alter;
 mod class;
 mod default;
+mod deferral;
 mod enums;
 mod like;
 mod names;

@@ -1,6 +1,7 @@
 //! CREATE TABLE.
 
 use super::default::default_text;
+use super::deferral::{check_immediate, deferral};
 use super::{class, index, key_column, like, own_name, sequence, simple};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
@@ -8,15 +9,15 @@ use bind::scope::{check_database, ident, object_name};
 use bind::types::{NamedType, named_type};
 use bind::{Binder, scope_of, unsupported};
 use catalog::{
-    Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table, Validity,
+    Action, Check, Column, Command, Deferral, ForeignKey, Identity, IndexColumn, Sequence, Table,
+    Validity,
 };
 use expr::resolve::{self, Context};
 use expr::{Expr, Func, walk};
 use parse::{Marks, TableStatement};
 use sqlparser::ast::{
-    self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
-    HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction,
-    SequenceOptions, TableConstraint,
+    self, ColumnOption, GeneratedAs, HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay,
+    NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
 
@@ -52,6 +53,7 @@ pub(super) struct Foreign {
     pub(super) on_delete: Option<ReferentialAction>,
     pub(super) on_update: Option<ReferentialAction>,
     pub(super) match_full: bool,
+    pub(super) deferral: Deferral,
 }
 
 /// Makes the columns the primary key of a table.
@@ -367,27 +369,6 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
         .collect()
 }
 
-/// Deferred checking would need work at commit.
-fn check_immediate(
-    characteristics: &Option<ConstraintCharacteristics>,
-    binder: &Binder<'_>,
-) -> Result<(), SqlError> {
-    let Some(ConstraintCharacteristics {
-        // Without SET CONSTRAINTS nothing is ever put off.
-        deferrable: _,
-        initially,
-        enforced,
-    }) = characteristics
-    else {
-        return Ok(());
-    };
-    binder.no(enforced.is_some(), "ENFORCED")?;
-    match initially {
-        Some(DeferrableInitial::Deferred) => Err(unsupported("INITIALLY DEFERRED")),
-        Some(DeferrableInitial::Immediate) | None => Ok(()),
-    }
-}
-
 /// NULLs differ from each other in every unique index.
 fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
     match nulls {
@@ -411,7 +392,7 @@ pub(super) fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
     }
 }
 
-fn identity_kind(written: &GeneratedAs, computed: bool) -> Result<Identity, SqlError> {
+pub(super) fn identity_kind(written: &GeneratedAs, computed: bool) -> Result<Identity, SqlError> {
     match written {
         _ if computed => Err(unsupported("a generated column")),
         GeneratedAs::Always => Ok(Identity::Always),
@@ -421,7 +402,10 @@ fn identity_kind(written: &GeneratedAs, computed: bool) -> Result<Identity, SqlE
 }
 
 /// The sequence that numbers an identity column.
-fn identity_sequence(ty: Type, options: Option<&[SequenceOptions]>) -> Result<Sequence, SqlError> {
+pub(super) fn identity_sequence(
+    ty: Type,
+    options: Option<&[SequenceOptions]>,
+) -> Result<Sequence, SqlError> {
     sequence(String::new(), ty, options.unwrap_or(&[])).map_err(|error| {
         if ty.is_integer() {
             return error;
@@ -476,8 +460,9 @@ fn add_option(
             on_update,
             characteristics,
         } => {
-            check_immediate(characteristics, binder)?;
+            let deferral = deferral(characteristics, binder)?;
             definition.foreign.push(Foreign {
+                deferral,
                 name: constraint,
                 columns: vec![column.name.clone()],
                 parent: foreign_table.clone(),
@@ -630,8 +615,9 @@ pub(super) fn constraint_of(
             on_update,
             characteristics,
         } => {
-            check_immediate(characteristics, binder)?;
+            let deferral = deferral(characteristics, binder)?;
             Constraint::Foreign(Foreign {
+                deferral,
                 name: named(name).unwrap_or_default(),
                 columns: idents(columns),
                 parent: foreign_table.clone(),
@@ -756,6 +742,7 @@ pub(super) fn foreign_key(
         on_update: action(key.on_update)?,
         match_full: key.match_full,
         validity: Validity::Valid,
+        deferral: key.deferral,
     })
 }
 

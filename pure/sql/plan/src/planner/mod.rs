@@ -34,7 +34,7 @@ pub use copy::CopyShape;
 pub use fill::{DefaultValues, default_values};
 use sqlparser::ast;
 use std::sync::Arc;
-pub use write::constraint_writer;
+pub use write::{KeyCheck, constraint_writer, key_check};
 
 /// Binds and plans one statement.
 ///
@@ -64,6 +64,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
                 .try_for_each(|named| check_named(named, binder))?;
             plain(binder, PlanKind::Nothing(tag))
         }
+        Kind::Constraints(set) => plain(binder, PlanKind::Constraints(binder.constraints(set)?)),
         Kind::Show(what) => show(what, binder)?,
         Kind::Prepare {
             name,
@@ -244,7 +245,11 @@ fn run_plan(
     ) || matches!(&action, Action::Point(point) if point.writes())
         || inits.iter().any(|init| {
             matches!(&init.value, InitValue::Call(call)
-            if matches!(call.kind, bind::rel::CallKind::Nextval(_)))
+            if match &call.kind {
+                bind::rel::CallKind::Nextval(_) => true,
+                bind::rel::CallKind::Sequence(call, _) => call.writes(),
+                _ => false,
+            })
         });
     let slots = binder.slots();
     let run = Run {

@@ -598,6 +598,7 @@ impl Planner<'_, '_> {
             let effect = matches!(
                 call.kind,
                 CallKind::Nextval(_)
+                    | CallKind::Sequence(..)
                     | CallKind::Sleep(_)
                     | CallKind::Signal(..)
                     | CallKind::Advisory(..)

@@ -221,6 +221,7 @@ impl Planner<'_, '_> {
             columns,
             declared: key.columns.clone(),
             slot,
+            deferral: key.deferral,
             match_full: key.match_full,
             has_mixed: key.match_full && key.validity != Validity::Valid,
             parent,
@@ -259,10 +260,42 @@ impl Planner<'_, '_> {
             child_columns: key.columns.clone(),
             on_delete: key.on_delete,
             on_update: key.on_update,
+            deferral: key.deferral,
             slots,
             rows,
         })
     }
+}
+
+/// What a check that was put off reads: the parent of a key, and the rows that refer to it.
+pub struct KeyCheck {
+    /// The parent.
+    pub parent: ParentKey,
+    /// The rows of the child.
+    pub child: ChildKey,
+    /// Number of slots that their plan has.
+    pub slots: u32,
+}
+
+/// What looks whether a key of the foreign key `constraint` of `table` has its parent; `None`: the
+/// table has no such foreign key any more.
+pub fn key_check(
+    cx: &PlanCx<'_>,
+    table: &Arc<Table>,
+    constraint: &str,
+) -> Result<Option<KeyCheck>, SqlError> {
+    let mut keys = table.foreign_keys.iter();
+    let Some(key) = keys.find(|key| key.name == constraint) else {
+        return Ok(None);
+    };
+    let mut binder = Binder::new(cx, &Statement::none());
+    let mut planner = Planner::new(&mut binder);
+    let (parent, child) = (planner.parent(key)?, planner.child(table, key, 0)?);
+    Ok(Some(KeyCheck {
+        parent,
+        child,
+        slots: binder.slots(),
+    }))
 }
 
 /// What looks whether rows of `table` meet one of its checks or foreign keys.

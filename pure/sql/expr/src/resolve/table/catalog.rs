@@ -23,6 +23,9 @@ const REGPROC: Type = Type::Reg(Reg::Proc);
 const REGPROCEDURE: Type = Type::Reg(Reg::Procedure);
 const REGNAMESPACE: Type = Type::Reg(Reg::Namespace);
 const REGROLE: Type = Type::Reg(Reg::Role);
+const LETTER: Type = Type::InternalChar;
+const TEXTS: Type = Type::Array(base::types::ArrayKind::Text);
+const INT4S: Type = Type::Array(base::types::ArrayKind::Int4);
 const TIMESTAMPTZ: Type = Type::Timestamptz(None);
 
 /// Argument types in parentheses as a slice.
@@ -47,6 +50,8 @@ macro_rules! signatures {
 /// All functions. A name may occur more than once; the first whose arguments fit wins.
 pub static SIGNATURES: &[Signature] = signatures! {
     "format_type" => (Oid, Int4) 2 Text;
+    "acldefault" => (LETTER, Oid) 2 TEXTS;
+    "pg_blocking_pids" "pg_safe_snapshot_blocking_pids" => (Int4) 1 INT4S;
     "pg_get_userbyid" => (Oid) 1 Name;
     "pg_table_is_visible" "pg_type_is_visible" "pg_function_is_visible" "pg_operator_is_visible"
     "pg_opclass_is_visible" "pg_opfamily_is_visible" "pg_collation_is_visible"
@@ -112,7 +117,6 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "pg_relation_is_publishable" => (REGCLASS) 1 Bool;
     "pg_relation_is_updatable" => (REGCLASS, Bool) 2 Int4;
     "pg_column_is_updatable" => (REGCLASS, Int2, Bool) 3 Bool;
-    "pg_sequence_last_value" => (REGCLASS) 1 Int8;
     "txid_current" "pg_current_xact_id" => () 0 Int8;
     "pg_stat_get_numscans" "pg_stat_get_tuples_returned" "pg_stat_get_tuples_fetched"
     "pg_stat_get_tuples_inserted" "pg_stat_get_tuples_updated" "pg_stat_get_tuples_deleted"

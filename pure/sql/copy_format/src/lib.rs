@@ -9,6 +9,8 @@
 //! itself; only a row that spans chunks, and fields with escapes, are copied. Values are not
 //! converted here: a text or CSV field goes through `base::text::parse`, a binary one through
 //! `base::wire::decode`.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod decode;
 mod encode;

@@ -1,6 +1,6 @@
 //! Where a line of text or CSV ends.
 
-use crate::copy_format::search::find;
+use crate::search::find;
 
 /// The end of a line as found so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use super::Decoder;
 use super::fields::Span;
-use crate::copy_format::{BINARY_SIGNATURE, at_line, malformed};
+use crate::{BINARY_SIGNATURE, at_line, malformed};
 use base::SqlError;
 
 /// Bytes of signature, flags and length of the header's extension.

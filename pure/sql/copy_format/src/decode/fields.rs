@@ -1,8 +1,8 @@
 //! A line of text or CSV split into fields.
 
 use super::Decoder;
-use crate::copy_format::search::find;
-use crate::copy_format::{at_text, malformed};
+use crate::search::find;
+use crate::{at_text, malformed};
 use base::SqlError;
 
 /// Where the bytes of a field are: bounds in the line's buffer or, after escapes were resolved, in
