@@ -9,6 +9,7 @@ use nix::sys::signal::Signal;
 use runtime::{ClusterFile, NodeEntry};
 use std::fmt;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -37,6 +38,8 @@ pub struct LocalCluster {
 pub struct Settings {
     /// Bytes of memory that each node may have; `None`: an equal part of the machine's.
     pub memory: Option<u64>,
+    /// Where node 1 tells its metrics; the others at the ports that follow.
+    pub metrics: Option<SocketAddr>,
     /// A library that is preloaded, and by which a benchmark sets the clock of each node (its file:
     /// [`crate::nodes::clock_file`]).
     pub clock_library: Option<PathBuf>,
@@ -303,6 +306,11 @@ fn spawn(node: NodeEntry, path: PathBuf, settings: &Settings) -> Result<Running>
     command.arg(&path);
     if let Some(bytes) = settings.memory {
         command.args(["--memory", &format!("{}kB", bytes >> 10)]);
+    }
+    if let Some(mut address) = settings.metrics {
+        let port = address.port().checked_add(node.id - 1);
+        address.set_port(port.context("the ports of --metrics run past 65535")?);
+        command.args(["--metrics", &address.to_string()]);
     }
     if let Some(library) = &settings.clock_library {
         let dir = path.parent().unwrap_or(Path::new("."));

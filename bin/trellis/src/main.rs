@@ -4,13 +4,14 @@ mod access;
 mod allocator;
 mod bench;
 mod cert;
+mod completions;
 mod demo;
 mod start;
 mod status;
 mod stop;
 mod supervisor;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use shell::{client, dump};
 use std::io::Write;
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ enum Command {
     Sql(client::SqlArgs),
     /// Write a database as SQL statements that make it again: a backup
     Dump(dump::DumpArgs),
+    /// Print the script by which a shell completes this command line
+    Completions(completions::CompletionsArgs),
     /// Load, run and check a workload on any database with PostgreSQL's wire protocol
     Bench(bench::BenchArgs),
     /// Run clusters in virtual time, under faults, from a seed
@@ -76,6 +79,10 @@ fn main() -> ExitCode {
         Command::Cert(args) => cert::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Sql(args) => client::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Dump(args) => dump::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Completions(args) => {
+            let command = <Cli as CommandFactory>::command();
+            completions::run(&args, command).map(|()| ExitCode::SUCCESS)
+        }
         Command::Bench(args) => bench::run(&args),
         Command::Sim(args) => seeds::run(&args),
         Command::Paper(args) => papers::run(&args).map(|()| ExitCode::SUCCESS),
@@ -91,8 +98,8 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
-    use clap::{Command, CommandFactory};
+    use super::{Cli, CommandFactory};
+    use clap::Command;
     use std::path::Path;
 
     /// Words of `text` behind each `trellis`, up to the end of the command.

@@ -11,6 +11,7 @@ use runtime::{ClusterFile, MemoryLimit, NodeOptions, NodeProcess};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `trellis start`.
@@ -55,6 +56,10 @@ pub(crate) struct StartArgs {
     /// [default: an equal part of what the control group or the machine has]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<u64>,
+    /// Where a node tells its metrics in the format of Prometheus, like 127.0.0.1:9187; the nodes
+    /// of a local cluster at this port and those that follow
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     /// Nodes whose clocks a benchmark can set, for faults of clocks: a library that shifts the
     /// clock is preloaded into them
     #[arg(long, conflicts_with = "node")]
@@ -103,6 +108,7 @@ fn run_node(node: NodeId, file: &Path, args: &StartArgs) -> Result<()> {
     }
     let options = NodeOptions {
         begin: args.new,
+        metrics: args.metrics,
         memory: limit.map(|limit_bytes| MemoryLimit {
             limit_bytes,
             allocated: crate::allocator::allocated_bytes,
@@ -147,6 +153,7 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
         .then(|| fault::write_clock_library(dir).context("cannot write the library of the clock"));
     let settings = Settings {
         memory: args.memory,
+        metrics: args.metrics,
         clock_library: library.transpose()?,
     };
     let Started::Ready(cluster) = LocalCluster::start(&path, &file, &settings, &mut is_told)?

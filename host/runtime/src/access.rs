@@ -6,24 +6,30 @@
 //! certificate = "server.crt"  # PEM; with a key, TLS is offered
 //! key = "server.key"
 //! loopback = "password"       # or "trust": no password for clients on this machine
+//! rules = "rules"             # what is asked of whom, see `crate::rules`
+//! client_authority = "ca.crt" # whose certificates of clients are believed, PEM
+//! client_revoked = "revoked.crl"
 //! ```
 //!
-//! A relative path begins at the cluster file's folder. The file of roles is read again when it
-//! has changed; certificate and key are read at the start.
+//! A relative path begins at the cluster file's folder. A file that has changed is read again when
+//! a client connects.
 
 use crate::RuntimeError;
+use crate::credentials::Trust;
+use crate::rules::{Method, Rules};
 use crate::tls;
 use rustls::ServerConfig;
 use scram::{Binding, Secret, Verifier};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The section as it is written.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessEntry {
     /// File of the roles and what is kept of their passwords.
@@ -37,6 +43,15 @@ pub struct AccessEntry {
     /// What is asked of clients on this machine.
     #[serde(default)]
     pub loopback: Loopback,
+    /// File of the rules which proof is asked of whom. Without it: of all a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<PathBuf>,
+    /// Certificates of the authorities whose certificates of clients are believed, PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_authority: Option<PathBuf>,
+    /// Lists of the certificates of clients that are revoked, PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_revoked: Option<PathBuf>,
 }
 
 /// What is asked of clients that connect by a loopback address. Others need TLS and a password.
@@ -58,8 +73,18 @@ impl AccessEntry {
             certificate,
             key,
             loopback: _,
+            rules,
+            client_authority,
+            client_revoked,
         } = self;
-        let paths = [Some(roles), certificate.as_mut(), key.as_mut()];
+        let paths = [
+            Some(roles),
+            certificate.as_mut(),
+            key.as_mut(),
+            rules.as_mut(),
+            client_authority.as_mut(),
+            client_revoked.as_mut(),
+        ];
         for path in paths.into_iter().flatten() {
             *path = folder.join(&*path);
         }
@@ -74,74 +99,160 @@ impl AccessEntry {
         match (&self.certificate, &self.key) {
             (Some(_), None) => Err("key `access.key` is missing: the certificate's".into()),
             (None, Some(_)) => Err("key `access.certificate` is missing: the key's".into()),
+            (None, None) if self.client_authority.is_some() => {
+                Err("key `access.certificate` is missing: clients show theirs by TLS only".into())
+            }
+            _ if self.client_revoked.is_some() && self.client_authority.is_none() => {
+                Err("key `access.client_authority` is missing: it signs the revoked list".into())
+            }
+            _ if self.rules.is_some() && self.loopback == Loopback::Trust => {
+                Err("keys `access.rules` and `access.loopback`: rules trust nobody".into())
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// The rules of one shard.
+/// A file, and when it was changed last, as far as is known.
+#[derive(Clone, Debug)]
+struct Watched(PathBuf, Option<SystemTime>);
+
+impl Watched {
+    /// Call it before the file is read: what is changed between the two is read once more.
+    fn new(path: &Path) -> Watched {
+        Watched(path.to_owned(), changed(path))
+    }
+
+    /// Whether it has changed since the last call.
+    fn has_changed(&mut self) -> bool {
+        let now = changed(&self.0);
+        std::mem::replace(&mut self.1, now) != now
+    }
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
+}
+
+/// Who may log in at one shard, and how.
 #[derive(Clone)]
 pub(crate) struct Access {
-    pub(crate) tls: Option<Arc<ServerConfig>>,
+    entry: AccessEntry,
+    tls: Option<Arc<ServerConfig>>,
     /// What a login over TLS is bound to.
     pub(crate) binding: Binding,
     pub(crate) loopback: Loopback,
     roles: Roles,
     /// Of the same roles. Drawn when they are read: a login takes as long whether its role exists.
     secret: Secret,
-    path: PathBuf,
-    /// When the file was changed last, as far as is known.
-    changed: Option<SystemTime>,
+    rules: Option<Rules>,
+    roles_file: Watched,
+    rules_file: Option<Watched>,
+    certificates: Vec<Watched>,
 }
 
 impl Access {
     /// Reads the files that the section names.
     pub(crate) fn read(entry: &AccessEntry) -> Result<Access, RuntimeError> {
-        let (tls, binding) = match (&entry.certificate, &entry.key) {
-            (Some(certificate), Some(key)) => {
-                let (config, binding) = tls::server(certificate, key)?;
-                (Some(config), binding)
-            }
-            _ => (None, Binding::None),
-        };
-        let changed = changed(&entry.roles);
+        let certificates = [
+            &entry.certificate,
+            &entry.key,
+            &entry.client_authority,
+            &entry.client_revoked,
+        ];
+        let certificates = certificates.into_iter().flatten();
+        let certificates = certificates.map(|path| Watched::new(path)).collect();
+        let roles_file = Watched::new(&entry.roles);
+        let rules_file = entry.rules.as_deref().map(Watched::new);
         let roles = Roles::read(&entry.roles)?;
+        let (tls, binding) = read_tls(entry)?;
         Ok(Access {
             tls,
             binding,
             loopback: entry.loopback,
-            changed,
             secret: roles.secret(),
             roles,
-            path: entry.roles.clone(),
+            rules: read_rules(entry)?,
+            entry: entry.clone(),
+            roles_file,
+            rules_file,
+            certificates,
         })
+    }
+
+    /// Whether TLS is offered.
+    pub(crate) fn encrypts(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The settings of TLS, as the files have them now.
+    pub(crate) fn tls(&mut self) -> Option<Arc<ServerConfig>> {
+        let changed = self.certificates.iter_mut().map(Watched::has_changed);
+        if changed.fold(false, |any, changed| any | changed) {
+            match read_tls(&self.entry) {
+                Ok((tls, binding)) => (self.tls, self.binding) = (tls, binding),
+                // They are written one after the other: the last one changes them once more.
+                Err(error) => tracing::warn!(%error, "the certificates stay as they were"),
+            }
+        }
+        self.tls.clone()
+    }
+
+    /// What is asked of a client; `None`: no rule fits.
+    pub(crate) fn method(
+        &mut self,
+        database: &str,
+        role: &str,
+        from: Option<IpAddr>,
+    ) -> Option<Method> {
+        if self.rules_file.as_mut().is_some_and(Watched::has_changed) {
+            match read_rules(&self.entry) {
+                Ok(rules) => self.rules = rules,
+                Err(error) => tracing::warn!(%error, "the rules stay as they were"),
+            }
+        }
+        match &self.rules {
+            None => Some(Method::Scram),
+            Some(rules) => rules.method(database, role, from),
+        }
     }
 
     /// The verifier of a role, or a made-up one for a role that does not exist. `true`: it exists.
     pub(crate) fn verifier(&mut self, role: &str) -> (Verifier, bool) {
-        self.read_again();
+        if self.roles_file.has_changed() {
+            match Roles::read(&self.roles_file.0) {
+                Ok(roles) => (self.secret, self.roles) = (roles.secret(), roles),
+                // Half a file must lock nobody out: it will change once more.
+                Err(error) => tracing::warn!(%error, "the roles stay as they were"),
+            }
+        }
         match self.roles.verifiers.get(role) {
             Some(verifier) => (verifier.clone(), true),
             None => (Verifier::mock(&self.secret, role), false),
         }
     }
-
-    fn read_again(&mut self) {
-        let now = changed(&self.path);
-        if now == self.changed {
-            return;
-        }
-        self.changed = now;
-        match Roles::read(&self.path) {
-            Ok(roles) => (self.secret, self.roles) = (roles.secret(), roles),
-            // Half a file must lock nobody out: it will change once more.
-            Err(error) => tracing::warn!(%error, "the roles stay as they were"),
-        }
-    }
 }
 
-fn changed(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).ok()?.modified().ok()
+fn read_tls(entry: &AccessEntry) -> Result<(Option<Arc<ServerConfig>>, Binding), RuntimeError> {
+    let (Some(certificate), Some(key)) = (&entry.certificate, &entry.key) else {
+        return Ok((None, Binding::None));
+    };
+    let authority = entry.client_authority.as_deref();
+    let clients = authority.map(|path| Trust::read(path, entry.client_revoked.as_deref()));
+    let (config, binding) = tls::server(certificate, key, clients.transpose()?.as_ref())?;
+    Ok((Some(config), binding))
+}
+
+fn read_rules(entry: &AccessEntry) -> Result<Option<Rules>, RuntimeError> {
+    let Some(path) = &entry.rules else {
+        return Ok(None);
+    };
+    let rules = Rules::read(path)?;
+    if rules.ask_certificates() && entry.client_authority.is_none() {
+        let what = "a rule asks for a certificate, and `access.client_authority` is missing";
+        return Err(tls::wrong(path, &what));
+    }
+    Ok(Some(rules))
 }
 
 /// The roles of a file.

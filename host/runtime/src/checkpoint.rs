@@ -13,6 +13,7 @@ use catalog::Catalog;
 use node::CheckpointPart;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use storage::{Checkpointer, Completion, DiskError, Ended};
 
@@ -83,6 +84,15 @@ pub(crate) struct Checkpoints {
     next_at: Instant,
     /// Bytes per second; none: as fast as it goes.
     rate: Option<f64>,
+    pub(crate) gauges: Arc<CheckpointGauges>,
+}
+
+/// What others may know of checkpoints.
+#[derive(Default)]
+pub(crate) struct CheckpointGauges {
+    pub(crate) completed: AtomicU64,
+    pub(crate) running: AtomicBool,
+    pub(crate) last_bytes: AtomicU64,
 }
 
 impl Checkpoints {
@@ -93,6 +103,8 @@ impl Checkpoints {
         mailboxes: Mailboxes,
         last_bytes: u64,
     ) -> Checkpoints {
+        let gauges = Arc::<CheckpointGauges>::default();
+        gauges.last_bytes.store(last_bytes, Ordering::Relaxed);
         Checkpoints {
             checkpointer,
             journal,
@@ -102,6 +114,7 @@ impl Checkpoints {
             ready: VecDeque::new(),
             next_at: Instant::now(),
             rate: None,
+            gauges,
         }
     }
 
@@ -132,6 +145,7 @@ impl Checkpoints {
         self.next_at = now;
         match self.checkpointer.begin(self.journal.end()) {
             Ok(number) => {
+                self.gauges.running.store(true, Ordering::Relaxed);
                 self.mailboxes.all(|| Mail::Checkpoint(number));
                 self.ready.extend(0..self.mailboxes.len() as u16);
             }
@@ -199,9 +213,12 @@ impl Checkpoints {
             return Ok(());
         }
         self.wait_durable(self.journal.end());
+        self.gauges.running.store(false, Ordering::Relaxed);
         match self.checkpointer.complete()? {
             Completion::InUse(number) => {
                 self.last_bytes = bytes;
+                self.gauges.last_bytes.store(bytes, Ordering::Relaxed);
+                self.gauges.completed.fetch_add(1, Ordering::Relaxed);
                 let seconds = self.began.elapsed().as_secs_f64();
                 tracing::info!(number, bytes, seconds, "checkpoint complete");
             }

@@ -1,5 +1,6 @@
 //! One client's socket: bytes in, replies out, held until the journal allows.
 
+use crate::credentials::common_name;
 use crate::login::Gate;
 use crate::tls::Tls;
 use base::{Position, SqlError};
@@ -139,6 +140,11 @@ impl ClientConn {
 
     pub(crate) fn is_encrypted(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// For whom the certificate is that the client has shown and proved to have the key of.
+    pub(crate) fn certified(&self) -> Option<String> {
+        common_name(self.tls.as_ref()?.shown())
     }
 
     /// Reads what is there into the decoder, by way of `buffer`.

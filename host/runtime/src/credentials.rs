@@ -49,6 +49,45 @@ pub fn serial_number(path: &Path) -> Result<Vec<u8>, RuntimeError> {
     Ok(first.serial().to_vec())
 }
 
+/// The first common name in the first certificate: for whom it is.
+pub(crate) fn common_name(chain: &[CertificateDer<'_>]) -> Option<String> {
+    let certificate = webpki::EndEntityCert::try_from(chain.first()?).ok()?;
+    let mut names = certificate.subject();
+    while let Some((_, set, rest)) = next_value(names) {
+        let (_, pair, _) = next_value(set)?;
+        let (_, kind, value) = next_value(pair)?;
+        if kind == COMMON_NAME {
+            let (_, text, _) = next_value(value)?;
+            return String::from_utf8(text.to_vec()).ok();
+        }
+        names = rest;
+    }
+    None
+}
+
+/// The kind of name 2.5.4.3, as DER writes it.
+const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+
+/// Tag and contents of the value in front, and what follows it. DER; names are short.
+fn next_value(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (tag, bytes) = bytes.split_first()?;
+    let (length, bytes) = bytes.split_first()?;
+    let (length, bytes) = match length {
+        0..=0x7f => (usize::from(*length), bytes),
+        0x81 => {
+            let (length, bytes) = bytes.split_first()?;
+            (usize::from(*length), bytes)
+        }
+        0x82 => {
+            let (length, bytes) = bytes.split_first_chunk::<2>()?;
+            (usize::from(u16::from_be_bytes(*length)), bytes)
+        }
+        _ => return None,
+    };
+    let (contents, rest) = bytes.split_at_checked(length)?;
+    Some((*tag, contents, rest))
+}
+
 /// Where the files of a node are.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
@@ -102,7 +141,7 @@ impl Files {
             ));
         }
         let trust = Trust::read(&authority, revoked.exists().then_some(&*revoked))?;
-        let (incoming, outgoing) = (trust.of_clients()?, trust.of_servers()?);
+        let (incoming, outgoing) = (trust.of_clients(Shown::Always)?, trust.of_servers()?);
         let both = "the provider has the suites of TLS 1.3";
         let mut server = ServerConfig::builder_with_provider(trust.provider.clone())
             .with_protocol_versions(&[&TLS13])
@@ -127,6 +166,13 @@ impl Files {
             verifier: incoming,
         })
     }
+}
+
+/// Whether those that connect show a certificate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shown {
+    Always,
+    Maybe,
 }
 
 /// An authority, and what it has revoked.
@@ -161,14 +207,20 @@ impl Trust {
     }
 
     /// Judges those that connect.
-    pub(crate) fn of_clients(&self) -> Result<Arc<dyn ClientCertVerifier>, RuntimeError> {
+    pub(crate) fn of_clients(
+        &self,
+        shown: Shown,
+    ) -> Result<Arc<dyn ClientCertVerifier>, RuntimeError> {
         let provider = self.provider.clone();
-        WebPkiClientVerifier::builder_with_provider(self.roots.clone(), provider)
+        let judge = WebPkiClientVerifier::builder_with_provider(self.roots.clone(), provider)
             .with_crls(self.revoked.clone())
             .only_check_end_entity_revocation()
-            .allow_unknown_revocation_status()
-            .build()
-            .map_err(|error| wrong(&self.path, &error))
+            .allow_unknown_revocation_status();
+        let judge = match shown {
+            Shown::Always => judge,
+            Shown::Maybe => judge.allow_unauthenticated(),
+        };
+        judge.build().map_err(|error| wrong(&self.path, &error))
     }
 
     /// Judges those that are connected to.

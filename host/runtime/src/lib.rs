@@ -1,4 +1,5 @@
-//! Runs the shards of one node: threads, sockets, disk, timers. The only crate with system calls.
+//! Runs the shards of one node: threads, sockets, disk, timers. But for the server of `metrics` no
+//! other crate of a node has system calls.
 //!
 //! ```text
 //!            clients          other nodes
@@ -30,6 +31,7 @@ pub mod error;
 pub mod fs_disk;
 mod gauges;
 pub mod journal_file;
+mod knocking;
 mod linger;
 mod login;
 mod mailbox;
@@ -40,8 +42,10 @@ mod peer_in;
 mod peers;
 mod preparing;
 mod removal;
+mod rules;
 mod shard_thread;
 mod tls;
+mod watched;
 
 pub use access::{AccessEntry, Loopback};
 pub use barrier::end_on_panic;

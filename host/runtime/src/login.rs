@@ -3,10 +3,13 @@
 //! ```text
 //! startup message ──> no rules, or trusted            ──> the session
 //!                 ├─> without TLS from elsewhere      ──> refused (28000)
+//!                 ├─> a rule rejects it, or none fits ──> refused (28000)
+//!                 ├─> a certificate with its name     ──> the session, or refused (28000)
 //!                 └─> SASL: mechanisms, two messages  ──> the session, or refused (28P01)
 //! ```
 
 use crate::access::{Access, Loopback};
+use crate::rules::Method;
 use base::{SqlError, SqlState};
 use scram::{Binding, Exchange, NONCE_BYTES, Refused};
 use wire::ClientMessage;
@@ -39,6 +42,8 @@ pub(crate) struct Login {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way<'a> {
     pub(crate) encrypted: bool,
+    /// For whom the certificate is that it has shown.
+    pub(crate) certified: Option<&'a str>,
     /// Its address; `None`: it has gone.
     pub(crate) from: Option<&'a std::net::IpAddr>,
 }
@@ -71,18 +76,26 @@ pub(crate) fn on_startup(
     if is_near && access.loopback == Loopback::Trust {
         return Verdict::Enter(Vec::new(), startup);
     }
+    let database = Some(value("database")).filter(|name| !name.is_empty());
+    let database = database.unwrap_or_else(|| role.clone());
+    let whom = || whom(way, &role, &database);
     if !is_near && !way.encrypted {
-        let database = Some(value("database")).filter(|name| !name.is_empty());
-        let database = database.unwrap_or_else(|| role.clone());
-        let host = way.from.map(ToString::to_string).unwrap_or_default();
-        let message = format!(
-            "no pg_hba.conf entry for host \"{host}\", user \"{role}\", database \"{database}\", \
-             no encryption"
-        );
-        let error = SqlError::new(SqlState::INVALID_AUTHORIZATION, message);
+        let error = unauthorized(format!("no pg_hba.conf entry for {}", whom()));
         return Verdict::Refuse(
             error.hint("Clients on other machines need TLS (sslmode=require)."),
         );
+    }
+    match access.method(&database, &role, way.from.copied()) {
+        None => {
+            let message = format!("no pg_hba.conf entry for {}", whom());
+            return Verdict::Refuse(unauthorized(message));
+        }
+        Some(Method::Reject) => {
+            let message = format!("pg_hba.conf rejects connection for {}", whom());
+            return Verdict::Refuse(unauthorized(message));
+        }
+        Some(Method::Cert) => return on_certificate(access, way, &role, startup),
+        Some(Method::Scram) => {}
     }
     let Some(nonce) = nonce() else {
         let message = "no random bytes for a login";
@@ -102,6 +115,43 @@ pub(crate) fn on_startup(
         startup,
     };
     Verdict::Ask(Gate::Asked(Box::new(login)), offer)
+}
+
+/// Judges a client that is to have a certificate with the name of its role.
+fn on_certificate(
+    access: &mut Access,
+    way: Way<'_>,
+    role: &str,
+    startup: ClientMessage,
+) -> Verdict {
+    let message = match way.certified {
+        None => "connection requires a valid client certificate".to_owned(),
+        Some(name) if name != role => {
+            tracing::warn!(name, role, "the certificate is not for this role");
+            format!("certificate authentication failed for user \"{role}\"")
+        }
+        Some(_) if !access.verifier(role).1 => format!("role \"{role}\" does not exist"),
+        Some(_) => {
+            let from = way.from.map(ToString::to_string);
+            tracing::info!(from, role, "login by certificate");
+            return Verdict::Enter(Vec::new(), startup);
+        }
+    };
+    Verdict::Refuse(unauthorized(message))
+}
+
+/// A client as PostgreSQL names it in its messages.
+fn whom(way: Way<'_>, role: &str, database: &str) -> String {
+    let host = way.from.map(ToString::to_string).unwrap_or_default();
+    let encryption = match way.encrypted {
+        true => "SSL encryption",
+        false => "no encryption",
+    };
+    format!("host \"{host}\", user \"{role}\", database \"{database}\", {encryption}")
+}
+
+fn unauthorized(message: impl Into<String>) -> SqlError {
+    SqlError::new(SqlState::INVALID_AUTHORIZATION, message.into())
 }
 
 /// The role of a startup message.

@@ -6,10 +6,10 @@ use crate::door::Proved;
 use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
-use node::{Ends, Link, Memory, Message, PreparationResult};
+use node::{Ends, Link, Memory, Message, PreparationResult, Report};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
 /// What a shard thread finds in its mailbox.
 pub(crate) enum Mail {
@@ -39,6 +39,8 @@ pub(crate) enum Mail {
     CheckpointPiece(usize),
     /// To the first shard: the sender serves clients from now on.
     Ready,
+    /// Tell a system that watches the node what this shard has to tell.
+    Report(SyncSender<(usize, Box<Report>)>),
     /// A node does not answer any more.
     Silent(NodeId),
     /// It does again.

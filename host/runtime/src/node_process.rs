@@ -16,6 +16,7 @@ use crate::mailbox::{Inbox, Mail, Mailboxes};
 use crate::memory::{MemoryLimit, Room};
 use crate::peers::{Met, PeerOut};
 use crate::shard_thread::{ShardStart, WAKER, run};
+use crate::watched::Watched;
 use base::{NodeId, Prng, ShardId};
 use catalog::{Placement, ProtocolKind};
 use mio::net::TcpListener;
@@ -23,6 +24,7 @@ use mio::{Poll, Waker};
 use node::{Shard, ShardConfig, ShardRecovered};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -47,6 +49,8 @@ pub struct NodeOptions {
     pub begin: bool,
     /// What it may have of memory; `None`: whatever there is.
     pub memory: Option<MemoryLimit>,
+    /// Where it tells its metrics; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// A running node.
@@ -100,6 +104,7 @@ struct ShardSeed {
     access: Option<Access>,
     credentials: Option<Arc<Credentials>>,
     door: Option<Door>,
+    seats_taken: Arc<AtomicU32>,
 }
 
 impl ShardSeed {
@@ -137,6 +142,7 @@ impl ShardSeed {
             met: self.met,
             decoder: self.decoder,
             connections_max: self.cluster.connections,
+            seats_taken: self.seats_taken,
             access: self.access,
             credentials: self.credentials,
             door: self.door,
@@ -192,7 +198,9 @@ impl NodeProcess {
             access: cluster.access.as_ref().map(Access::read).transpose()?,
             credentials,
             door,
+            seats_taken: Arc::default(),
         };
+        serve_metrics(options, &seed, &own_checkpoints)?;
         let mut listeners = Some(listeners);
         let parts = polls.into_iter().zip(inboxes).zip(recovered);
         let mut shards = Vec::new();
@@ -375,6 +383,27 @@ fn event_queues(
     let wakers = wakers.map_err(RuntimeError::socket("wake", address))?;
     let (mailboxes, inboxes) = Mailboxes::new(wakers);
     Ok((polls, mailboxes, inboxes))
+}
+
+/// Tells a system that watches the node what there is to tell, if that is asked for.
+fn serve_metrics(
+    options: &NodeOptions,
+    seed: &ShardSeed,
+    checkpoints: &Checkpoints,
+) -> Result<(), RuntimeError> {
+    let Some(address) = options.metrics else {
+        return Ok(());
+    };
+    let watched = Watched {
+        first_shard: ShardId::new(seed.hello.node, 0),
+        incarnation: seed.hello.incarnation,
+        connections_max: seed.cluster.connections,
+        seats_taken: seed.seats_taken.clone(),
+        journal: seed.journal.clone(),
+        checkpoints: checkpoints.gauges.clone(),
+        mailboxes: seed.mailboxes.clone(),
+    };
+    watched.serve(address)
 }
 
 /// With certificates: what the node shows, and where others show theirs.

@@ -13,6 +13,7 @@ use crate::door::Door;
 use crate::frame::Hello;
 use crate::gauges::{Gauges, Told};
 use crate::journal_file::Journal;
+use crate::knocking::Knocking;
 use crate::linger::Lingerers;
 use crate::mailbox::{Inbox, Mail, Mailboxes, Seat};
 use crate::peer_in::PeerIn;
@@ -74,6 +75,8 @@ pub(crate) struct ShardStart {
     pub(crate) decoder: Decoder,
     /// Client connections that the node takes.
     pub(crate) connections_max: u32,
+    /// How many of them are taken.
+    pub(crate) seats_taken: Arc<AtomicU32>,
     /// Who may log in; `None`: everybody on this machine.
     pub(crate) access: Option<Access>,
     /// What this node shows to others, and whom it believes; `None`: all of them.
@@ -89,12 +92,12 @@ pub(crate) struct ShardThread {
     gauges: Rc<Gauges>,
     clients: BTreeMap<usize, ClientConn>,
     lingerers: Lingerers,
-    /// Clients that have not logged in, oldest first, and until when they may.
-    knocking: VecDeque<(Instant, usize)>,
+    /// Clients that have not logged in.
+    knocking: Knocking,
+    /// First shard only: clients wait to be accepted.
+    accepts_later: bool,
     /// Places of the clients among the connections of the node.
     seats: BTreeMap<usize, Seat>,
-    /// First shard only: how many places are taken.
-    seats_taken: Arc<AtomicU32>,
     peers_in: BTreeMap<usize, PeerIn>,
     next_token: usize,
     /// Round robin over shards for accepted connections.
@@ -131,6 +134,7 @@ pub(crate) fn run(mut start: ShardStart) {
         (start.id.index() == 0).then(|| (start.journal.clone(), start.decoder.work.clone()));
     let gauges = Gauges::new(start.inbox.arrivals.clone(), preparer.work.clone(), common);
     start.shard.set_host(Box::new(Told(gauges.clone())));
+    let knocking = Knocking::new(start.connections_max, start.mailboxes.len());
     let mut thread = ShardThread {
         start,
         preparer,
@@ -138,9 +142,9 @@ pub(crate) fn run(mut start: ShardStart) {
         effects: Effects::default(),
         clients: BTreeMap::new(),
         lingerers: Lingerers::default(),
-        knocking: VecDeque::new(),
+        knocking,
+        accepts_later: false,
         seats: BTreeMap::new(),
-        seats_taken: Arc::default(),
         peers_in: BTreeMap::new(),
         next_token: FIRST_OTHER,
         next_shard: 0,
@@ -262,6 +266,7 @@ impl ShardThread {
             }
         }
         self.resume_clients();
+        self.accept_later();
         self.take_mail();
         self.take_durable();
         self.connect_peers();
@@ -288,7 +293,8 @@ impl ShardThread {
         self.start.inbox.asleep.store(true, Ordering::SeqCst);
         // Mail that came before `asleep` was set would not wake the poll.
         let behind = self.start.journal.durable() > self.durable && self.is_holding();
-        let resumable = self.paused.iter().any(|token| !self.is_choked(*token));
+        let (outside, resumable) = self.outside();
+        let timeout = outside.map_or(timeout, |pause| timeout.min(pause));
         if behind || resumable || self.lingerers.is_busy() || self.take_one_mail() {
             Duration::ZERO
         } else {
@@ -354,6 +360,11 @@ impl ShardThread {
                 if self.shards_ready == self.start.mailboxes.len() {
                     self.listen_to_clients();
                 }
+            }
+            Mail::Report(answer) => {
+                let index = usize::from(self.start.id.index());
+                // There is room for an answer of each shard; who asked may have gone.
+                let _ = answer.try_send((index, Box::new(self.start.shard.report())));
             }
             Mail::Silent(node) => self.on_silent(node),
             Mail::Heard(node) => self.on_heard(node),
@@ -490,19 +501,6 @@ impl ShardThread {
         }
     }
 
-    fn accept_clients(&mut self) {
-        while let Some(stream) = accept(self.start.listeners.as_ref().map(|(sql, _)| sql)) {
-            let shard = self.next_shard;
-            self.next_shard = (shard + 1) % self.start.mailboxes.len();
-            let seat = Seat::take(&self.seats_taken, self.start.connections_max);
-            if shard == usize::from(self.start.id.index()) {
-                self.add_client(stream, seat);
-            } else {
-                self.start.mailboxes.send(shard, Mail::Client(stream, seat));
-            }
-        }
-    }
-
     fn register(&mut self, stream: &mut TcpStream) -> Option<usize> {
         let token = self.next_token;
         self.next_token += 1;
@@ -539,7 +537,10 @@ impl ShardThread {
         client.ending |= ending;
         mark_dirty(client, token, &mut self.dirty);
         if !client.paused {
-            self.read_client(token);
+            match client.gate.is_some() {
+                true => self.read_outside(token),
+                false => self.read_client(token),
+            }
         }
     }
 
@@ -580,30 +581,6 @@ impl ShardThread {
     fn is_behind(&self, token: usize) -> bool {
         let conn = ConnId(token as u32);
         self.start.shard.backlog_bytes(conn) > BACKLOG_BYTES_MAX
-    }
-
-    /// Goes on with clients that have caught up.
-    fn resume_clients(&mut self) {
-        for token in std::mem::take(&mut self.paused) {
-            if self.is_choked(token) {
-                self.paused.push(token);
-                continue;
-            }
-            let Some(client) = self.clients.get_mut(&token) else {
-                continue;
-            };
-            client.paused = false;
-            mark_dirty(client, token, &mut self.dirty);
-            self.decode(token);
-            if self
-                .clients
-                .get(&token)
-                .is_some_and(|client| !client.paused)
-            {
-                // The socket raises no event for what was there before.
-                self.read_client(token);
-            }
-        }
     }
 
     /// Hands what has been read to the machine, message by message; a client that has sent too

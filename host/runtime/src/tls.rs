@@ -1,6 +1,7 @@
 //! TLS of connections, of clients and between nodes.
 
 use crate::RuntimeError;
+use crate::credentials::{Shown, Trust};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
@@ -15,10 +16,12 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Bytes that are decrypted at once.
 const PLAIN_BYTES: usize = 16 << 10;
 
-/// The settings of a server, and what logins are bound to.
+/// The settings of a server, and what logins are bound to. `clients`: whose certificates are
+/// believed if clients show some.
 pub(crate) fn server(
     certificate: &Path,
     key: &Path,
+    clients: Option<&Trust>,
 ) -> Result<(Arc<ServerConfig>, Binding), RuntimeError> {
     let chain = chain_of(certificate)?;
     let first = chain.first();
@@ -29,8 +32,12 @@ pub(crate) fn server(
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("the provider has the suites of both versions")
-        .with_no_client_auth()
+        .expect("the provider has the suites of both versions");
+    let config = match clients {
+        None => config.with_no_client_auth(),
+        Some(trust) => config.with_client_cert_verifier(trust.of_clients(Shown::Maybe)?),
+    };
+    let config = config
         .with_single_cert(chain, secret)
         .map_err(|error| wrong(key, &error))?;
     Ok((Arc::new(config), binding))

@@ -85,6 +85,7 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
         &NodeOptions {
             begin: true,
             memory: None,
+            metrics: None,
         },
     )
     .unwrap();

@@ -7,7 +7,7 @@ use crate::input::Memory;
 use crate::message::Message;
 use crate::oldest::Readers;
 use crate::parcel::Durability;
-use crate::touched::Degrees;
+use crate::port::TxnShared;
 use base::{Clock, DatabaseId, IndexId, LookupMap, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
 use lanes::Protocols;
@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::{Horizons, Store};
 use txn::contract::Outgoing;
+use txn::touched::Degrees;
 use txn::{ClockBound, Counters, Event, JournalPort};
 
 /// Bytes of memory that a shard asks the host for at once.
@@ -328,4 +329,13 @@ fn indexes(catalog: &Catalog) -> BTreeMap<IndexId, u64> {
         all.insert(*index, 0);
     }
     all
+}
+
+impl Core {
+    /// A transaction of a client has ended that began then.
+    pub(crate) fn note_end(&mut self, shared: &TxnShared, began: Ts) {
+        let duration_us = self.now.since(began.time());
+        let (database, touched) = (shared.database, &shared.touched);
+        self.degrees.count(database, touched, duration_us);
+    }
 }

@@ -37,7 +37,6 @@ mod show;
 mod show_rows;
 mod snapshot;
 mod stages;
-mod touched;
 mod txns;
 mod used;
 
@@ -45,6 +44,7 @@ pub use config::{ShardConfig, ShardRecovered};
 pub use expr::Ends;
 pub use input::{CheckpointPart, Effects, Input, Memory, RareEffects};
 pub use machine::Shard;
+pub use machine::report::Report;
 pub use message::{LocalMessage, Message, WireMessage};
 pub use meter::Meter;
 pub use session::{

@@ -17,6 +17,7 @@ mod meters;
 mod pass;
 mod peers;
 mod quiesce;
+pub mod report;
 mod schema;
 mod sessions;
 mod switch;

@@ -5,7 +5,6 @@ use crate::events::Events;
 use crate::sequence::{SequenceDraws, draw, last_drawn, set_drawn};
 use crate::show::Shows;
 use crate::snapshot::Held;
-use crate::touched::Touched;
 use crate::used::Used;
 use base::limits::PROGRAM_BYTES_MAX;
 use base::{
@@ -32,6 +31,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
+use txn::touched::Touched;
 use txn::{
     JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, Submission, TxnCost,
 };

@@ -14,7 +14,6 @@ use crate::port::{Given, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
-use crate::touched::Touched;
 use crate::used::Used;
 use admission::Admission;
 pub(crate) use admission::Gate;
@@ -34,6 +33,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use txn::contract::{ATTEMPTS_UNTIL_URGENT, Submitted};
+use txn::touched::Touched;
 use txn::{AbortReason, OpError, OpId, OpReply, Outcome, TxnOptions};
 use wire::Tag;
 
@@ -731,7 +731,7 @@ impl Txns {
             core.release_snapshot(txn.shared.database, held.at);
         }
         if handle.conn != INTERNAL {
-            core.degrees.count(txn.shared.database, &txn.shared.touched);
+            core.note_end(&txn.shared, txn.priority_ts);
         }
         core.note_answered();
         self.by_id.remove(&txn.shared.id);

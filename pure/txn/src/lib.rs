@@ -40,6 +40,7 @@ pub mod scan;
 pub mod seen;
 pub mod snapshot;
 pub mod step;
+pub mod touched;
 pub mod write_list;
 
 pub use asks::{Asked, Asks, Rounds};

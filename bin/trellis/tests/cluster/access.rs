@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// `trellis role` in the cluster's directory.
-fn role(local: &Local, args: &[&str], password: &str) {
+pub(crate) fn role(local: &Local, args: &[&str], password: &str) {
     let mut command = Command::new(PROGRAM);
     command.arg("role").args(args);
     command.arg("--file").arg(local.data().join("roles"));
@@ -25,7 +25,7 @@ fn role(local: &Local, args: &[&str], password: &str) {
 }
 
 /// Starts the cluster anew with rules of access.
-fn with_access(local: &mut Local, access: AccessEntry) {
+pub(crate) fn with_access(local: &mut Local, access: AccessEntry) {
     stop(&local.data());
     local.child.wait().unwrap();
     let mut file = local.file();
@@ -81,6 +81,7 @@ fn passwords_and_tls() {
         certificate: Some(certificates.server()),
         key: Some(certificates.key()),
         loopback: Loopback::Password,
+        ..AccessEntry::default()
     };
     with_access(&mut local, access);
     let root = certificates.root();
@@ -137,6 +138,7 @@ fn clients_on_this_machine_may_be_trusted() {
         certificate: None,
         key: None,
         loopback: Loopback::Trust,
+        ..AccessEntry::default()
     };
     with_access(&mut local, access);
     works(&local, "anybody", "sslmode=disable");

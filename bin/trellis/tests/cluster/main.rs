@@ -11,6 +11,7 @@
 mod access;
 mod bank;
 mod bulk;
+mod client_certificates;
 mod commands;
 mod connections;
 mod contention;
@@ -36,6 +37,7 @@ mod local;
 mod locks;
 mod matrix;
 mod memory_limit;
+mod metrics;
 mod missing;
 mod nodes;
 mod peers;

@@ -1,22 +1,26 @@
-//! Clients that have not logged in.
+//! Clients that have not logged in, and those that are not read for a while.
 
-use super::ShardThread;
-use crate::access::random_bytes;
+use super::{ShardThread, accept, mark_dirty};
+use crate::access::{Access, random_bytes};
 use crate::conn::ClientConn;
+use crate::knocking::LOGIN_MAX;
 use crate::login::{self, Gate, Verdict, Way};
-use crate::mailbox::Seat;
+use crate::mailbox::{Mail, Seat};
 use mio::net::TcpStream;
 use node::{ConnId, Input};
 use scram::NONCE_BYTES;
 use std::time::{Duration, Instant};
 use wire::ClientMessage;
 
-/// How long a client may take to log in, as PostgreSQL's `authentication_timeout`.
-const LOGIN_MAX: Duration = Duration::from_secs(60);
+/// Whether this is a client that has not logged in.
+fn waits(client: Option<&ClientConn>) -> bool {
+    client.is_some_and(|client| client.gate.is_some())
+}
 
 impl ShardThread {
     /// A client has connected.
     pub(super) fn add_client(&mut self, mut stream: TcpStream, seat: Seat) {
+        let start = Instant::now();
         if let Some(token) = self.register(&mut stream) {
             let link = seat.link(&stream);
             self.open_gate(token, stream);
@@ -27,49 +31,125 @@ impl ShardThread {
                 secret,
                 link: Box::new(link),
             });
+            self.knocking.spend(start.elapsed());
             self.on_other(token, false);
+        }
+    }
+
+    pub(super) fn accept_clients(&mut self) {
+        loop {
+            // Those that wait in the system's queue cost nothing.
+            self.accepts_later = self.knocking.pause(Instant::now()).is_some();
+            if self.accepts_later {
+                return;
+            }
+            let start = Instant::now();
+            let listener = self.start.listeners.as_ref().map(|(sql, _)| sql);
+            let Some(stream) = accept(listener) else {
+                return;
+            };
+            let shard = self.next_shard;
+            self.next_shard = (shard + 1) % self.start.mailboxes.len();
+            let seat = Seat::take(&self.start.seats_taken, self.start.connections_max);
+            self.knocking.spend(start.elapsed());
+            if shard == usize::from(self.start.id.index()) {
+                self.add_client(stream, seat);
+            } else {
+                self.start.mailboxes.send(shard, Mail::Client(stream, seat));
+            }
+        }
+    }
+
+    /// Accepts clients that had to wait.
+    pub(super) fn accept_later(&mut self) {
+        if self.accepts_later {
+            self.accept_clients();
+        }
+    }
+
+    /// How long clients that have not logged in must wait, and whether there is a client that was
+    /// paused and may go on, or be accepted.
+    pub(super) fn outside(&mut self) -> (Option<Duration>, bool) {
+        if self.paused.is_empty() && !self.accepts_later {
+            return (None, false);
+        }
+        let pause = self.knocking.pause(Instant::now());
+        let is_held = |token| pause.is_some() && waits(self.clients.get(&token));
+        let mut paused = self.paused.iter();
+        let resumable = paused.any(|token| !self.is_choked(*token) && !is_held(*token));
+        (pause, resumable || (self.accepts_later && pause.is_none()))
+    }
+
+    /// Goes on with clients that have caught up.
+    pub(super) fn resume_clients(&mut self) {
+        for token in std::mem::take(&mut self.paused) {
+            if self.is_choked(token) || self.must_wait_outside(token) {
+                self.paused.push(token);
+                continue;
+            }
+            let Some(client) = self.clients.get_mut(&token) else {
+                continue;
+            };
+            client.paused = false;
+            mark_dirty(client, token, &mut self.dirty);
+            let start = client.gate.is_some().then(Instant::now);
+            self.decode(token);
+            let goes_on = |client: &ClientConn| !client.paused;
+            if self.clients.get(&token).is_some_and(goes_on) {
+                // The socket raises no event for what was there before.
+                self.read_client(token);
+            }
+            if let Some(start) = start {
+                self.knocking.spend(start.elapsed());
+            }
         }
     }
 
     fn open_gate(&mut self, token: usize, stream: TcpStream) {
         let mut client = ClientConn::new(stream);
-        if self
-            .start
-            .access
-            .as_ref()
-            .is_some_and(|access| access.tls.is_some())
-        {
+        if self.start.access.as_ref().is_some_and(Access::encrypts) {
             client.decoder.offer_tls();
         }
         self.clients.insert(token, client);
-        self.knocking.push_back((Instant::now() + LOGIN_MAX, token));
+        let clients = &self.clients;
+        let waits = |token| waits(clients.get(&token));
+        let gone = self.knocking.add(token, Instant::now(), waits);
+        if let Some(gone) = gone {
+            self.remove_client(gone);
+        }
     }
 
     /// Ends connections that take too long to log in.
     pub(super) fn end_late_logins(&mut self) {
-        while let Some((until, token)) = self.knocking.front().copied() {
-            let waits = |client: &ClientConn| client.gate.is_some();
-            let waits = self.clients.get(&token).is_some_and(waits);
-            if waits && until > Instant::now() {
-                return;
-            }
-            self.knocking.pop_front();
-            if waits {
-                tracing::info!(
-                    "a client has not logged in within {} s",
-                    LOGIN_MAX.as_secs()
-                );
-                self.remove_client(token);
-            }
+        let clients = &self.clients;
+        let late = self.knocking.late(|token| waits(clients.get(&token)));
+        if let Some(token) = late {
+            tracing::info!(
+                "a client has not logged in within {} s",
+                LOGIN_MAX.as_secs()
+            );
+            self.remove_client(token);
         }
     }
 
+    /// Whether a client has not logged in, and those have had their time for now.
+    pub(super) fn must_wait_outside(&mut self, token: usize) -> bool {
+        waits(self.clients.get(&token)) && self.knocking.pause(Instant::now()).is_some()
+    }
+
+    /// Reads a client that has not logged in.
+    pub(super) fn read_outside(&mut self, token: usize) {
+        if self.knocking.pause(Instant::now()).is_some() {
+            return self.pause(token);
+        }
+        let start = Instant::now();
+        self.read_client(token);
+        self.knocking.spend(start.elapsed());
+    }
+
     pub(super) fn start_tls(&mut self, token: usize) {
-        let config = self
-            .start
-            .access
-            .as_ref()
-            .and_then(|access| access.tls.clone());
+        let access = self.start.access.as_mut();
+        let config = access.and_then(Access::tls);
         let Some(client) = self.clients.get_mut(&token) else {
             return;
         };
@@ -87,8 +167,10 @@ impl ShardThread {
         let verdict = match client.gate.as_deref() {
             Some(Gate::Closed) => {
                 let address = client.stream.peer_addr().ok().map(|address| address.ip());
+                let certified = client.certified();
                 let way = Way {
                     encrypted: client.is_encrypted(),
+                    certified: certified.as_deref(),
                     from: address.as_ref(),
                 };
                 let nonce = || random_bytes::<NONCE_BYTES>().ok();
