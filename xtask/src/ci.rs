@@ -4,8 +4,8 @@
 //! line counts what was checked: `ci: N passed, N failed`.
 
 use crate::{
-    clients, compare, differ, faults, install, instructions, isolation, memory, repo, shell,
-    simulate, tidy,
+    clients, compare, differ, faults, install, instructions, isolation, memory, package, repo,
+    shell, simulate, tidy,
 };
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader, Write};
@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
     ("build", build),
     ("instructions", instructions::check),
     ("memory", memory::run_all),
+    ("package", package::check),
     ("demo", demo),
     ("sim", simulate::run),
     ("planted", simulate::planted),

@@ -30,6 +30,7 @@ mod install;
 mod instructions;
 mod isolation;
 mod memory;
+mod package;
 mod repo;
 mod servers;
 mod shell;
@@ -58,6 +59,9 @@ usage: cargo xtask <command>
                                    count the instructions of point statements on one node
   memory                           send statements that need too much memory to a node in a
                                    control group of its size; groups need root
+  package --out DIR [--program FILE]
+                                   a Debian package of the release build, and what a
+                                   container is made of
   compare postgres [--quick] [--json FILE] [--only CELL] [--rounds N] [--seconds N] [--noise]
                                    measure one node beside PostgreSQL 15; with --noise
                                    measure PostgreSQL beside itself; with --built take the
@@ -88,6 +92,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "differ" => differ::main(rest),
         "instructions" => instructions::main(rest),
         "memory" => memory::run_all().map(drop),
+        "package" => package::main(rest),
         "compare" => compare::main(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
