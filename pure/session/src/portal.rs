@@ -222,6 +222,9 @@ pub(super) fn check_counts(
     Ok(())
 }
 
+/// Reads a binary parameter whose values the catalog knows.
+type ReadBinary<'a> = dyn Fn(Type, &[u8]) -> Result<Datum, SqlError> + 'a;
+
 /// Reads the parameters of a Bind message, whose counts were checked; `read` reads those in text
 /// form.
 ///
@@ -233,7 +236,7 @@ pub(super) fn decode_params(
     formats: &[Format],
     values: &[Option<Vec<u8>>],
     read: &dyn Fn(Type, &str) -> Result<Datum, SqlError>,
-    read_binary: &dyn Fn(Type, &[u8]) -> Result<Datum, SqlError>,
+    read_binary: &ReadBinary<'_>,
 ) -> Result<Params, SqlError> {
     let mut failed = None;
     // An exact iterator fills the shared slice with one allocation.

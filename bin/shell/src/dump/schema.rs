@@ -275,7 +275,7 @@ fn types(query: &mut Query<'_>) -> Result<Vec<(String, String)>> {
          ORDER BY t.oid, e.enumsortorder",
     )?;
     let mut types: Vec<(String, Vec<String>)> = Vec::new();
-    for [name, label, empty] in cells(found)? {
+    for [name, label, empty] in cells::<3>(found)? {
         let name = quote_ident(&name).into_owned();
         if types.last().is_none_or(|(last, _)| *last != name) {
             types.push((name, Vec::new()));
