@@ -98,6 +98,14 @@ impl TableAction {
                 | TableAction::AddIndex(_)
         )
     }
+
+    /// The foreign key that it adds.
+    pub(crate) fn foreign_key(&self) -> Option<&ForeignKey> {
+        match self {
+            TableAction::AddForeignKey(key) => Some(key),
+            _ => None,
+        }
+    }
 }
 
 impl Column {

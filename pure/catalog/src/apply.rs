@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::limits::CATALOG_BYTES_MAX;
 use base::{DatabaseId, IndexId, Placement, SqlError, SqlState};
+use rights::By;
 
 /// First object number of users, as in PostgreSQL: smaller ones belong to the system catalog.
 pub(crate) const FIRST_ID: u32 = 16384;
@@ -21,10 +22,26 @@ impl Catalog {
     ///
     /// Errors: the command is refused with PostgreSQL's SQLSTATE for the mistake; nothing changed.
     pub fn apply(&self, command: &Command) -> Result<(Catalog, Applied), CatalogError> {
+        self.apply_by(command, &By::default())
+    }
+
+    /// As [`Catalog::apply`], with the rights of a role, which owns what is new.
+    ///
+    /// Errors: also 42501 for a change that the role may not make.
+    pub fn apply_by(
+        &self,
+        command: &Command,
+        by: &By,
+    ) -> Result<(Catalog, Applied), CatalogError> {
+        self.check_rights(command, by)?;
         let mut next = self.clone();
         next.version += 1;
-        let applied = next.change(command)?;
+        let applied = match command {
+            Command::Rights { database, change } => next.change_rights(database, change, by)?,
+            _ => next.change(command)?,
+        };
         next.forget_comments(command);
+        next.keep_owners(self, by);
         if applied.skipped.is_some() {
             return Ok((self.clone(), applied));
         }
@@ -104,6 +121,7 @@ impl Catalog {
                 constraint,
                 if_exists,
             } => self.drop_constraint(database, table, constraint, *if_exists),
+            Command::Rights { .. } => unreachable!("applied before"),
             Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
             Command::Comment { .. }
@@ -357,7 +375,7 @@ impl Catalog {
         Ok(Applied::default())
     }
 
-    fn drop_sequences(
+    pub(crate) fn drop_sequences(
         &mut self,
         database: &str,
         names: &[String],

@@ -206,6 +206,11 @@ pub enum Command {
         if_exists: bool,
         cascade: bool,
     },
+    /// A change of roles, owners or privileges.
+    Rights {
+        database: String,
+        change: rights::Change,
+    },
 }
 
 impl Command {
@@ -234,6 +239,7 @@ impl Command {
             | Command::AlterEnum { .. }
             | Command::AddForeignKey { .. }
             | Command::AddCheck { .. }
+            | Command::Rights { .. }
             | Command::Comment { text: Some(_), .. } => true,
             Command::AlterTable { actions, .. } => actions.iter().any(TableAction::adds),
             _ => false,

@@ -28,6 +28,8 @@ pub struct Catalog {
     pub reserved: Vec<IndexId>,
     /// The change that keeps something closed, or the last one that did.
     pub closing: Option<Closing>,
+    /// Roles, owners and privileges.
+    pub rights: Arc<rights::Rights>,
 }
 
 /// The transaction protocol of a database.

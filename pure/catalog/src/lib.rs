@@ -21,6 +21,7 @@ mod keys;
 mod lookup;
 mod names;
 mod renames;
+mod rights;
 mod sequences;
 mod tables;
 mod views;

@@ -44,6 +44,7 @@ pub(crate) use quiet::QUIESCE_US;
 use quiet::Quiet;
 use session::ConnId;
 use session::message::{DdlStop, FromTxn, TxnHandle};
+use rights::By;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, OpError, Outcome};
@@ -151,6 +152,9 @@ struct Change {
     quiesced: u64,
     /// Shards are to be told that the version does not come.
     unquiesce: bool,
+    /// Who asks, and for how many of the next commands its rights count.
+    by: By,
+    asked: usize,
 }
 
 /// The queue of schema changes; used on the first shard of node 1 only.
@@ -273,6 +277,7 @@ impl Ddl {
                 fill: None,
                 after: Vec::new(),
                 undo: Vec::new(),
+                by: By::default(),
             };
             self.request(Origin::Restart, String::new(), work);
         }
@@ -538,6 +543,7 @@ impl Ddl {
 
 impl Change {
     fn new(origin: Origin, id: ChangeId, database: String, work: DdlWork) -> Change {
+        let asked = work.before.len();
         let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::from).collect();
         if let Some(fill) = work.fill {
             let spaces = work.after.iter().map(|command| match command {
@@ -565,6 +571,8 @@ impl Change {
             unwanted: None,
             quiesced: 0,
             unquiesce: false,
+            by: work.by,
+            asked,
         }
     }
 
@@ -626,6 +634,7 @@ impl Change {
             }
             self.failure = Some(error);
             self.steps.clear();
+            self.asked = 0;
             if let Some(database) = self.to_moving.take() {
                 let protocol = ProtocolKind::COMMON;
                 let back = Command::SetProtocol { database, protocol };
@@ -642,7 +651,12 @@ impl Change {
     }
 
     fn apply(&mut self, command: &Command, catalog: &Arc<Catalog>) -> Option<Action> {
-        match catalog.apply(command) {
+        let by = match self.asked {
+            0 => By::default(),
+            _ => self.by.clone(),
+        };
+        self.asked = self.asked.saturating_sub(1);
+        match catalog.apply_by(command, &by) {
             Err(error) => {
                 assert!(
                     self.failure.is_none(),

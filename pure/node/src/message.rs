@@ -9,6 +9,7 @@ use base::{NodeId, RowBatch, ShardId, SqlError, TableId};
 use catalog::{Catalog, Command};
 use parse::show::Show;
 use plan::Fill;
+use rights::By;
 use serde::{Deserialize, Serialize};
 use session::message::{DdlStop, FromTxn, ToTxn, TxnHandle};
 use std::sync::Arc;
@@ -159,6 +160,8 @@ pub struct DdlWork {
     pub after: Vec<Command>,
     /// Commands after a failure.
     pub undo: Vec<Command>,
+    /// Who asks: the commands that come first need its rights.
+    pub by: By,
 }
 
 /// A message within a node.

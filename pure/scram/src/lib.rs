@@ -21,7 +21,7 @@ mod verifier;
 
 pub use certificate::certificate_digest;
 pub use exchange::{Binding, Exchange, Refused};
-pub use verifier::{Secret, Verifier, VerifierError};
+pub use verifier::{Secret, Verifier, VerifierError, salt};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};

@@ -26,6 +26,13 @@ pub struct Verifier {
     pub(crate) server: Key,
 }
 
+/// A salt that is another one for each seed.
+pub fn salt(seed: &[u8]) -> [u8; SALT_BYTES] {
+    let mut salt = [0; SALT_BYTES];
+    salt.copy_from_slice(&digest(&[b"salt", seed])[..SALT_BYTES]);
+    salt
+}
+
 /// A text that is no verifier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VerifierError;

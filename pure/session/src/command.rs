@@ -1,5 +1,6 @@
 //! Statements that the session itself runs: settings, SHOW, PREPARE and the like.
 
+use super::acting::{ROLE, SESSION_ROLE, is_acting};
 use super::block::Modes;
 use super::run::Start;
 use super::settings::isolation_name;
@@ -46,6 +47,12 @@ impl Session {
             SessionCommand::Unlisten(channel) => self.unlisten(cx, channel.as_deref()),
             SessionCommand::Notify { channel, payload } => self.notify(cx, channel, payload),
             SessionCommand::SetSessionModes(modes) => self.set_session_modes(*modes),
+            SessionCommand::Set { name, value, local } if is_acting(name) => {
+                self.set_acting(cx, name, value.as_deref(), *local)
+            }
+            SessionCommand::Reset(Some(name)) if is_acting(name) => {
+                self.set_acting(cx, name, None, false).map(|_| "RESET")
+            }
             SessionCommand::Set { name, value, local } => self.set(name, value.as_deref(), *local),
             SessionCommand::Reset(name) => self.reset(name.as_deref()),
             SessionCommand::ShowSetting(name) => {
@@ -96,9 +103,13 @@ impl Session {
             "transaction_isolation" => isolation_name(modes.isolation).to_owned(),
             "transaction_read_only" => on_off(modes.read_only).to_owned(),
             "transaction_deferrable" => on_off(modes.deferrable).to_owned(),
-            "session_authorization" | "role" if !self.user.is_empty() && lower != "role" => {
-                self.user.to_string()
-            }
+            "session_authorization" => self.acting.session.to_string(),
+            "is_superuser" => on_off(self.acting.superuser).to_owned(),
+            "role" => match self.settings.get(ROLE) {
+                Some(_) => self.acting.current.to_string(),
+                None => "none".to_owned(),
+            },
+            SESSION_ROLE => return None,
             "port" if self.link.ends.is_some() => {
                 let ends = self.link.ends.as_ref();
                 ends.map(|ends| ends.server_port.to_string())
@@ -120,6 +131,7 @@ impl Session {
         let mut settings: Vec<(String, String)> = self
             .settings
             .overrides()
+            .filter(|(name, _)| !matches!(*name, ROLE | SESSION_ROLE))
             .map(|(name, value)| text(name, value))
             .collect();
         let Modes {
@@ -141,12 +153,15 @@ impl Session {
         let known = [
             ("port", self.link.ends.is_some()),
             ("max_connections", self.link.connections_max > 0),
+            ("session_authorization", true),
+            ("is_superuser", !self.acting.superuser),
+            ("role", true),
         ];
         for (name, _) in known.into_iter().filter(|(_, known)| *known) {
             settings.extend(self.setting(name).map(|value| (name.to_owned(), value)));
         }
         let facts = Arc::make_mut(&mut self.facts);
-        facts.user = self.user.to_string();
+        facts.user = self.acting.current.to_string();
         facts.pid = self.pid;
         facts.ends.clone_from(&self.link.ends);
         facts.settings = settings;
@@ -170,6 +185,7 @@ impl Session {
 
     pub(super) fn settings_changed(&mut self) {
         self.facts_modes = None;
+        self.forget_role();
         if self.txn.is_some() {
             self.refresh_facts();
         }
@@ -315,6 +331,8 @@ impl Session {
         }
         self.close_portals();
         self.prepared.clear();
+        self.settings.keep(ROLE, None, false, false);
+        self.settings.keep(SESSION_ROLE, None, false, false);
         self.settings.reset_all(false);
         self.settings_changed();
         self.leave_others(cx);

@@ -28,7 +28,12 @@ impl DdlWait {
 impl Session {
     pub(super) fn start_ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
         let (conn, database) = (self.conn, self.database.to_string());
-        cx.ddl.push_back(DdlCall::Ask(conn, database, plan.clone()));
+        let mut asked = plan.clone();
+        if let Err(error) = self.hash_passwords(cx, &mut asked) {
+            return self.fail(cx, error, Position(0));
+        }
+        let by = self.acting.by.clone();
+        cx.ddl.push_back(DdlCall::Ask(conn, database, asked, by));
         let now = cx.now;
         let within = |us: u64| (us > 0).then(|| now.after(us));
         let knobs = &self.settings.knobs;

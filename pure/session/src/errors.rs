@@ -7,6 +7,15 @@ use std::fmt::Write;
 use txn::{AbortReason, DoubtfulWait, Tie};
 
 /// 57014: the client has cancelled.
+/// A password that is kept as a digest by MD5.
+pub(super) fn md5_password() -> SqlError {
+    SqlError::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        "passwords that are digests by MD5 are not supported",
+    )
+    .hint("Give the password itself, or a SCRAM-SHA-256 verifier.")
+}
+
 pub(super) fn canceled() -> SqlError {
     SqlError::new(
         SqlState::QUERY_CANCELED,

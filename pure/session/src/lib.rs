@@ -23,6 +23,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
+mod acting;
 mod ahead;
 pub mod away;
 pub mod barrier;
@@ -177,6 +178,8 @@ pub struct Session {
     facts: Arc<SessionFacts>,
     /// Modes of which `facts` tell; `None`: a setting has changed since.
     facts_modes: Option<Modes>,
+    /// As whom it acts.
+    acting: acting::Acting,
     clocks: ClockAsking,
     prepared: BTreeMap<String, Rc<Prepared>>,
     unnamed: Option<Rc<Prepared>>,
@@ -264,6 +267,7 @@ impl Session {
             settings: Settings::default(),
             facts: Arc::default(),
             facts_modes: None,
+            acting: acting::Acting::default(),
             clocks: ClockAsking::default(),
             prepared: BTreeMap::new(),
             unnamed: None,

@@ -268,8 +268,8 @@ pub struct Quiesce {
 /// A message of a session to the shard that orders schema changes.
 #[derive(Debug)]
 pub enum DdlCall {
-    /// A change of the schema, with the database of its names.
-    Ask(ConnId, String, plan::DdlPlan),
+    /// A change of the schema, with the database of its names and who asks.
+    Ask(ConnId, String, plan::DdlPlan, rights::By),
     /// A cancel of the change that this session has requested.
     Stop(ConnId, DdlStop),
 }

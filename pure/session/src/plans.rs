@@ -53,6 +53,14 @@ impl Prepared {
         !by_rows || self.counted == statistics.version(self.database)
     }
 
+    /// The text for others to see: nobody sees a password.
+    pub(crate) fn shown(&self) -> &str {
+        match self.statement.as_ref().map(Statement::has_password) {
+            Some(true) => "(a statement with a password)",
+            _ => &self.text,
+        }
+    }
+
     /// Time zone for which it was planned.
     fn zone(&self) -> &str {
         self.plan.as_ref().map_or("", |plan| &plan.zone)

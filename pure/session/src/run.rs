@@ -140,6 +140,7 @@ impl Step {
 impl Session {
     /// Starts a statement of any kind.
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
+        self.know_role(cx);
         self.statement = Some(start.prepared.clone());
         self.statement_since = cx.now;
         self.since = cx.now;

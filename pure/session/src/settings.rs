@@ -3,6 +3,7 @@
 //!
 //! Only values that differ from the server's defaults are stored.
 
+use crate::acting::{ROLE, SESSION_ROLE};
 use crate::message::Admission;
 use base::SqlError;
 use base::zone::Zone;
@@ -239,8 +240,20 @@ impl Settings {
     }
 
     pub(super) fn reset_all(&mut self, in_txn: bool) {
-        let start = self.start.clone();
+        let mut start = self.start.clone();
+        for name in [ROLE, SESSION_ROLE] {
+            let kept = self.current.get(name).cloned();
+            start.extend(kept.map(|value| (name.into(), value)));
+        }
         self.change(in_txn, false, |values| values.clone_from(&start));
+    }
+
+    /// Keeps a value that is no setting of the list.
+    pub(super) fn keep(&mut self, name: &str, value: Option<&str>, in_txn: bool, local: bool) {
+        self.change(in_txn, local, |values| match value {
+            Some(value) => drop(values.insert(name.into(), value.into())),
+            None => drop(values.remove(name)),
+        });
     }
 
     /// The values at a savepoint.

@@ -76,8 +76,9 @@ impl Session {
         self.say(Reply::AuthenticationOk, Position(0));
         self.user = user.into_boxed_str();
         self.database = database.into_boxed_str();
-        self.database(cx)?;
-        let mut checked = Vec::with_capacity(wanted.len());
+        let database = self.database(cx)?.clone();
+        self.let_in(cx.catalog, &database)?;
+        let mut checked = self.first_settings(cx.catalog, &database);
         for (name, value) in wanted {
             let taken = known::validate(&name, &value)?;
             checked.push((name, taken));

@@ -59,7 +59,7 @@ impl Session {
             statement: self
                 .statement
                 .as_ref()
-                .map_or("", |statement| &statement.text),
+                .map_or("", |statement| statement.shown()),
             since: self.since,
             ends: self.link.ends.as_ref(),
             connected: self.connected,

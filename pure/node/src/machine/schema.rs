@@ -93,8 +93,8 @@ impl Shard {
         let mut any = false;
         let calls = core::mem::take(&mut self.ddl_wanted);
         for call in calls {
-            let (conn, database, plan) = match call {
-                DdlCall::Ask(conn, database, plan) => (conn, database, plan),
+            let (conn, database, plan, by) = match call {
+                DdlCall::Ask(conn, database, plan, by) => (conn, database, plan, by),
                 DdlCall::Stop(conn, stop) => {
                     any = true;
                     self.stop_ddl(conn, stop);
@@ -103,7 +103,7 @@ impl Shard {
             };
             if self.awaits_catalog_node() {
                 self.ddl_wanted
-                    .push_back(DdlCall::Ask(conn, database, plan));
+                    .push_back(DdlCall::Ask(conn, database, plan, by));
                 continue;
             }
             any = true;
@@ -112,6 +112,7 @@ impl Shard {
                 fill: plan.fill,
                 after: plan.after,
                 undo: plan.undo,
+                by,
             };
             if self.core.borrow().config.shard == ShardId(0) {
                 self.ddl.request(Origin::Session(conn), database, work);

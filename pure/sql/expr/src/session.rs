@@ -28,6 +28,10 @@ pub(super) fn apply(
         SessionFunc::Random => Datum::Float((session.random() >> 11) as f64 / (1u64 << 53) as f64),
         SessionFunc::RandomUuid => random_uuid(session.random(), session.random()),
         SessionFunc::User => session.user().into(),
+        SessionFunc::SessionUser => match session.setting("session_authorization") {
+            Some(user) => user.into(),
+            None => session.user().into(),
+        },
         SessionFunc::Database => session.database().into(),
         SessionFunc::Schema => "public".into(),
         SessionFunc::Schemas => {

@@ -293,6 +293,7 @@ pub enum SessionFunc {
     Random,
     RandomUuid,
     User,
+    SessionUser,
     Database,
     Schema,
     Schemas,

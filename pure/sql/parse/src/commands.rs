@@ -60,6 +60,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
         _ => return Ok(None),
     };
+    if let Some(kind) = super::rights::parse(words)? {
+        return Ok(Some(kind));
+    }
     let session = |command: SessionCommand| Ok(Some(Kind::Session(command)));
     match first.as_str() {
         "BEGIN" | "START" => session(begin(words)?),
@@ -73,7 +76,6 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
             words.at += 1;
             session(SessionCommand::Release(savepoint_name(words)?))
         }
-        "SET" if is_own_role(words) => Ok(Some(Kind::Nothing("SET"))),
         "SET" if words.is(&["SET", "CONSTRAINTS"]) => constraints::set(words).map(Some),
         "SET" => session(set(words)?),
         "RESET" => reset(words).map(Some),
@@ -101,7 +103,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
         "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
         "LOCK" => maintenance::lock(words).map(Some),
-        "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
+        "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
         | "LOAD" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
         "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
@@ -125,10 +127,10 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
 
 fn reset(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["RESET"])?;
-    if words.take(&["ROLE"]) || words.take(&["SESSION", "AUTHORIZATION"]) {
-        // No session has another role than that of its login.
+    if words.take(&["SESSION", "AUTHORIZATION"]) {
         words.expect_end()?;
-        return Ok(Kind::Nothing("RESET"));
+        let name = Some("session_authorization".into());
+        return Ok(Kind::Session(SessionCommand::Reset(name)));
     }
     let all = words.take(&["ALL"]);
     let name = (!all).then(|| setting_name(words)).transpose()?;
@@ -285,21 +287,6 @@ fn setting_name(words: &mut Words<'_>) -> Result<String, SqlError> {
     Ok(name.to_ascii_lowercase())
 }
 
-/// The value behind SET TIME ZONE, up to the end of the statement.
-/// SET ROLE NONE and SET SESSION AUTHORIZATION DEFAULT: no session has another role than that of
-/// its login.
-fn is_own_role(words: &mut Words<'_>) -> bool {
-    let start = words.at;
-    words.at += 1;
-    words.take_any(&["LOCAL", "SESSION"]);
-    let own = words.take(&["ROLE", "NONE"])
-        || words.take(&["AUTHORIZATION", "DEFAULT"])
-        || words.take(&["SESSION", "AUTHORIZATION", "DEFAULT"]);
-    let is_all = own && words.at_end();
-    words.at = start;
-    is_all
-}
-
 /// Hours east of UTC, as PostgreSQL takes them from `INTERVAL '-2:30'`, as a zone.
 fn hours_of_interval(text: &str) -> Option<String> {
     let (sign, digits) = match text.trim().strip_prefix('-') {
@@ -318,6 +305,7 @@ fn hours_of_interval(text: &str) -> Option<String> {
     })
 }
 
+/// The value behind SET TIME ZONE, up to the end of the statement.
 fn time_zone(words: &mut Words<'_>) -> Result<Option<String>, SqlError> {
     let value = if words.take(&["DEFAULT"]) || words.take(&["LOCAL"]) {
         None
@@ -378,25 +366,80 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
             local,
         });
     }
-    if words.is(&["ROLE"]) || words.is(&["AUTHORIZATION"]) {
-        return Err(words.unsupported("SET ROLE or AUTHORIZATION"));
+    if let Some((name, value)) = acting(words)? {
+        return Ok(SessionCommand::Set { name, value, local });
     }
+    let (name, value) = assignment(words)?;
+    words.expect_end()?;
+    Ok(SessionCommand::Set { name, value, local })
+}
+
+/// A setting and its value; `None`: its default.
+type Assigned = (String, Option<String>);
+
+/// ROLE or SESSION AUTHORIZATION and a name. NONE and DEFAULT: that of the login.
+fn acting(words: &mut Words<'_>) -> Result<Option<Assigned>, SqlError> {
+    let (name, own) = if words.is(&["ROLE"])
+        && !words.is_at(1, "TO")
+        && words.peek_at(1) != &Token::Eq
+    {
+        words.at += 1;
+        ("role", "NONE")
+    } else if words.take(&["AUTHORIZATION"]) || words.take(&["SESSION", "AUTHORIZATION"]) {
+        ("session_authorization", "DEFAULT")
+    } else {
+        return Ok(None);
+    };
+    let value = match words.take(&[own]) {
+        true => None,
+        false => match words.peek() {
+            Token::Word(_) => Some(words.identifier()?),
+            _ => Some(words.string()?),
+        },
+    };
+    words.expect_end()?;
+    Ok(Some((name.into(), value)))
+}
+
+/// `name TO value`, `name = value`.
+fn assignment(words: &mut Words<'_>) -> Result<Assigned, SqlError> {
     let name = setting_name(words)?;
     if !words.take(&["TO"]) {
         words.expect_token(&Token::Eq)?;
     }
-    let value = if words.take(&["DEFAULT"]) {
-        None
+    if words.take(&["DEFAULT"]) {
+        return Ok((name, None));
+    }
+    let mut list = listed(words)?;
+    while words.take_token(&Token::Comma) {
+        list.push_str(", ");
+        list.push_str(&listed(words)?);
+    }
+    Ok((name, Some(list)))
+}
+
+/// SET or RESET of a setting that the catalog keeps. No name: all of them; no value: it goes.
+pub(super) fn kept_setting(
+    words: &mut Words<'_>,
+) -> Result<(Option<String>, Option<String>), SqlError> {
+    if words.take(&["RESET", "ALL"]) {
+        return Ok((None, None));
+    }
+    if words.take(&["RESET"]) {
+        return Ok((Some(setting_name(words)?), None));
+    }
+    words.expect(&["SET"])?;
+    let (name, value) = if words.take(&["TIME", "ZONE"]) {
+        ("timezone".into(), time_zone(words)?)
     } else {
-        let mut list = listed(words)?;
-        while words.take_token(&Token::Comma) {
-            list.push_str(", ");
-            list.push_str(&listed(words)?);
-        }
-        Some(list)
+        assignment(words)?
     };
-    words.expect_end()?;
-    Ok(SessionCommand::Set { name, value, local })
+    if let Some(value) = &value {
+        pg_catalog::settings::validate(&name, value)?;
+    } else if pg_catalog::settings::lookup(&name).is_none() {
+        return Err(pg_catalog::settings::unknown(&name));
+    }
+    Ok((Some(name), value))
 }
 
 /// A value of SET. A name that needs its quotes keeps them: `"$user"`.

@@ -25,6 +25,7 @@ mod maintenance;
 mod operand;
 mod options;
 mod relations;
+mod rights;
 pub mod session;
 pub mod shape;
 pub mod show;
@@ -47,6 +48,7 @@ pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
 pub use like::Like;
 pub use relations::{AlterRelation, RelationChange, SequenceWords};
+pub use rights::RightsStatement;
 pub use source::Source;
 pub use table_as::{TableAs, ViewDrop};
 pub use views::{ViewRename, ViewStatement};
@@ -123,6 +125,8 @@ pub enum Kind {
     },
     AlterRelation(Box<AlterRelation>),
     Comment(Box<Comment>),
+    /// Roles, owners and privileges.
+    Rights(Box<RightsStatement>),
     Session(SessionCommand),
     /// EXECUTE with arguments that are still expressions.
     Execute {

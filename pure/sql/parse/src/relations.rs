@@ -22,8 +22,6 @@ pub struct AlterRelation {
 pub enum RelationChange {
     /// The name.
     Rename(String),
-    /// The owner: there is one role.
-    Owner,
     /// How a sequence counts, and what owns it.
     Sequence(SequenceWords),
 }
@@ -57,9 +55,6 @@ pub(super) fn alter(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     let name = own_name(words)?;
     let change = if words.take(&["RENAME", "TO"]) {
         RelationChange::Rename(words.identifier()?)
-    } else if words.take(&["OWNER", "TO"]) {
-        words.identifier()?;
-        RelationChange::Owner
     } else if is_index {
         return Err(words.unsupported("ALTER INDEX of anything but its name"));
     } else {

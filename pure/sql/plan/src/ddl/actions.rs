@@ -185,7 +185,11 @@ impl Actions<'_, '_, '_> {
                 self.add_constraint(constraint)
             }
             // There is one role, so owners do not matter.
-            AlterTableOperation::OwnerTo { new_owner: _ } => Ok(()),
+            // Alone it is a statement about rights.
+            AlterTableOperation::OwnerTo { new_owner: _ } => {
+                Err(unsupported("OWNER TO among other actions")
+                    .hint("Give the table its owner in a statement of its own."))
+            }
             other => {
                 let text = other.to_string();
                 let words: Vec<&str> = text.split_whitespace().take(2).collect();

@@ -39,6 +39,13 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::Enum(statement) => enums::plan(statement, binder),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::AlterRelation(altered) => relations::plan(altered, binder),
+        Kind::Rights(statement) => {
+            let command = Command::Rights {
+                database: binder.cx.database.name.clone(),
+                change: statement.change.clone(),
+            };
+            Ok(simple(statement.tag, vec![command]))
+        }
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
         Kind::DropDatabase { name, if_exists } => drop_database(name, *if_exists, binder),
         Kind::Sql(ast) => match ast.as_ref() {

@@ -29,7 +29,6 @@ pub(super) fn plan(altered: &AlterRelation, binder: &Binder<'_>) -> Result<DdlPl
     }
     let (database, name) = (owner.name.clone(), name.clone());
     let command = match change {
-        RelationChange::Owner => return Ok(simple(tag, Vec::new())),
         RelationChange::Rename(to) if owner.table(&name).is_some() => Command::AlterTable {
             database,
             table: name,

@@ -93,6 +93,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::AlterDatabase { .. }
         | Kind::AlterRelation(_)
         | Kind::Comment(_)
+        | Kind::Rights(_)
         | Kind::CreateTable(_)
         | Kind::AlterTable(_)
         | Kind::CreateView(_)

@@ -14,8 +14,9 @@ pub(super) static TABLE: &[Function] = table! {
     "timeofday": Func::Session(SessionFunc::TimeOfDay) => () TXT;
     "random": Func::Session(SessionFunc::Random) => () F8;
     "gen_random_uuid": Func::Session(SessionFunc::RandomUuid) => () UUID;
-    "current_user" "session_user" "current_role" "user" "getpgusername":
+    "current_user" "current_role" "user" "getpgusername":
         Func::Session(SessionFunc::User) => () NAME;
+    "session_user": Func::Session(SessionFunc::SessionUser) => () NAME;
     "current_database" "current_catalog": Func::Session(SessionFunc::Database) => () NAME;
     "current_schema": Func::Session(SessionFunc::Schema) => () NAME;
     "current_schemas": Func::Session(SessionFunc::Schemas) => (BOOL) NAMES;

@@ -1,0 +1,194 @@
+//! Rights in the catalog: whether a role may make a change, who owns what is new, and GRANT,
+//! OWNER TO and the like over objects with names.
+
+mod check;
+mod grant;
+mod owner;
+mod roles;
+
+use crate::apply::{no_database, no_relation};
+use crate::command::{Applied, CatalogError};
+use crate::desc::*;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use ::rights::{Acl, By, Change, ObjectKind, Rights, RoleId, Target};
+use base::{SqlError, SqlState};
+
+/// An object that a statement names.
+struct Found {
+    target: Target,
+    kind: ObjectKind,
+    name: String,
+}
+
+impl Catalog {
+    /// The owner of a database.
+    pub fn owner_of_database(&self, database: &Database) -> RoleId {
+        self.rights.owner(&Target::Database(database.id.0))
+    }
+
+    pub(crate) fn rights_mut(&mut self) -> &mut Rights {
+        Arc::make_mut(&mut self.rights)
+    }
+
+    fn database_named(&self, name: &str) -> Result<&Arc<Database>, CatalogError> {
+        self.databases.get(name).ok_or_else(|| no_database(name))
+    }
+
+    /// A change of roles or rights, with `database` as the one of names.
+    pub(crate) fn change_rights(
+        &mut self,
+        database: &str,
+        change: &Change,
+        by: &By,
+    ) -> Result<Applied, CatalogError> {
+        let notices = match change {
+            Change::CreateRole { name, options } => {
+                let id = RoleId(self.next_number());
+                self.rights_mut().create_role((name, options), by, id)?
+            }
+            Change::AlterRole { .. } | Change::RenameRole { .. } | Change::Members { .. } => {
+                self.rights_mut().change_roles(change, by)?
+            }
+            Change::DropRoles { roles, if_exists } => {
+                self.drop_roles(database, (roles, *if_exists), by)?
+            }
+            Change::Setting { .. } => self.change_setting(change, by)?,
+            Change::Grant(grant) => self.grant(database, grant, by)?,
+            Change::Defaults {
+                roles,
+                schemas,
+                grant,
+            } => self.change_defaults(database, (roles, schemas), grant, by)?,
+            Change::Owner {
+                kind,
+                name,
+                if_exists,
+                to,
+            } => self.change_owner(database, (*kind, name, *if_exists), to, by)?,
+            Change::Reassign { roles, to } => self.reassign(database, roles, to, by)?,
+            Change::DropOwned { roles, cascade } => {
+                return self.drop_owned(database, (roles, *cascade), by);
+            }
+        };
+        Ok(Applied {
+            notices,
+            ..Applied::default()
+        })
+    }
+
+    /// Gives what a command has made its owner, and forgets what it has removed.
+    pub(crate) fn keep_owners(&mut self, before: &Catalog, by: &By) {
+        let is_new = |id: u32| id >= before.next_id && id < self.next_id;
+        let mut new = Vec::new();
+        if self.next_id > before.next_id
+            && (by.current != RoleId::OWNER || !self.rights.defaults.is_empty())
+        {
+            for database in self.databases.values() {
+                let id = database.id.0;
+                if is_new(id) {
+                    new.push((Target::Database(id), ObjectKind::Database, id));
+                }
+                let relations = database.relations();
+                let found = relations.filter(|(_, _, relation)| is_new(*relation));
+                new.extend(found.map(|(_, kind, relation)| (Target::Relation(relation), kind, id)));
+            }
+        }
+        for (target, kind, database) in new {
+            let owner = self.owner_of_new(&target).unwrap_or(by.current);
+            let acl = self.first_acl(database, kind, owner);
+            let object = self.rights_mut().object_mut(&target);
+            object.owner = owner;
+            object.acl = acl;
+        }
+        if !self.rights.objects.is_empty() && self.databases != before.databases {
+            self.forget_rights();
+        }
+    }
+
+    /// A sequence of a column belongs to whom the table belongs that was there before.
+    fn owner_of_new(&self, target: &Target) -> Option<RoleId> {
+        let Target::Relation(id) = target else {
+            return None;
+        };
+        let mut databases = self.databases.values();
+        databases.find_map(|database| {
+            let sequence = database.sequences.values().find(|one| one.id.0 == *id)?;
+            let (table, _) = sequence.owned_by.as_ref()?;
+            let table = Target::Relation(database.table(table)?.id.0);
+            Some(self.rights.objects.get(&table)?.owner)
+        })
+    }
+
+    /// Privileges of a new object, if they are others than usual.
+    fn first_acl(&self, database: u32, kind: ObjectKind, owner: RoleId) -> Option<Acl> {
+        let kind = if kind == ObjectKind::View { ObjectKind::Table } else { kind };
+        let of = |public| self.rights.defaults.get(&(database, owner, public, kind));
+        let (everywhere, here) = (of(false), of(true));
+        if everywhere.is_none() && here.is_none() {
+            return None;
+        }
+        let mut acl = everywhere.cloned().unwrap_or_else(|| kind.first_acl(owner));
+        for item in here.into_iter().flat_map(|acl| &acl.0) {
+            acl.add(*item);
+        }
+        Some(acl)
+    }
+
+    fn forget_rights(&mut self) {
+        let mut known = alloc::collections::BTreeSet::new();
+        for database in self.databases.values() {
+            known.insert(Target::Database(database.id.0));
+            known.extend(database.relations().map(|(_, _, id)| Target::Relation(id)));
+        }
+        let is_known = |target: &Target| match target {
+            Target::Schema(database, _) => known.contains(&Target::Database(*database)),
+            other => known.contains(other),
+        };
+        let rights = self.rights_mut();
+        rights.objects.retain(|target, _| is_known(target));
+        let has = |database: u32| database == 0 || known.contains(&Target::Database(database));
+        rights.settings.retain(|(_, database), _| has(*database));
+        rights.defaults.retain(|(database, ..), _| has(*database));
+    }
+}
+
+impl Database {
+    /// Name, kind and number of all relations that have an owner.
+    pub fn relations(&self) -> impl Iterator<Item = (&str, ObjectKind, u32)> {
+        let tables = self.tables.values();
+        let tables = tables.map(|table| (table.name.as_str(), ObjectKind::Table, table.id.0));
+        let views = self.views.values();
+        let views = views.map(|view| (view.name.as_str(), ObjectKind::View, view.id.0));
+        let sequences = self.sequences.values();
+        let sequences = sequences.map(|sequence| {
+            let name = sequence.name.as_str();
+            (name, ObjectKind::Sequence, sequence.id.0)
+        });
+        tables.chain(views).chain(sequences)
+    }
+
+    /// A table, view or sequence.
+    ///
+    /// # Errors
+    /// 42P01, 42809 for an index.
+    fn found(&self, name: &str) -> Result<Found, CatalogError> {
+        let (kind, id) = self.relation(name).ok_or_else(|| no_relation(name))?;
+        let kind = match kind {
+            "table" => ObjectKind::Table,
+            "view" => ObjectKind::View,
+            "sequence" => ObjectKind::Sequence,
+            _ => {
+                let message = format!("\"{name}\" is an index");
+                return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+            }
+        };
+        Ok(Found {
+            target: Target::Relation(id),
+            kind,
+            name: name.into(),
+        })
+    }
+}

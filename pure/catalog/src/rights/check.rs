@@ -1,0 +1,228 @@
+//! Whether a role may make a change of the schema.
+
+use crate::alter::TableAction;
+use crate::command::{CatalogError, Command};
+use crate::comments::Subject;
+use crate::desc::*;
+use ::rights::{By, ObjectKind, Privileges, Target, denied};
+use alloc::format;
+use alloc::string::String;
+
+impl Catalog {
+    /// # Errors
+    /// 42501. What is not there is not asked for: the change itself fails.
+    pub(crate) fn check_rights(&self, command: &Command, by: &By) -> Result<(), CatalogError> {
+        if self.rights.is_superuser(by.current) {
+            return Ok(());
+        }
+        match command {
+            Command::CreateDatabase { .. } => match self.rights.creates_databases(by.current) {
+                true => Ok(()),
+                false => Err(denied("permission denied to create database")),
+            },
+            Command::DropDatabase { name: database, .. }
+            | Command::Switch { database, .. }
+            | Command::SetProtocol { database, .. } => self.check_database(database, by),
+            Command::CreateTable {
+                database, table, ..
+            } => {
+                self.check_create(database, by)?;
+                let mut keys = table.foreign_keys.iter();
+                keys.try_for_each(|key| self.check_parent(database, key, by))
+            }
+            Command::CreateSequence {
+                database, sequence, ..
+            } => {
+                self.check_create(database, by)?;
+                match &sequence.owned_by {
+                    Some((table, _)) => self.check_relation(database, table, by),
+                    None => Ok(()),
+                }
+            }
+            Command::CreateView {
+                database,
+                view,
+                replace,
+            } => {
+                self.check_create(database, by)?;
+                match replace {
+                    true => self.check_relation(database, &view.name, by),
+                    false => Ok(()),
+                }
+            }
+            Command::DropTable {
+                database, names, ..
+            }
+            | Command::DropSequence {
+                database, names, ..
+            }
+            | Command::DropView {
+                database, names, ..
+            }
+            | Command::RetireIndex {
+                database, names, ..
+            }
+            | Command::DropIndex {
+                database, names, ..
+            } => {
+                let mut names = names.iter();
+                names.try_for_each(|name| self.check_relation(database, name, by))
+            }
+            Command::AddForeignKey {
+                database,
+                table,
+                foreign_key,
+            } => {
+                self.check_relation(database, table, by)?;
+                self.check_parent(database, foreign_key, by)
+            }
+            Command::AlterTable {
+                database,
+                table,
+                actions,
+            } => {
+                self.check_relation(database, table, by)?;
+                let mut keys = actions.iter().filter_map(TableAction::foreign_key);
+                keys.try_for_each(|key| self.check_parent(database, key, by))
+            }
+            Command::CreateIndex {
+                database, table, ..
+            }
+            | Command::Freeze {
+                database, table, ..
+            }
+            | Command::AddCheck {
+                database, table, ..
+            }
+            | Command::DropConstraint {
+                database, table, ..
+            }
+            | Command::SetValidity {
+                database, table, ..
+            }
+            | Command::AlterSequence {
+                database,
+                name: table,
+                ..
+            }
+            | Command::RenameRelation {
+                database,
+                from: table,
+                ..
+            }
+            | Command::RenameView {
+                database,
+                name: table,
+                ..
+            } => self.check_relation(database, table, by),
+            Command::Comment {
+                database, subject, ..
+            } => self.check_comment(database, subject, by),
+            // Steps of changes whose first command was checked, and those that check for
+            // themselves.
+            Command::Bootstrap(_)
+            | Command::FinishIndex { .. }
+            | Command::SetPrimaryKey { .. }
+            | Command::Reserve
+            | Command::Unreserve { .. }
+            | Command::Rights { .. } => Ok(()),
+        }
+    }
+
+    fn check_comment(&self, name: &str, subject: &Subject, by: &By) -> Result<(), CatalogError> {
+        match subject {
+            Subject::Database => self.check_database(name, by),
+            Subject::Schema => {
+                let Some(database) = self.databases.get(name) else {
+                    return Ok(());
+                };
+                let target = Target::Schema(database.id.0, "public".into());
+                let owner = self.owner_of_database(database);
+                let what = (&target, ObjectKind::Schema, "public");
+                self.rights.check_owner(by.current, what, owner)
+            }
+            Subject::Relation(_, relation)
+            | Subject::Column(relation, _)
+            | Subject::Constraint(relation, _) => self.check_relation(name, relation, by),
+        }
+    }
+
+    pub(super) fn check_database(&self, name: &str, by: &By) -> Result<(), CatalogError> {
+        let Some(database) = self.databases.get(name) else {
+            return Ok(());
+        };
+        let target = Target::Database(database.id.0);
+        let owner = self.owner_of_database(database);
+        self.rights
+            .check_owner(by.current, (&target, ObjectKind::Database, name), owner)
+    }
+
+    /// Whether the role may make things in the schema `public`.
+    pub(super) fn check_create(&self, name: &str, by: &By) -> Result<(), CatalogError> {
+        let Some(database) = self.databases.get(name) else {
+            return Ok(());
+        };
+        let target = Target::Schema(database.id.0, "public".into());
+        let owner = self.owner_of_database(database);
+        let has = self
+            .rights
+            .privileges(by.current, (&target, ObjectKind::Schema), owner);
+        match has.has(Privileges::CREATE) {
+            true => Ok(()),
+            false => Err(denied("permission denied for schema public")),
+        }
+    }
+
+    pub(super) fn check_relation(
+        &self,
+        name: &str,
+        relation: &str,
+        by: &By,
+    ) -> Result<(), CatalogError> {
+        let Some(database) = self.databases.get(name) else {
+            return Ok(());
+        };
+        let Some((kind, mut id)) = database.relation(relation) else {
+            return Ok(());
+        };
+        let kind = match kind {
+            "table" => ObjectKind::Table,
+            "view" => ObjectKind::View,
+            "sequence" => ObjectKind::Sequence,
+            _ => {
+                if let Some((table, _)) = database.index(relation) {
+                    id = table.id.0;
+                }
+                ObjectKind::Index
+            }
+        };
+        let owner = self.owner_of_database(database);
+        let what = (&Target::Relation(id), kind, relation);
+        self.rights.check_owner(by.current, what, owner)
+    }
+
+    /// A foreign key needs REFERENCES on the columns that it points to.
+    fn check_parent(&self, name: &str, key: &ForeignKey, by: &By) -> Result<(), CatalogError> {
+        let found = self.databases.get(name);
+        let found = found.and_then(|database| Some((database, database.table(&key.parent)?)));
+        let Some((database, parent)) = found else {
+            return Ok(());
+        };
+        let owner = self.owner_of_database(database);
+        let target = Target::Relation(parent.id.0);
+        let wanted = Privileges::REFERENCES;
+        let of_table = self
+            .rights
+            .privileges(by.current, (&target, ObjectKind::Table), owner);
+        let mut columns = key.parent_columns.iter();
+        let has = |column: &u16| {
+            let own = self.rights.column_privileges(by.current, &target, *column, owner);
+            own.has(wanted)
+        };
+        if of_table.has(wanted) || (!key.parent_columns.is_empty() && columns.all(has)) {
+            return Ok(());
+        }
+        let message: String = format!("permission denied for table {}", key.parent);
+        Err(denied(message))
+    }
+}

@@ -1,0 +1,333 @@
+//! GRANT, REVOKE and ALTER DEFAULT PRIVILEGES over objects with names.
+
+use super::Found;
+use crate::command::CatalogError;
+use crate::desc::*;
+use ::rights::{Acl, By, Grant, Granting, ObjectKind, ObjectNames, Privileges, RoleId, RoleName};
+use ::rights::{Target, denied};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use base::{SqlError, SqlState};
+
+type Noticed = Result<Vec<String>, CatalogError>;
+
+impl Catalog {
+    pub(super) fn grant(&mut self, database: &str, grant: &Grant, by: &By) -> Noticed {
+        let found = self.objects(database, &grant.objects)?;
+        let mut roles = Vec::new();
+        for role in &grant.roles {
+            roles.push(match role {
+                RoleName::Public => RoleId::PUBLIC,
+                other => self.rights.resolve(other, by)?,
+            });
+        }
+        let mut notices = Vec::new();
+        for object in &found {
+            notices.extend(self.grant_on(database, object, (grant, &roles), by)?);
+        }
+        Ok(notices)
+    }
+
+    /// The objects that GRANT names.
+    fn objects(&self, name: &str, objects: &ObjectNames) -> Result<Vec<Found>, CatalogError> {
+        let database = self.database_named(name)?;
+        match objects {
+            ObjectNames::Relations(names) => names.iter().map(|name| database.found(name)).collect(),
+            ObjectNames::Sequences(names) => {
+                let found = names.iter().map(|name| {
+                    let found = database.found(name)?;
+                    match found.kind {
+                        ObjectKind::Sequence => Ok(found),
+                        _ => {
+                            let message = format!("\"{name}\" is not a sequence");
+                            Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
+                        }
+                    }
+                });
+                found.collect()
+            }
+            ObjectNames::Databases(names) => {
+                let found = names.iter().map(|name| {
+                    let id = self.database_named(name)?.id.0;
+                    Ok(Found {
+                        target: Target::Database(id),
+                        kind: ObjectKind::Database,
+                        name: name.clone(),
+                    })
+                });
+                found.collect()
+            }
+            ObjectNames::Schemas(names) => {
+                names.iter().try_for_each(|name| known_schema(name))?;
+                let found = names.iter().map(|name| Found {
+                    target: Target::Schema(database.id.0, name.clone()),
+                    kind: ObjectKind::Schema,
+                    name: name.clone(),
+                });
+                Ok(found.collect())
+            }
+            ObjectNames::All(kind, schemas) => {
+                schemas.iter().try_for_each(|name| known_schema(name))?;
+                let relations = database.relations().filter(|(_, found, _)| match kind {
+                    ObjectKind::Sequence => *found == ObjectKind::Sequence,
+                    _ => *found != ObjectKind::Sequence,
+                });
+                let found = relations.map(|(name, kind, id)| Found {
+                    target: Target::Relation(id),
+                    kind,
+                    name: name.into(),
+                });
+                Ok(found.collect())
+            }
+            ObjectNames::ToCome(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn grant_on(
+        &mut self,
+        name: &str,
+        object: &Found,
+        (grant, roles): (&Grant, &[RoleId]),
+        by: &By,
+    ) -> Noticed {
+        let database = self.database_named(name)?;
+        let database_owner = self.owner_of_database(database);
+        let mut whole = Privileges::NONE;
+        let mut columns: Vec<(u16, Privileges)> = Vec::new();
+        if grant.privileges.is_empty() {
+            whole = object.kind.all();
+        }
+        for (privilege, names) in &grant.privileges {
+            if names.is_empty() {
+                check_kind(*privilege, object.kind)?;
+                whole = whole.with(privilege.and(object.kind.all()));
+                continue;
+            }
+            if !matches!(object.kind, ObjectKind::Table | ObjectKind::View) {
+                let message = "column privileges are only valid for relations";
+                return Err(SqlError::new(SqlState::INVALID_GRANT, message));
+            }
+            let privilege = match privilege.is_empty() {
+                true => ObjectKind::Column.all(),
+                false => *privilege,
+            };
+            check_kind(privilege, ObjectKind::Column)?;
+            for column in names {
+                columns.push((place_of(database, &object.name, column)?, privilege));
+            }
+        }
+        let mut notices = Vec::new();
+        if !whole.is_empty() {
+            notices.extend(self.grant_one(object, None, (whole, grant, roles), database_owner, by)?);
+            // What is revoked of a table is revoked of its columns.
+            if !grant.is_grant {
+                let of = self.rights.objects.get(&object.target);
+                let places: Vec<u16> = of.map_or(Vec::new(), |of| of.columns.keys().copied().collect());
+                let whole = whole.and(ObjectKind::Column.all());
+                for place in places {
+                    let what = (whole, grant, roles);
+                    drop(self.grant_one(object, Some(place), what, database_owner, by)?);
+                }
+            }
+        }
+        for (place, privileges) in columns {
+            let what = (privileges, grant, roles);
+            notices.extend(self.grant_one(object, Some(place), what, database_owner, by)?);
+        }
+        Ok(notices)
+    }
+
+    fn grant_one(
+        &mut self,
+        object: &Found,
+        column: Option<u16>,
+        (wanted, grant, roles): (Privileges, &Grant, &[RoleId]),
+        database_owner: RoleId,
+        by: &By,
+    ) -> Noticed {
+        let rights = self.rights_mut();
+        let owner = rights.owner(&object.target);
+        let groups = rights.groups(by.current, database_owner);
+        let table = rights.acl(&object.target);
+        let table = table.unwrap_or_else(|| object.kind.first_acl(owner));
+        let own = rights.objects.get(&object.target);
+        let own = column.and_then(|column| own?.columns.get(&column)).cloned();
+        let mut acl = match column {
+            None => table.clone(),
+            Some(_) => own.unwrap_or_default(),
+        };
+        let all = rights.is_superuser(by.current) || groups.contains(&owner);
+        let options = table.options(&groups).with(acl.options(&groups));
+        let grantor = match all {
+            true => owner,
+            false => grantor(&table, &acl, &groups, by.current, wanted),
+        };
+        let allowed = if all { wanted } else { wanted.and(options) };
+        if allowed.is_empty() {
+            let has = table.privileges(&groups).with(acl.privileges(&groups));
+            if has.is_empty() {
+                let (noun, name) = (object.kind.noun(), &object.name);
+                return Err(denied(format!("permission denied for {noun} {name}")));
+            }
+            let verb = if grant.is_grant { "granted" } else { "could be revoked" };
+            let verb = if grant.is_grant { format!("were {verb}") } else { verb.into() };
+            return Ok(Vec::from([format!("no privileges {verb} for \"{}\"", object.name)]));
+        }
+        let mut notices = Vec::new();
+        let is_partial = allowed != wanted && !grant.privileges.is_empty();
+        if is_partial {
+            let verb = if grant.is_grant { "were granted" } else { "could be revoked" };
+            notices.push(format!("not all privileges {verb} for \"{}\"", object.name));
+        }
+        for grantee in roles {
+            let one = Granting {
+                owner,
+                grantor,
+                grantee: *grantee,
+                privileges: allowed,
+                option: grant.option,
+                cascade: grant.cascade,
+            };
+            match grant.is_grant {
+                true => acl.grant(one)?,
+                false => acl.revoke(one)?,
+            }
+        }
+        let entry = rights.object_mut(&object.target);
+        match column {
+            None => entry.acl = Some(acl),
+            Some(column) if acl.0.is_empty() => drop(entry.columns.remove(&column)),
+            Some(column) => drop(entry.columns.insert(column, acl)),
+        }
+        Ok(notices)
+    }
+
+    /// ALTER DEFAULT PRIVILEGES.
+    pub(super) fn change_defaults(
+        &mut self,
+        database: &str,
+        (roles, schemas): (&[RoleName], &[String]),
+        grant: &Grant,
+        by: &By,
+    ) -> Noticed {
+        let id = self.database_named(database)?.id.0;
+        let ObjectNames::ToCome(kind) = grant.objects else {
+            unreachable!("the parser makes no other");
+        };
+        let mut makers = Vec::new();
+        for role in roles {
+            makers.push(self.rights.resolve(role, by)?);
+        }
+        if makers.is_empty() {
+            makers.push(by.current);
+        }
+        schemas.iter().try_for_each(|name| known_schema(name))?;
+        let mut wanted = Privileges::NONE;
+        for (privilege, _) in &grant.privileges {
+            check_kind(*privilege, kind)?;
+            wanted = wanted.with(*privilege);
+        }
+        if grant.privileges.is_empty() {
+            wanted = kind.all();
+        }
+        for maker in makers {
+            if !self.rights.is_member(by.current, maker, RoleId::PUBLIC) {
+                return Err(denied("permission denied to change default privileges"));
+            }
+            let public = !schemas.is_empty();
+            let mut acl = match self.rights.defaults.get(&(id, maker, public, kind)) {
+                Some(acl) => acl.clone(),
+                None if public => Acl::default(),
+                None => kind.first_acl(maker),
+            };
+            for role in &grant.roles {
+                let grantee = match role {
+                    RoleName::Public => RoleId::PUBLIC,
+                    other => self.rights.resolve(other, by)?,
+                };
+                let one = Granting {
+                    owner: maker,
+                    grantor: maker,
+                    grantee,
+                    privileges: wanted,
+                    option: grant.option,
+                    cascade: grant.cascade,
+                };
+                match grant.is_grant {
+                    true => acl.grant(one)?,
+                    false => acl.revoke(one)?,
+                }
+            }
+            let usual = match public {
+                true => Acl::default(),
+                false => kind.first_acl(maker),
+            };
+            let defaults = &mut self.rights_mut().defaults;
+            match acl == usual {
+                true => drop(defaults.remove(&(id, maker, public, kind))),
+                false => drop(defaults.insert((id, maker, public, kind), acl)),
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// The role among those of `role` that may grant most of what is wanted; itself if it may all.
+fn grantor(
+    table: &Acl,
+    column: &Acl,
+    groups: &alloc::collections::BTreeSet<RoleId>,
+    role: RoleId,
+    wanted: Privileges,
+) -> RoleId {
+    let may = |role: RoleId| {
+        let alone = [role].into();
+        let options = table.options(&alone).with(column.options(&alone));
+        options.and(wanted).0.count_ones()
+    };
+    let best = groups.iter().copied().max_by_key(|one| (may(*one), *one == role));
+    best.unwrap_or(role)
+}
+
+fn place_of(database: &Database, relation: &str, column: &str) -> Result<u16, CatalogError> {
+    let place = match (database.table(relation), database.view(relation)) {
+        (Some(table), _) => {
+            let found = table.column(column).filter(|(_, column)| !column.hidden);
+            found.map(|(place, _)| place)
+        }
+        (None, view) => view.and_then(|view| {
+            let place = view.columns.iter().position(|own| own.name == column)?;
+            Some(place as u16)
+        }),
+    };
+    place.ok_or_else(|| {
+        let message = format!("column \"{column}\" of relation \"{relation}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+    })
+}
+
+fn check_kind(privilege: Privileges, kind: ObjectKind) -> Result<(), CatalogError> {
+    if kind.all().has(privilege) {
+        return Ok(());
+    }
+    let noun = match kind {
+        // GRANT ON TABLE takes sequences, and leaves out what they do not have.
+        ObjectKind::Sequence if ObjectKind::Table.all().has(privilege) => return Ok(()),
+        ObjectKind::View | ObjectKind::Index => "relation",
+        ObjectKind::Table => "relation",
+        other => other.noun(),
+    };
+    let message = format!("invalid privilege type {} for {noun}", privilege.words());
+    Err(SqlError::new(SqlState::INVALID_GRANT, message))
+}
+
+fn known_schema(name: &str) -> Result<(), CatalogError> {
+    match name {
+        "public" => Ok(()),
+        _ => {
+            let message = format!("schema \"{name}\" does not exist");
+            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! ALTER ... OWNER TO, REASSIGN OWNED, DROP OWNED.
+
+use super::Found;
+use crate::command::{Applied, CatalogError};
+use crate::desc::*;
+use ::rights::{By, ObjectKind, RoleId, RoleName, Target, denied};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use base::{SqlError, SqlState};
+
+type Noticed = Result<Vec<String>, CatalogError>;
+
+impl Catalog {
+    pub(super) fn change_owner(
+        &mut self,
+        database: &str,
+        (kind, name, if_exists): (ObjectKind, &str, bool),
+        to: &RoleName,
+        by: &By,
+    ) -> Noticed {
+        let found = match self.named_object(database, kind, name) {
+            Ok(found) => found,
+            Err(error) if if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
+                return Ok(Vec::from([format!("{}, skipping", error.fields().message)]));
+            }
+            Err(error) => return Err(error),
+        };
+        let owner = self.database_named(database)?;
+        let database_owner = self.owner_of_database(owner);
+        let new = self.rights.resolve(to, by)?;
+        if kind == ObjectKind::Index {
+            let what = (&found.target, ObjectKind::Index, name);
+            self.rights.check_owner(by.current, what, database_owner)?;
+            return Ok(Vec::from([format!("cannot change owner of index \"{name}\"")]));
+        }
+        if found.kind == ObjectKind::Sequence
+            && let Some((table, _)) = owner.sequences[name].owned_by.as_ref()
+        {
+            let message = format!("cannot change owner of sequence \"{name}\"");
+            let detail = format!("Sequence \"{name}\" is linked to table \"{table}\".");
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
+        }
+        if self.rights.owner(&found.target) == new {
+            return Ok(Vec::new());
+        }
+        if !self.rights.is_superuser(by.current) {
+            let what = (&found.target, found.kind, name);
+            self.rights.check_owner(by.current, what, database_owner)?;
+            if !self.rights.is_member(by.current, new, database_owner) {
+                let message = format!("must be member of role \"{}\"", self.rights.name(new));
+                return Err(denied(message));
+            }
+            match found.kind {
+                ObjectKind::Database if !self.rights.creates_databases(by.current) => {
+                    return Err(denied("permission denied to change owner of database"));
+                }
+                ObjectKind::Database | ObjectKind::Schema => {}
+                _ => {
+                    let new_one = By {
+                        current: new,
+                        ..by.clone()
+                    };
+                    self.check_create(database, &new_one)?;
+                }
+            }
+        }
+        self.own(database, &found, new)?;
+        Ok(Vec::new())
+    }
+
+    /// Gives an object, with the sequences of a table's columns, to another role.
+    fn own(&mut self, database: &str, found: &Found, new: RoleId) -> Result<(), CatalogError> {
+        let mut targets = Vec::from([found.target.clone()]);
+        if found.kind == ObjectKind::Table {
+            let sequences = self.database_named(database)?.sequences.values();
+            let owned = sequences.filter(|sequence| {
+                let by = sequence.owned_by.as_ref();
+                by.is_some_and(|(table, _)| *table == found.name)
+            });
+            targets.extend(owned.map(|sequence| Target::Relation(sequence.id.0)));
+        }
+        for target in targets {
+            let object = self.rights_mut().object_mut(&target);
+            let old = core::mem::replace(&mut object.owner, new);
+            let columns = object.columns.values_mut();
+            for acl in columns.chain(&mut object.acl) {
+                acl.replace(old, new);
+            }
+        }
+        Ok(())
+    }
+
+    fn named_object(
+        &self,
+        name: &str,
+        kind: ObjectKind,
+        object: &str,
+    ) -> Result<Found, CatalogError> {
+        let found = match kind {
+            ObjectKind::Database => Found {
+                target: Target::Database(self.database_named(object)?.id.0),
+                kind,
+                name: object.into(),
+            },
+            ObjectKind::Schema => Found {
+                target: Target::Schema(self.database_named(name)?.id.0, object.into()),
+                kind,
+                name: object.into(),
+            },
+            ObjectKind::Index => {
+                let database = self.database_named(name)?;
+                let (table, _) = database
+                    .index(object)
+                    .ok_or_else(|| crate::apply::no_relation(object))?;
+                Found {
+                    target: Target::Relation(table.id.0),
+                    kind,
+                    name: object.into(),
+                }
+            }
+            _ => self.database_named(name)?.found(object)?,
+        };
+        // ALTER TABLE takes views and sequences as well.
+        if kind == found.kind || kind == ObjectKind::Table {
+            return Ok(found);
+        }
+        let message = format!("\"{object}\" is not a {}", kind.noun());
+        Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
+    }
+
+    pub(super) fn reassign(
+        &mut self,
+        database: &str,
+        roles: &[RoleName],
+        to: &RoleName,
+        by: &By,
+    ) -> Noticed {
+        let old = self.own_roles(roles, by, "permission denied to reassign objects")?;
+        let new = self.rights.resolve(to, by)?;
+        if !self.rights.is_member(by.current, new, RoleId::PUBLIC) {
+            return Err(denied("permission denied to reassign objects"));
+        }
+        for found in self.owned(database, &old)? {
+            self.own(database, &found, new)?;
+        }
+        let databases: Vec<u32> = self.databases.values().map(|one| one.id.0).collect();
+        for id in databases {
+            let target = Target::Database(id);
+            if old.contains(&self.rights.owner(&target)) {
+                let found = Found {
+                    target,
+                    kind: ObjectKind::Database,
+                    name: String::new(),
+                };
+                self.own(database, &found, new)?;
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The relations of a database that these roles own.
+    fn owned(&self, database: &str, roles: &[RoleId]) -> Result<Vec<Found>, CatalogError> {
+        let relations = self.database_named(database)?.relations();
+        let found = relations.map(|(name, kind, id)| Found {
+            target: Target::Relation(id),
+            kind,
+            name: name.into(),
+        });
+        let is_owned = |found: &Found| roles.contains(&self.rights.owner(&found.target));
+        Ok(found.filter(is_owned).collect())
+    }
+
+    fn own_roles(
+        &self,
+        roles: &[RoleName],
+        by: &By,
+        refused: &str,
+    ) -> Result<Vec<RoleId>, CatalogError> {
+        let mut found = Vec::new();
+        for role in roles {
+            let id = self.rights.resolve(role, by)?;
+            if id == RoleId::OWNER {
+                let message = "cannot drop objects owned by role postgres because they are required \
+                               by the database system";
+                return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message));
+            }
+            if !self.rights.groups(by.current, RoleId::PUBLIC).contains(&id)
+                && !self.rights.is_superuser(by.current)
+            {
+                return Err(denied(refused));
+            }
+            found.push(id);
+        }
+        Ok(found)
+    }
+
+    pub(super) fn drop_owned(
+        &mut self,
+        database: &str,
+        (roles, cascade): (&[RoleName], bool),
+        by: &By,
+    ) -> Result<Applied, CatalogError> {
+        let roles = self.own_roles(roles, by, "permission denied to drop objects")?;
+        let owned = self.owned(database, &roles)?;
+        let names = |wanted: ObjectKind| -> Vec<String> {
+            let found = owned.iter().filter(|found| found.kind == wanted);
+            found.map(|found| found.name.clone()).collect()
+        };
+        let mut all = Applied::default();
+        let views = names(ObjectKind::View);
+        if !views.is_empty() {
+            all.notices.extend(self.drop_views(database, &views, false, cascade)?.notices);
+        }
+        let tables = names(ObjectKind::Table);
+        if !tables.is_empty() {
+            let applied = self.drop_tables(database, &tables, false, cascade)?;
+            all.notices.extend(applied.notices);
+            all.dropped.extend(applied.dropped);
+        }
+        // Those of the tables have gone with them.
+        let here = self.database_named(database)?;
+        let mut sequences = names(ObjectKind::Sequence);
+        sequences.retain(|name| here.sequence(name).is_some());
+        if !sequences.is_empty() {
+            let applied = self.drop_sequences(database, &sequences, false)?;
+            all.dropped.extend(applied.dropped);
+        }
+        let here = self.database_named(database)?;
+        let id = here.id.0;
+        let mut places: Vec<Target> = here
+            .relations()
+            .map(|(_, _, relation)| Target::Relation(relation))
+            .collect();
+        places.extend([Target::Database(id), Target::Schema(id, "public".into())]);
+        let rights = self.rights_mut();
+        for target in places {
+            let Some(object) = rights.objects.get_mut(&target) else {
+                continue;
+            };
+            for acl in object.columns.values_mut().chain(&mut object.acl) {
+                acl.0.retain(|item| {
+                    !roles.contains(&item.grantee) && !roles.contains(&item.grantor)
+                });
+            }
+            object.columns.retain(|_, acl| !acl.0.is_empty());
+        }
+        rights
+            .defaults
+            .retain(|(place, role, ..), acl| {
+                acl.0.retain(|item| !roles.contains(&item.grantee));
+                *place != id || !roles.contains(role)
+            });
+        Ok(all)
+    }
+}
