@@ -10,8 +10,10 @@
 
 use crate::access::{Access, Loopback};
 use crate::rules::Method;
-use base::{SqlError, SqlState};
-use scram::{Binding, Exchange, NONCE_BYTES, Refused};
+use base::calendar::UNIX_EPOCH_MICROS;
+use base::{SqlError, SqlState, Time};
+use catalog::Catalog;
+use scram::{Binding, Exchange, NONCE_BYTES, Refused, Verifier};
 use wire::ClientMessage;
 use wire::authentication::{initial_response, sasl, sasl_continue, sasl_final};
 
@@ -48,6 +50,34 @@ pub(crate) struct Way<'a> {
     pub(crate) from: Option<&'a std::net::IpAddr>,
 }
 
+/// What the catalog says of a role that wants in.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// What is kept of its password; `None`: nothing, or there is no such role.
+    pub(crate) verifier: Option<Verifier>,
+    /// Its password is not good any more.
+    pub(crate) has_expired: bool,
+}
+
+impl Known {
+    /// The role of a startup message as `catalog` has it, at `now`.
+    pub(crate) fn of(catalog: &Catalog, startup: &ClientMessage, now: Time) -> Known {
+        let name = role_of(startup);
+        let mut roles = catalog.rights.roles.values();
+        let Some(role) = roles.find(|role| role.name == name) else {
+            return Known::default();
+        };
+        let now = now.0 as i64 - UNIX_EPOCH_MICROS;
+        Known {
+            verifier: role
+                .password
+                .as_deref()
+                .and_then(|text| Verifier::parse(text).ok()),
+            has_expired: role.valid_until.is_some_and(|until| until < now),
+        }
+    }
+}
+
 /// What follows from a message.
 #[derive(Debug)]
 pub(crate) enum Verdict {
@@ -64,6 +94,7 @@ pub(crate) fn on_startup(
     access: Option<&mut Access>,
     way: Way<'_>,
     startup: ClientMessage,
+    known: Known,
     nonce: impl FnOnce() -> Option<[u8; NONCE_BYTES]>,
 ) -> Verdict {
     let (Some(access), ClientMessage::Startup { parameters }) = (access, &startup) else {
@@ -101,7 +132,11 @@ pub(crate) fn on_startup(
         let message = "no random bytes for a login";
         return Verdict::Refuse(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
     };
-    let (verifier, exists) = access.verifier(&role);
+    let (verifier, exists) = match known.verifier {
+        Some(verifier) => (verifier, true),
+        None => access.verifier(&role),
+    };
+    let exists = exists && !known.has_expired;
     let binding = match way.encrypted {
         true => access.binding.clone(),
         false => Binding::None,

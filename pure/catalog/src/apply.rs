@@ -28,11 +28,7 @@ impl Catalog {
     /// As [`Catalog::apply`], with the rights of a role, which owns what is new.
     ///
     /// Errors: also 42501 for a change that the role may not make.
-    pub fn apply_by(
-        &self,
-        command: &Command,
-        by: &By,
-    ) -> Result<(Catalog, Applied), CatalogError> {
+    pub fn apply_by(&self, command: &Command, by: &By) -> Result<(Catalog, Applied), CatalogError> {
         self.check_rights(command, by)?;
         let mut next = self.clone();
         next.version += 1;

@@ -9,11 +9,11 @@ mod roles;
 use crate::apply::{no_database, no_relation};
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use ::rights::{Acl, By, Change, ObjectKind, Rights, RoleId, Target};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use ::rights::{Acl, By, Change, ObjectKind, Rights, RoleId, Target};
 use base::{SqlError, SqlState};
 
 /// An object that a statement names.
@@ -124,7 +124,11 @@ impl Catalog {
 
     /// Privileges of a new object, if they are others than usual.
     fn first_acl(&self, database: u32, kind: ObjectKind, owner: RoleId) -> Option<Acl> {
-        let kind = if kind == ObjectKind::View { ObjectKind::Table } else { kind };
+        let kind = if kind == ObjectKind::View {
+            ObjectKind::Table
+        } else {
+            kind
+        };
         let of = |public| self.rights.defaults.get(&(database, owner, public, kind));
         let (everywhere, here) = (of(false), of(true));
         if everywhere.is_none() && here.is_none() {

@@ -54,9 +54,8 @@ impl Acl {
     }
 
     fn items_of(&self, groups: &BTreeSet<RoleId>) -> impl Iterator<Item = &AclItem> {
-        let of = move |item: &&AclItem| {
-            item.grantee == RoleId::PUBLIC || groups.contains(&item.grantee)
-        };
+        let of =
+            move |item: &&AclItem| item.grantee == RoleId::PUBLIC || groups.contains(&item.grantee);
         self.0.iter().filter(of)
     }
 
@@ -87,9 +86,8 @@ impl Acl {
             let lost = without.own_options(one.grantee, one.owner);
             without.0.retain(|item| item.grantee != one.grantee);
             without.drop_dependent(one.grantee, lost, one.owner);
-            if one.grantee == one.owner
-                || !without.own_options(one.grantor, one.owner).has(one.privileges)
-            {
+            let left = without.own_options(one.grantor, one.owner);
+            if !left.has(one.privileges) {
                 let message = "grant options cannot be granted back to your own grantor";
                 return Err(invalid(message));
             }
@@ -119,9 +117,8 @@ impl Acl {
         }
         self.0.retain(|item| !item.privileges.is_empty());
         let lost = before.without(self.own_options(one.grantee, one.owner));
-        let depends = |item: &AclItem| {
-            item.grantor == one.grantee && !item.privileges.and(lost).is_empty()
-        };
+        let depends =
+            |item: &AclItem| item.grantor == one.grantee && !item.privileges.and(lost).is_empty();
         if lost.is_empty() || !self.0.iter().any(depends) {
             return Ok(());
         }

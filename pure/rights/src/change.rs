@@ -40,7 +40,6 @@ pub enum RoleOption {
     Inherit(bool),
     Login(bool),
     BypassRls(bool),
-    Limit(i32),
     /// `None`: it has no password. A session puts what is to be kept in place of a clear text.
     Password(Option<Password>),
     /// Microseconds as in a `timestamptz`; `None`: for ever.

@@ -11,6 +11,7 @@
 //! | module | what |
 //! |---|---|
 //! | `privilege` | sets of privileges, their letters and words |
+//! | `need` | what a statement needs, and whether a role has it |
 //! | `acl` | lists of privileges: GRANT and REVOKE, and the texts of both |
 //! | `role` | roles, memberships |
 //! | `change` | what CREATE ROLE, GRANT and the like ask for |
@@ -26,6 +27,7 @@ extern crate alloc;
 
 mod acl;
 pub mod change;
+mod need;
 mod object;
 mod privilege;
 mod role;
@@ -33,6 +35,7 @@ mod roles;
 
 pub use acl::{Acl, AclItem, Granting};
 pub use change::{Change, Grant, ObjectNames, Password, RoleName, RoleOption};
+pub use need::{Need, Needs};
 pub use object::{Object, ObjectKind, Target};
 pub use privilege::Privileges;
 pub use role::{By, Membership, Role, RoleId};

@@ -175,7 +175,10 @@ impl Rights {
         column: u16,
         database_owner: RoleId,
     ) -> Privileges {
-        let acl = self.objects.get(target).and_then(|object| object.columns.get(&column));
+        let acl = self
+            .objects
+            .get(target)
+            .and_then(|object| object.columns.get(&column));
         match acl {
             Some(acl) => acl.privileges(&self.groups(role, database_owner)),
             None => Privileges::NONE,
@@ -184,7 +187,10 @@ impl Rights {
 
     /// Whether a role may do with an object what its owner may.
     pub fn is_owner(&self, role: RoleId, target: &Target, database_owner: RoleId) -> bool {
-        self.is_superuser(role) || self.groups(role, database_owner).contains(&self.owner(target))
+        self.is_superuser(role)
+            || self
+                .groups(role, database_owner)
+                .contains(&self.owner(target))
     }
 
     /// # Errors

@@ -34,8 +34,6 @@ pub struct Role {
     pub create_db: bool,
     pub login: bool,
     pub bypass_rls: bool,
-    /// Most sessions at a time on one node; -1: any number.
-    pub connections_max: i32,
     /// What is kept of its password, in PostgreSQL's form.
     pub password: Option<String>,
     /// Until when the password is good: microseconds as in a `timestamptz`.
@@ -160,7 +158,10 @@ impl Rights {
         let mut open = Vec::from([id]);
         while let Some(next) = open.pop() {
             let role = self.roles.get(&next).filter(|role| follows(role));
-            let of = role.into_iter().flat_map(|role| &role.memberships).map(|one| one.of);
+            let of = role
+                .into_iter()
+                .flat_map(|role| &role.memberships)
+                .map(|one| one.of);
             let owns = (next == database_owner).then_some(RoleId::DATABASE_OWNER);
             for of in of.chain(owns) {
                 if found.insert(of) {
@@ -180,9 +181,12 @@ impl Rights {
     pub(crate) fn is_admin(&self, id: RoleId, of: RoleId) -> bool {
         let groups = self.all_groups(id, RoleId::PUBLIC);
         self.is_superuser(id)
-            || groups.iter().filter_map(|group| self.roles.get(group)).any(|role| {
-                let mut own = role.memberships.iter();
-                own.any(|membership| membership.of == of && membership.admin)
-            })
+            || groups
+                .iter()
+                .filter_map(|group| self.roles.get(group))
+                .any(|role| {
+                    let mut own = role.memberships.iter();
+                    own.any(|membership| membership.of == of && membership.admin)
+                })
     }
 }

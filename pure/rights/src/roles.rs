@@ -57,7 +57,6 @@ impl Rights {
             create_db: false,
             login: false,
             bypass_rls: false,
-            connections_max: -1,
             password: None,
             valid_until: None,
             memberships: Vec::new(),
@@ -102,7 +101,6 @@ impl Rights {
                 RoleOption::Inherit(on) => role.inherit = *on,
                 RoleOption::Login(on) => role.login = *on,
                 RoleOption::BypassRls(on) => role.bypass_rls = *on,
-                RoleOption::Limit(limit) => role.connections_max = *limit,
                 RoleOption::Password(text) => {
                     role.password = text.as_ref().map(|password| password.0.clone());
                 }
@@ -140,7 +138,6 @@ impl Rights {
             create_db: true,
             login: true,
             bypass_rls: true,
-            connections_max: -1,
             password: None,
             valid_until: None,
             memberships: Vec::new(),
@@ -182,13 +179,16 @@ impl Rights {
         }
         let superuser = self.is_superuser(by.current);
         if self.is_superuser(id) && !superuser {
-            let message = "must be superuser to alter superuser roles or change superuser attribute";
+            let message =
+                "must be superuser to alter superuser roles or change superuser attribute";
             return Err(denied(message));
         }
         self.check_options(options, by, false)?;
         let own_password = id == by.current
             && !options.is_empty()
-            && options.iter().all(|option| matches!(option, RoleOption::Password(_)));
+            && options
+                .iter()
+                .all(|option| matches!(option, RoleOption::Password(_)));
         if !self.creates_roles(by.current) && !own_password {
             return Err(denied("permission denied"));
         }
@@ -273,7 +273,11 @@ impl Rights {
         self.roles.remove(&id);
         self.settings.retain(|(role, _), _| *role != id);
         for role in self.roles.values_mut() {
-            if role.memberships.iter().any(|own| own.of == id || own.grantor == id) {
+            if role
+                .memberships
+                .iter()
+                .any(|own| own.of == id || own.grantor == id)
+            {
                 let role = Arc::make_mut(role);
                 role.memberships.retain(|own| own.of != id);
                 for own in &mut role.memberships {
@@ -319,7 +323,8 @@ impl Rights {
                 let known = role.memberships.iter_mut().find(|own| own.of == of);
                 match known {
                     Some(own) if own.admin || !admin => {
-                        let is = format!("role \"{name}\" is already a member of role \"{of_name}\"");
+                        let is =
+                            format!("role \"{name}\" is already a member of role \"{of_name}\"");
                         notices.push(is);
                         continue;
                     }
@@ -382,12 +387,7 @@ impl Rights {
     }
 
     /// ALTER ROLE ... SET and ALTER DATABASE ... SET; rights were checked before.
-    pub fn set_setting(
-        &mut self,
-        place: (RoleId, u32),
-        name: Option<&str>,
-        value: Option<&str>,
-    ) {
+    pub fn set_setting(&mut self, place: (RoleId, u32), name: Option<&str>, value: Option<&str>) {
         let values = self.settings.entry(place).or_default();
         match (name, value) {
             (Some(name), Some(value)) => drop(values.insert(name.into(), value.into())),

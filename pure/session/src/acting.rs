@@ -1,10 +1,11 @@
 //! As whom a session acts: the role of its login, or another one by SET ROLE and SET SESSION
 //! AUTHORIZATION, which are undone as settings are.
 
+use super::plans::Prepared;
 use super::{Block, Session, SessionCx, errors};
 use base::{SqlError, SqlState};
 use catalog::{Catalog, Command, Database};
-use plan::DdlPlan;
+use plan::{DdlPlan, Plan, PlanKind};
 use rights::{By, Privileges, Role, RoleId, Target, denied};
 use scram::Verifier;
 
@@ -97,11 +98,36 @@ impl Session {
         }
     }
 
+    /// # Errors
+    /// 42501 if the role has not what the plan needs.
+    pub(super) fn check_needs(
+        &self,
+        cx: &SessionCx<'_>,
+        plan: &Plan,
+        prepared: &Prepared,
+    ) -> Result<(), SqlError> {
+        let known = Some((cx.catalog.version, self.acting.by.current));
+        if prepared.allowed.get() == known
+            || !matches!(plan.kind, PlanKind::Run(_) | PlanKind::CreateAs(_))
+        {
+            return Ok(());
+        }
+        let owner = cx.catalog.owner_of_database(self.database(cx)?);
+        let rights = &cx.catalog.rights;
+        rights.check(&plan.needs, self.acting.by.current, owner)?;
+        prepared.allowed.set(known);
+        Ok(())
+    }
+
     /// The client has proved who it is: lets its role in.
     ///
     /// # Errors
     /// 28000, 42501.
-    pub(super) fn let_in(&mut self, catalog: &Catalog, database: &Database) -> Result<(), SqlError> {
+    pub(super) fn let_in(
+        &mut self,
+        catalog: &Catalog,
+        database: &Database,
+    ) -> Result<(), SqlError> {
         let rights = &catalog.rights;
         let login = rights.acting(&self.user);
         let may_log_in = |role: &Role| role.login;
@@ -114,8 +140,14 @@ impl Session {
         self.acting.login = login;
         self.learn_role(catalog);
         let owner = catalog.owner_of_database(database);
-        let target = (&Target::Database(database.id.0), rights::ObjectKind::Database);
-        if !rights.privileges(login, target, owner).has(Privileges::CONNECT) {
+        let target = (
+            &Target::Database(database.id.0),
+            rights::ObjectKind::Database,
+        );
+        if !rights
+            .privileges(login, target, owner)
+            .has(Privileges::CONNECT)
+        {
             let message = format!("permission denied for database \"{}\"", database.name);
             return Err(denied(message).detail("User does not have CONNECT privilege."));
         }
@@ -182,7 +214,8 @@ impl Session {
         match is_role {
             true => self.settings.keep(ROLE, number.as_deref(), in_txn, local),
             false => {
-                self.settings.keep(SESSION_ROLE, number.as_deref(), in_txn, local);
+                self.settings
+                    .keep(SESSION_ROLE, number.as_deref(), in_txn, local);
                 self.settings.keep(ROLE, None, in_txn, local);
             }
         }

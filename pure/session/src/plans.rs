@@ -8,6 +8,8 @@ use base::lookup::FixedHasher;
 use base::{DatabaseId, Type};
 use parse::Statement;
 use plan::Plan;
+use rights::RoleId;
+use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) database: DatabaseId,
     /// Where a long statement leaves its parts to be freed.
     pub(crate) leftovers: Option<Leftovers>,
+    /// The catalog version by which a role has what the plan needs, and the role.
+    pub(crate) allowed: Cell<Option<(u64, RoleId)>>,
 }
 
 impl Drop for Prepared {
@@ -177,6 +181,7 @@ mod tests {
             plan: None,
             counted: 0,
             database: DatabaseId(1),
+            allowed: Cell::default(),
         })
     }
 

@@ -155,6 +155,12 @@ impl Session {
             self.fail(cx, errors::in_failed_block(), Position(0));
             return;
         }
+        if (!self.acting.superuser || plan.needs.of_views)
+            && let Err(error) = self.check_needs(cx, &plan, &start.prepared)
+        {
+            self.fail(cx, error, Position(0));
+            return;
+        }
         let is_ddl = matches!(plan.kind, PlanKind::Ddl(_) | PlanKind::CreateAs(_));
         if start.many && !is_ddl && !ends_block {
             self.enter_implicit_block();

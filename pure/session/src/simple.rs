@@ -147,6 +147,7 @@ impl Session {
                 plan: None,
                 counted: 0,
                 database,
+                allowed: std::cell::Cell::default(),
             }));
         };
         let plan = self.plan(cx, &statement, declared)?;
@@ -257,6 +258,7 @@ impl Session {
             plan: Some(plan),
             counted: cx.statistics.version(self.database(cx)?.id),
             database: self.database(cx)?.id,
+            allowed: std::cell::Cell::default(),
         });
         cx.plans.offer(&prepared);
         Ok(prepared)

@@ -4,7 +4,7 @@ use super::{ShardThread, accept, mark_dirty};
 use crate::access::{Access, random_bytes};
 use crate::conn::ClientConn;
 use crate::knocking::LOGIN_MAX;
-use crate::login::{self, Gate, Verdict, Way};
+use crate::login::{self, Gate, Known, Verdict, Way};
 use crate::mailbox::{Mail, Seat};
 use mio::net::TcpStream;
 use node::{ConnId, Input};
@@ -161,6 +161,7 @@ impl ShardThread {
 
     /// A message of a client that has not logged in.
     pub(super) fn knock(&mut self, token: usize, message: ClientMessage) {
+        let known = Known::of(&self.start.shard.catalog(), &message, self.now());
         let Some(client) = self.clients.get_mut(&token) else {
             return;
         };
@@ -174,7 +175,7 @@ impl ShardThread {
                     from: address.as_ref(),
                 };
                 let nonce = || random_bytes::<NONCE_BYTES>().ok();
-                login::on_startup(self.start.access.as_mut(), way, message, nonce)
+                login::on_startup(self.start.access.as_mut(), way, message, known, nonce)
             }
             _ if message == ClientMessage::Terminate => {
                 client.closing = true;

@@ -216,7 +216,9 @@ impl Catalog {
             .privileges(by.current, (&target, ObjectKind::Table), owner);
         let mut columns = key.parent_columns.iter();
         let has = |column: &u16| {
-            let own = self.rights.column_privileges(by.current, &target, *column, owner);
+            let own = self
+                .rights
+                .column_privileges(by.current, &target, *column, owner);
             own.has(wanted)
         };
         if of_table.has(wanted) || (!key.parent_columns.is_empty() && columns.all(has)) {

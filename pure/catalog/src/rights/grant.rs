@@ -33,7 +33,9 @@ impl Catalog {
     fn objects(&self, name: &str, objects: &ObjectNames) -> Result<Vec<Found>, CatalogError> {
         let database = self.database_named(name)?;
         match objects {
-            ObjectNames::Relations(names) => names.iter().map(|name| database.found(name)).collect(),
+            ObjectNames::Relations(names) => {
+                names.iter().map(|name| database.found(name)).collect()
+            }
             ObjectNames::Sequences(names) => {
                 let found = names.iter().map(|name| {
                     let found = database.found(name)?;
@@ -119,11 +121,18 @@ impl Catalog {
         }
         let mut notices = Vec::new();
         if !whole.is_empty() {
-            notices.extend(self.grant_one(object, None, (whole, grant, roles), database_owner, by)?);
+            notices.extend(self.grant_one(
+                object,
+                None,
+                (whole, grant, roles),
+                database_owner,
+                by,
+            )?);
             // What is revoked of a table is revoked of its columns.
             if !grant.is_grant {
                 let of = self.rights.objects.get(&object.target);
-                let places: Vec<u16> = of.map_or(Vec::new(), |of| of.columns.keys().copied().collect());
+                let places: Vec<u16> =
+                    of.map_or(Vec::new(), |of| of.columns.keys().copied().collect());
                 let whole = whole.and(ObjectKind::Column.all());
                 for place in places {
                     let what = (whole, grant, roles);
@@ -170,14 +179,29 @@ impl Catalog {
                 let (noun, name) = (object.kind.noun(), &object.name);
                 return Err(denied(format!("permission denied for {noun} {name}")));
             }
-            let verb = if grant.is_grant { "granted" } else { "could be revoked" };
-            let verb = if grant.is_grant { format!("were {verb}") } else { verb.into() };
-            return Ok(Vec::from([format!("no privileges {verb} for \"{}\"", object.name)]));
+            let verb = if grant.is_grant {
+                "granted"
+            } else {
+                "could be revoked"
+            };
+            let verb = if grant.is_grant {
+                format!("were {verb}")
+            } else {
+                verb.into()
+            };
+            return Ok(Vec::from([format!(
+                "no privileges {verb} for \"{}\"",
+                object.name
+            )]));
         }
         let mut notices = Vec::new();
         let is_partial = allowed != wanted && !grant.privileges.is_empty();
         if is_partial {
-            let verb = if grant.is_grant { "were granted" } else { "could be revoked" };
+            let verb = if grant.is_grant {
+                "were granted"
+            } else {
+                "could be revoked"
+            };
             notices.push(format!("not all privileges {verb} for \"{}\"", object.name));
         }
         for grantee in roles {
@@ -286,7 +310,10 @@ fn grantor(
         let options = table.options(&alone).with(column.options(&alone));
         options.and(wanted).0.count_ones()
     };
-    let best = groups.iter().copied().max_by_key(|one| (may(*one), *one == role));
+    let best = groups
+        .iter()
+        .copied()
+        .max_by_key(|one| (may(*one), *one == role));
     best.unwrap_or(role)
 }
 
@@ -314,8 +341,7 @@ fn check_kind(privilege: Privileges, kind: ObjectKind) -> Result<(), CatalogErro
     let noun = match kind {
         // GRANT ON TABLE takes sequences, and leaves out what they do not have.
         ObjectKind::Sequence if ObjectKind::Table.all().has(privilege) => return Ok(()),
-        ObjectKind::View | ObjectKind::Index => "relation",
-        ObjectKind::Table => "relation",
+        ObjectKind::View | ObjectKind::Index => "table",
         other => other.noun(),
     };
     let message = format!("invalid privilege type {} for {noun}", privilege.words());

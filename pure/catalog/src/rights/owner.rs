@@ -32,7 +32,9 @@ impl Catalog {
         if kind == ObjectKind::Index {
             let what = (&found.target, ObjectKind::Index, name);
             self.rights.check_owner(by.current, what, database_owner)?;
-            return Ok(Vec::from([format!("cannot change owner of index \"{name}\"")]));
+            return Ok(Vec::from([format!(
+                "cannot change owner of index \"{name}\""
+            )]));
         }
         if found.kind == ObjectKind::Sequence
             && let Some((table, _)) = owner.sequences[name].owned_by.as_ref()
@@ -210,7 +212,8 @@ impl Catalog {
         let mut all = Applied::default();
         let views = names(ObjectKind::View);
         if !views.is_empty() {
-            all.notices.extend(self.drop_views(database, &views, false, cascade)?.notices);
+            all.notices
+                .extend(self.drop_views(database, &views, false, cascade)?.notices);
         }
         let tables = names(ObjectKind::Table);
         if !tables.is_empty() {
@@ -245,12 +248,10 @@ impl Catalog {
             }
             object.columns.retain(|_, acl| !acl.0.is_empty());
         }
-        rights
-            .defaults
-            .retain(|(place, role, ..), acl| {
-                acl.0.retain(|item| !roles.contains(&item.grantee));
-                *place != id || !roles.contains(role)
-            });
+        rights.defaults.retain(|(place, role, ..), acl| {
+            acl.0.retain(|item| !roles.contains(&item.grantee));
+            *place != id || !roles.contains(role)
+        });
         Ok(all)
     }
 }

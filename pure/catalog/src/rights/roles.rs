@@ -37,54 +37,71 @@ impl Catalog {
     /// What depends on a role, in PostgreSQL's words.
     fn depending(&self, here: &str, role: RoleId) -> Vec<String> {
         let mut lines = Vec::new();
-        let of = |what: &str, target: &Target, lines: &mut Vec<String>| -> u32 {
-            let Some(object) = self.rights.objects.get(target) else {
-                return 0;
-            };
-            let before = lines.len();
-            if object.owner == role {
-                lines.push(format!("owner of {what}"));
-            } else if object.acl.as_ref().is_some_and(|acl| acl.names(role)) {
-                lines.push(format!("privileges for {what}"));
-            }
-            for (place, acl) in &object.columns {
-                if acl.names(role) {
-                    lines.push(format!("privileges for column {} of {what}", place + 1));
-                }
-            }
-            (lines.len() - before) as u32
-        };
         for (name, database) in &self.databases {
-            let id = database.id.0;
-            of(&format!("database {name}"), &Target::Database(id), &mut lines);
-            let (mut count, mut inside) = (0, Vec::new());
-            let schema = Target::Schema(id, "public".into());
-            count += of("schema public", &schema, &mut inside);
-            for (relation, kind, number) in database.relations() {
-                let what = format!("{} {relation}", kind.noun());
-                count += of(&what, &Target::Relation(number), &mut inside);
+            let target = Target::Database(database.id.0);
+            lines.extend(self.line_of(&target, &format!("database {name}"), role));
+            let inside = self.depending_in(database, role);
+            match (name == here, inside.len()) {
+                (true, _) => lines.extend(inside),
+                (false, 0) => {}
+                (false, 1) => lines.push(format!("1 object in database {name}")),
+                (false, count) => lines.push(format!("{count} objects in database {name}")),
             }
-            for ((place, maker, _, kind), acl) in &self.rights.defaults {
-                if *place != id || (*maker != role && !acl.names(role)) {
-                    continue;
+        }
+        lines
+    }
+
+    /// What an object has to do with a role.
+    fn line_of(&self, target: &Target, what: &str, role: RoleId) -> Option<String> {
+        let object = self.rights.objects.get(target)?;
+        if object.owner == role {
+            return Some(format!("owner of {what}"));
+        }
+        let named = object.acl.as_ref().is_some_and(|acl| acl.names(role));
+        named.then(|| format!("privileges for {what}"))
+    }
+
+    fn depending_in(&self, database: &Database, role: RoleId) -> Vec<String> {
+        let id = database.id.0;
+        let schema = Target::Schema(id, "public".into());
+        let mut lines: Vec<String> = self
+            .line_of(&schema, "schema public", role)
+            .into_iter()
+            .collect();
+        let mut relations: Vec<(u32, ObjectKind, &str)> = database
+            .relations()
+            .map(|(name, kind, number)| (number, kind, name))
+            .collect();
+        relations.sort_by_key(|(number, ..)| *number);
+        for (number, kind, relation) in relations {
+            let target = Target::Relation(number);
+            let what = format!("{} {relation}", kind.noun());
+            lines.extend(self.line_of(&target, &what, role));
+            let object = self.rights.objects.get(&target);
+            let others = object.filter(|object| object.owner != role);
+            for (place, acl) in others.into_iter().flat_map(|object| &object.columns) {
+                if acl.names(role) {
+                    let column = column_name(database, relation, *place);
+                    lines.push(format!("privileges for column {column} of {what}"));
                 }
-                let things = match kind {
-                    ObjectKind::Sequence => "sequences",
-                    _ => "relations",
-                };
-                let verb = if *maker == role { "owner of" } else { "privileges for" };
-                let maker = self.rights.name(*maker);
-                inside.push(format!(
-                    "{verb} default privileges on new {things} belonging to role {maker}"
-                ));
-                count += 1;
             }
-            match name == here {
-                true => lines.extend(inside),
-                false if count == 1 => lines.push(format!("1 object in database {name}")),
-                false if count > 0 => lines.push(format!("{count} objects in database {name}")),
-                false => {}
+        }
+        for ((place, maker, _, kind), acl) in &self.rights.defaults {
+            if *place != id || (*maker != role && !acl.names(role)) {
+                continue;
             }
+            let things = match kind {
+                ObjectKind::Sequence => "sequences",
+                _ => "relations",
+            };
+            let verb = match *maker == role {
+                true => "owner of",
+                false => "privileges for",
+            };
+            let maker = self.rights.name(*maker);
+            lines.push(format!(
+                "{verb} default privileges on new {things} belonging to role {maker}"
+            ));
         }
         lines
     }
@@ -127,4 +144,15 @@ impl Catalog {
             .set_setting((of, place), name.as_deref(), value.as_deref());
         Ok(Vec::new())
     }
+}
+
+fn column_name(database: &Database, relation: &str, place: u16) -> String {
+    let at = usize::from(place);
+    let of_view = || {
+        let view = database.view(relation)?;
+        Some(view.columns.get(at)?.name.clone())
+    };
+    let table = database.table(relation);
+    let of_table = table.and_then(|table| Some(table.columns.get(at)?.name.clone()));
+    of_table.or_else(of_view).unwrap_or_default()
 }

@@ -10,6 +10,7 @@ use super::{Binder, ELSEWHERE, unsupported};
 use base::{SqlError, SqlState};
 use catalog::{Table, View};
 use expr::{Expr, aggregate};
+use rights::Privileges;
 use sqlparser::ast::{
     self, Expr as Ast, GroupByExpr, ObjectName, OnInsert, Query, SelectItem, SetExpr, TableAlias,
     TableFactor,
@@ -25,6 +26,16 @@ pub(super) enum Change {
     Delete,
 }
 
+impl Change {
+    fn privilege(self) -> Privileges {
+        match self {
+            Change::Insert => Privileges::INSERT,
+            Change::Update => Privileges::UPDATE,
+            Change::Delete => Privileges::DELETE,
+        }
+    }
+}
+
 /// Whose rows are changed.
 pub(super) struct Changed {
     pub(super) table: Arc<Table>,
@@ -38,10 +49,10 @@ pub(super) struct Changed {
 
 /// The view through which the statement changes rows.
 pub(super) struct ChangedView {
-    view: Arc<View>,
+    pub(super) view: Arc<View>,
     change: Change,
     /// The columns of the table that the view's columns are.
-    columns: Vec<Option<u16>>,
+    pub(super) columns: Vec<Option<u16>>,
 }
 
 /// A query over one relation that gives a row for each of its rows.
@@ -175,6 +186,7 @@ impl Binder<'_> {
         let (schema, relation) = object_name(name);
         let Some(view) = self.find_view(schema.as_deref(), &relation) else {
             let table = self.find_table(name)?;
+            self.need_table(&table, change.privilege());
             let alias = alias.unwrap_or_else(|| table.name.clone());
             return Ok(Changed {
                 rows: Rel::Table {
@@ -230,6 +242,7 @@ impl Binder<'_> {
         change: Change,
     ) -> Result<Changed, SqlError> {
         self.count_view(view)?;
+        self.need_view(view, change.privilege());
         let statements = parse::parse(&view.query)?;
         let statement = statements.first().ok_or_else(|| not_changed(view))?;
         let query = query_of(statement).ok_or_else(|| not_changed(view))?;

@@ -7,6 +7,7 @@ use super::{Binder, unsupported};
 use base::{SqlError, SqlState};
 use catalog::{Index, Table};
 use expr::Expr;
+use rights::Privileges;
 use sqlparser::ast::{self, ConflictTarget, Expr as Ast, OnConflictAction, OnInsert};
 use std::sync::Arc;
 
@@ -63,6 +64,11 @@ impl Binder<'_> {
         let arbiter = target
             .map(|target| self.arbiter(table, target))
             .transpose()?;
+        if let Some(index) = arbiter.and_then(|at| table.indexes().nth(at)) {
+            for key in &index.columns {
+                self.need_column((table.id.0, key.column as i16 + 1));
+            }
+        }
         let action = match action {
             OnConflictAction::DoNothing => ConflictAction::Nothing,
             OnConflictAction::DoUpdate(ast::DoUpdate {
@@ -75,10 +81,15 @@ impl Binder<'_> {
                     return Err(SqlError::new(SqlState::SYNTAX, message)
                         .hint("For example, ON CONFLICT (column_name)."));
                 }
+                self.need_table(table, Privileges::UPDATE);
                 let mut scope = table_scope(table, alias);
                 let mut excluded = table_scope(table, "excluded");
                 // It has no system columns: nothing has stored that row.
                 excluded.bases.clear();
+                // Nor does it need a privilege: the statement brings it along.
+                for column in &mut excluded.columns {
+                    column.origin = (0, 0);
+                }
                 scope.append(excluded.shifted(table.columns.len() as u32))?;
                 let outer = self.set_scope(scope);
                 let before = self.level().aggregates_in.replace("UPDATE");

@@ -12,6 +12,7 @@ use catalog::{Column, Identity, Table};
 use expr::Expr;
 use expr::resolve::{self, Context};
 use parse::{InsertWords, Overriding, expression};
+use rights::Privileges;
 use sqlparser::ast::{
     self, Assignment, AssignmentTarget, Expr as Ast, FromTable, SelectItem, SqliteOnConflict,
     TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
@@ -112,6 +113,7 @@ impl Binder<'_> {
         let changed = self.inserted(name, alias, on.as_ref())?;
         let (table, alias) = (changed.table, changed.alias);
         let given = self.insert_columns(&table, columns)?;
+        self.need_columns(&table, Privileges::INSERT, &given);
         let values = Given {
             columns: &given,
             implicit: columns.is_empty(),
@@ -396,6 +398,7 @@ impl Binder<'_> {
                     let value = self.expr(value)?;
                     self.assigned(value, described)?
                 };
+                self.need_columns(table, Privileges::UPDATE, &[column]);
                 bound.push(BoundAssignment { column, value });
             }
         }

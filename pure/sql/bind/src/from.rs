@@ -13,6 +13,7 @@ use base::{SqlError, SqlState};
 use catalog::Table;
 use expr::Expr;
 use expr::resolve::{self, Context};
+use rights::Privileges;
 use sqlparser::ast::{
     self, Join, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor, TableWithJoins,
 };
@@ -487,6 +488,10 @@ impl Binder<'_> {
         let named = if schema.as_deref() != Some("public")
             && let Some(found) = pg_catalog::lookup(schema.as_deref(), &table)
         {
+            if matches!(found.name, "pg_authid" | "pg_shadow") {
+                let noun = if found.is_view() { "view" } else { "table" };
+                self.need_superuser(&format!("permission denied for {noun} {}", found.name));
+            }
             (Rel::Virtual(found), catalog_scope(found, &shown))
         } else if let Some(view) = self.find_view(schema.as_deref(), &table) {
             let Factor { rel, scope, binds } = self.view_factor(&view, &shown, locking)?;
@@ -498,6 +503,10 @@ impl Binder<'_> {
         } else {
             let table = self.find_table(name)?;
             self.note_table(&table);
+            self.need_table(&table, Privileges::SELECT);
+            if locking.of_table(&shown).is_some() {
+                self.need_table(&table, Privileges::UPDATE);
+            }
             let mut scope = table_scope(&table, &shown);
             self.restrict(&mut scope, &table.name);
             (

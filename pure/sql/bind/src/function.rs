@@ -146,6 +146,10 @@ impl Binder<'_> {
             (_, Some(signal), [pid]) => {
                 let pid = self.explicit(pid.clone(), Type::Int4)?;
                 self.note(&pid);
+                self.need_superuser(match signal {
+                    Signal::Cancel => "must be superuser to cancel the statement of a session",
+                    Signal::Terminate => "must be superuser to end a session",
+                });
                 (CallKind::Signal(pid, signal), Type::Bool)
             }
             _ => return Ok(None),

@@ -21,6 +21,7 @@ mod group;
 mod join;
 mod locked;
 mod names;
+mod needs;
 mod predicate;
 mod recursive;
 pub mod rel;
@@ -179,6 +180,8 @@ pub struct Binder<'a> {
     pub work: u64,
     /// The views in it.
     views: view::Views,
+    /// What it needs to be allowed.
+    pub needs: rights::Needs,
 }
 
 impl<'a> Binder<'a> {
@@ -210,6 +213,7 @@ impl<'a> Binder<'a> {
             by_rows: false,
             work: 0,
             views: view::Views::default(),
+            needs: rights::Needs::default(),
         }
     }
 

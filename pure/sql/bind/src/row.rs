@@ -72,8 +72,14 @@ impl Binder<'_> {
                 .filter(|c| c.relation == relation && !c.hidden)
                 .map(|c| (c.name.clone(), c.expr.clone()))
                 .collect();
+            let read = scope.columns.iter();
+            let read: Vec<(u32, i16)> = read
+                .filter(|c| c.relation == relation && !c.hidden)
+                .map(|c| c.origin)
+                .collect();
             let present = scope.row_presence(relation);
             let is_own = depth + 1 == self.levels.len();
+            read.into_iter().for_each(|origin| self.note_column(origin));
             let mut values = Vec::with_capacity(columns.len());
             for (name, column) in columns {
                 let column = match is_own {

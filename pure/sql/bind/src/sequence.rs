@@ -10,6 +10,7 @@ use catalog::{Sequence, View, ViewColumn};
 use expr::Expr;
 use expr::resolve::{self, Context};
 use pg_catalog::names::in_known_schema;
+use rights::Privileges;
 use sqlparser::ast::{CastKind, DataType, Expr as Ast};
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ impl Binder<'_> {
         let Some((call, counts)) = asked(name) else {
             return Ok(None);
         };
+        self.need_call(call, args.first().and_then(|arg| literal(arg)));
         if let ("nextval" | "currval", [arg]) = (name, args)
             && let Some(text) = literal(arg)
         {
@@ -79,6 +81,25 @@ impl Binder<'_> {
         Ok(Some(
             self.volatile_call(CallKind::Sequence(call, coerced), ty),
         ))
+    }
+
+    /// The privilege that a call needs. Which sequence an expression means is not known yet.
+    fn need_call(&mut self, call: SequenceCall, name: Option<&str>) {
+        let wanted = match call {
+            SequenceCall::Next => Privileges::USAGE.with(Privileges::UPDATE),
+            SequenceCall::Set => Privileges::UPDATE,
+            _ => Privileges::USAGE.with(Privileges::SELECT),
+        };
+        let found = name.and_then(|name| self.sequence(name).ok().cloned());
+        match (found, call) {
+            (Some(sequence), _) => self.need_sequence(&sequence, wanted),
+            (None, SequenceCall::Next | SequenceCall::Current | SequenceCall::Set)
+                if name.is_none() =>
+            {
+                self.need_superuser("permission denied for a sequence that an expression names");
+            }
+            (None, _) => {}
+        }
     }
 
     /// A sequence by the text of its name, which may have a schema and quotes.

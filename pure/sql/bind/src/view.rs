@@ -10,6 +10,7 @@ use base::limits::{VIEW_USES_MAX, VIEWS_BYTES_MAX};
 use base::{SqlError, SqlState};
 use catalog::{Table, View, ViewUse};
 use parse::{Kind, Statement};
+use rights::Privileges;
 use sqlparser::ast;
 use sqlparser::tokenizer::Location;
 use std::sync::Arc;
@@ -75,6 +76,10 @@ impl Binder<'_> {
         shown: &str,
         locking: &Locking,
     ) -> Result<Factor, SqlError> {
+        self.need_view(view, Privileges::SELECT);
+        if locking.of_table(shown).is_some() {
+            self.need_view(view, Privileges::UPDATE);
+        }
         self.inherited = locking.of_table(shown).zip(locking.clause);
         self.note_relation(view.id.0, &view.name, view.columns.iter().map(|c| &c.name));
         let rel = self.view_query(view)?.rel;
@@ -245,6 +250,9 @@ impl Binder<'_> {
 
     /// A new view reads this column.
     pub(super) fn note_column(&mut self, origin: (u32, i16)) {
+        if origin.0 > 0 {
+            self.need_column(origin);
+        }
         if let Some(noted) = self.noting()
             && origin.0 > 0
             && !noted.columns.contains(&origin)
@@ -256,6 +264,8 @@ impl Binder<'_> {
     /// A new view has `*` at a place, which stands for these columns.
     pub(super) fn note_star(&mut self, place: Location, columns: &[ScopeColumn], qualified: bool) {
         if self.noting().is_none() {
+            let read = columns.iter().filter(|column| column.origin.0 > 0);
+            read.for_each(|column| self.need_column(column.origin));
             return;
         }
         let mut shown = Vec::new();

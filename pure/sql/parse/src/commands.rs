@@ -379,17 +379,15 @@ type Assigned = (String, Option<String>);
 
 /// ROLE or SESSION AUTHORIZATION and a name. NONE and DEFAULT: that of the login.
 fn acting(words: &mut Words<'_>) -> Result<Option<Assigned>, SqlError> {
-    let (name, own) = if words.is(&["ROLE"])
-        && !words.is_at(1, "TO")
-        && words.peek_at(1) != &Token::Eq
-    {
-        words.at += 1;
-        ("role", "NONE")
-    } else if words.take(&["AUTHORIZATION"]) || words.take(&["SESSION", "AUTHORIZATION"]) {
-        ("session_authorization", "DEFAULT")
-    } else {
-        return Ok(None);
-    };
+    let (name, own) =
+        if words.is(&["ROLE"]) && !words.is_at(1, "TO") && words.peek_at(1) != &Token::Eq {
+            words.at += 1;
+            ("role", "NONE")
+        } else if words.take(&["AUTHORIZATION"]) || words.take(&["SESSION", "AUTHORIZATION"]) {
+            ("session_authorization", "DEFAULT")
+        } else {
+            return Ok(None);
+        };
     let value = match words.take(&[own]) {
         true => None,
         false => match words.peek() {

@@ -51,7 +51,10 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         _ => return Ok(None),
     };
     words.expect_end()?;
-    Ok(Some(Kind::Rights(Box::new(RightsStatement { tag, change }))))
+    Ok(Some(Kind::Rights(Box::new(RightsStatement {
+        tag,
+        change,
+    }))))
 }
 
 /// The name of a new role.
@@ -128,7 +131,11 @@ fn create(words: &mut Words<'_>) -> Result<Change, SqlError> {
     words.at += 2;
     let name = new_name(words)?;
     let mut options = options(words, true)?;
-    if is_user && !options.iter().any(|option| matches!(option, RoleOption::Login(_))) {
+    if is_user
+        && !options
+            .iter()
+            .any(|option| matches!(option, RoleOption::Login(_)))
+    {
         options.push(RoleOption::Login(true));
     }
     Ok(Change::CreateRole { name, options })
@@ -159,9 +166,8 @@ fn options(words: &mut Words<'_>, is_new: bool) -> Result<Vec<RoleOption>, SqlEr
             None => other_option(words, is_new)?,
         };
         let Some(option) = option else { continue };
-        let same = |other: &RoleOption| {
-            core::mem::discriminant(other) == core::mem::discriminant(&option)
-        };
+        let same =
+            |other: &RoleOption| core::mem::discriminant(other) == core::mem::discriminant(&option);
         if options.iter().any(same) {
             let message = "conflicting or redundant options";
             let place = words.source.position(words.tokens[at].span.start);
@@ -187,14 +193,21 @@ fn other_option(words: &mut Words<'_>, is_new: bool) -> Result<Option<RoleOption
             let message = format!("invalid connection limit: {limit}");
             return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
         }
-        return Ok(Some(RoleOption::Limit(limit)));
+        if limit > -1 {
+            words.at -= 1;
+            let error = words.unsupported("CONNECTION LIMIT of a role");
+            return Err(error.hint("Sessions are limited for each node: leave the words out."));
+        }
+        return Ok(None);
     }
     if words.is(&["UNENCRYPTED"]) {
         let error = SqlError::new(
             SqlState::FEATURE_NOT_SUPPORTED,
             "UNENCRYPTED PASSWORD is no longer supported",
         );
-        return Err(error.hint("Remove UNENCRYPTED to store the password in encrypted form instead."));
+        return Err(
+            error.hint("Remove UNENCRYPTED to store the password in encrypted form instead.")
+        );
     }
     if words.take(&["PASSWORD"]) || words.take(&["ENCRYPTED", "PASSWORD"]) {
         let password = match words.take(&["NULL"]) {
@@ -339,7 +352,11 @@ fn grant(words: &mut Words<'_>, is_grant: bool) -> Result<(&'static str, Change)
         };
         granted_by(words)?;
         words.take_any(&["CASCADE", "RESTRICT"]);
-        let tag = if is_grant { "GRANT ROLE" } else { "REVOKE ROLE" };
+        let tag = if is_grant {
+            "GRANT ROLE"
+        } else {
+            "REVOKE ROLE"
+        };
         let of = listed.into_iter().map(|(name, ..)| name).collect();
         let change = Change::Members {
             is_grant,
@@ -465,9 +482,8 @@ fn objects(words: &mut Words<'_>) -> Result<ObjectNames, SqlError> {
     if words.take(&["SCHEMA"]) {
         return Ok(ObjectNames::Schemas(names(words)?));
     }
-    let is_other = |kind: &&&str| {
-        words.is_at(0, kind) && matches!(words.peek_at(1), Token::Word(_))
-    };
+    let is_other =
+        |kind: &&&str| words.is_at(0, kind) && matches!(words.peek_at(1), Token::Word(_));
     if let Some(kind) = OTHERS.iter().find(is_other) {
         let error = words.unsupported(&format!("GRANT ON {kind}"));
         return Err(error.hint("Tables, sequences, schemas and databases have privileges."));
@@ -599,7 +615,5 @@ fn alter_owner(words: &mut Words<'_>) -> Result<Option<(&'static str, Change)>, 
 /// Whether SET or RESET of a setting follows, rather than of the database's protocol.
 fn is_setting(words: &Words<'_>) -> bool {
     words.is(&["RESET"])
-        || words.is(&["SET"])
-            && words.peek_at(1) != &Token::LParen
-            && !words.is_at(1, "PROTOCOL")
+        || words.is(&["SET"]) && words.peek_at(1) != &Token::LParen && !words.is_at(1, "PROTOCOL")
 }

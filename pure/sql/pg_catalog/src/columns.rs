@@ -16,7 +16,7 @@ struct Attribute<'a> {
 }
 
 impl Attribute<'_> {
-    fn push(self, out: &mut RowBatch) {
+    fn push(self, cx: &CatalogCx<'_>, out: &mut RowBatch) {
         let traits = traits(self.ty);
         let identity = match self.identity {
             None => '\0',
@@ -46,7 +46,7 @@ impl Attribute<'_> {
             flag(true),
             int(0),
             oid(traits.collation),
-            Datum::Null,
+            cx.column_acl(self.relation, self.number.saturating_sub(1) as u16),
             Datum::Null,
             Datum::Null,
             Datum::Null,
@@ -71,7 +71,7 @@ fn plain(relation: u32, name: &str, ty: Type, number: usize, not_null: bool) -> 
 pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in all() {
         for (at, column) in table.columns.iter().enumerate() {
-            plain(table.oid, column.name, column.ty, at + 1, false).push(out);
+            plain(table.oid, column.name, column.ty, at + 1, false).push(cx, out);
         }
     }
     for table in cx.tables() {
@@ -81,12 +81,12 @@ pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 identity: column.identity,
                 ..plain(table.id.0, &column.name, column.ty, at + 1, column.not_null)
             }
-            .push(out);
+            .push(cx, out);
         }
         for (index, _) in indexes(table) {
             for (at, key) in index.columns.iter().enumerate() {
                 let column = &table.columns[key.column as usize];
-                plain(index.id.0, &column.name, column.ty, at + 1, false).push(out);
+                plain(index.id.0, &column.name, column.ty, at + 1, false).push(cx, out);
             }
         }
     }
@@ -97,12 +97,12 @@ pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             ("is_called", Type::Bool),
         ];
         for (at, (name, ty)) in columns.into_iter().enumerate() {
-            plain(sequence.id.0, name, ty, at + 1, true).push(out);
+            plain(sequence.id.0, name, ty, at + 1, true).push(cx, out);
         }
     }
     for view in cx.views() {
         for (at, column) in view.columns.iter().enumerate() {
-            plain(view.id.0, &column.name, column.ty, at + 1, false).push(out);
+            plain(view.id.0, &column.name, column.ty, at + 1, false).push(cx, out);
         }
     }
 }

@@ -2,23 +2,14 @@
 
 use super::*;
 
-const PUBLIC_RIGHTS: [&str; 2] = [
-    "pg_database_owner=UC/pg_database_owner",
-    "=U/pg_database_owner",
-];
-
-pub(super) fn namespace(_: &CatalogCx<'_>, out: &mut RowBatch) {
+pub(super) fn namespace(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for (number, name, owner) in [
         (PG_CATALOG, "pg_catalog", OWNER),
         (PUBLIC, "public", DATABASE_OWNER),
         (INFORMATION_SCHEMA, "information_schema", OWNER),
     ] {
-        // Everybody may use `public`; a dump tells what differs from that.
-        let rights = match number {
-            PUBLIC => array(PUBLIC_RIGHTS.map(text)),
-            _ => Datum::Null,
-        };
-        out.push([oid(number), text(name), oid(owner), rights]);
+        let target = ::rights::Target::Schema(cx.database.id.0, name.into());
+        out.push([oid(number), text(name), oid(owner), cx.acl(&target)]);
     }
 }
 
@@ -28,7 +19,7 @@ pub(super) fn database(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         out.push([
             oid(database.id.0),
             text(name.as_str()),
-            oid(OWNER),
+            oid(cx.catalog.owner_of_database(database).0),
             int(UTF8),
             letter('c'),
             flag(false),
@@ -41,45 +32,10 @@ pub(super) fn database(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             text("C.UTF-8"),
             Datum::Null,
             Datum::Null,
-            Datum::Null,
+            cx.acl(&::rights::Target::Database(database.id.0)),
             text(database.protocol.name()),
         ]);
     }
-}
-
-/// Number and name of each role, and whether the role may do everything. The other one may
-/// nothing by itself, not even log in.
-fn both_roles<'a>(cx: &CatalogCx<'a>) -> [(u32, &'a str, bool); 2] {
-    [
-        (OWNER, cx.user, true),
-        (DATABASE_OWNER, DATABASE_OWNER_NAME, false),
-    ]
-}
-
-pub(super) fn authid(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for (number, name, able) in both_roles(cx) {
-        let mut row = vec![oid(number), text(name)];
-        row.extend([able, true, able, able, able, able, able].map(flag));
-        row.extend([int(-1), Datum::Null, Datum::Null]);
-        out.push(row);
-    }
-}
-
-pub(super) fn roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for (number, name, able) in both_roles(cx) {
-        let mut row = vec![text(name)];
-        row.extend([able, true, able, able, able, able].map(flag));
-        row.extend([int(-1), text("********"), Datum::Null]);
-        row.extend([flag(able), Datum::Null, oid(number)]);
-        out.push(row);
-    }
-}
-
-pub(super) fn user(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let mut row = vec![text(cx.user), oid(OWNER)];
-    row.extend([true; 4].map(flag));
-    row.extend([text("********"), Datum::Null, Datum::Null]);
-    out.push(row);
 }
 
 pub(super) fn tablespace(_: &CatalogCx<'_>, out: &mut RowBatch) {

@@ -113,7 +113,9 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_index_has_property" | "pg_indexam_has_property" => index_ability(word(1)),
         _ if name.ends_with("_description") => comments::described(cx, name, object(0), args),
         _ if name.ends_with("_is_visible") => visible_object(cx, name, object(0)),
-        _ if name.starts_with("has_") || name == "pg_has_role" => privilege(cx, name, args)?,
+        _ if name.starts_with("has_") || name == "pg_has_role" => {
+            grants::privilege(cx, name, args)?
+        }
         _ if name.starts_with("pg_stat_get_") => int(0),
         _ if name.ends_with("_size") => size(cx, name, args)?,
         _ if name.starts_with("to_reg") => find(cx, name, word(0))?,
@@ -205,10 +207,10 @@ fn serial_sequence(cx: &CatalogCx<'_>, table: &str, column: &str) -> Result<Datu
 }
 
 fn user_name(cx: &CatalogCx<'_>, id: u32) -> Datum {
-    match id {
-        OWNER => text(cx.user),
-        DATABASE_OWNER => text(DATABASE_OWNER_NAME),
-        id => text(format!("unknown (OID={id})")),
+    let rights = &cx.catalog.rights;
+    match rights.roles.contains_key(&::rights::RoleId(id)) || matches!(id, OWNER | DATABASE_OWNER) {
+        true => text(cx.role_name(::rights::RoleId(id))),
+        false => text(format!("unknown (OID={id})")),
     }
 }
 
@@ -228,44 +230,6 @@ fn visible_object(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
         _ => false,
     };
     if known { flag(true) } else { Datum::Null }
-}
-
-/// There is one role and it may do everything, with what exists.
-fn privilege(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
-    // (object, privilege), (user, object, privilege); has_column_privilege: (table, column,
-    // privilege).
-    let of_column = name == "has_column_privilege";
-    let object = if args.len() == 3 && !of_column {
-        args.get(1)
-    } else {
-        args.first()
-    };
-    let Some(object) = object else {
-        return Ok(Datum::Null);
-    };
-    let Some(object) = object.as_str() else {
-        return Ok(flag(true));
-    };
-    match name {
-        "has_table_privilege"
-        | "has_sequence_privilege"
-        | "has_any_column_privilege"
-        | "has_column_privilege" => {
-            names::regclass_in(cx, object)?;
-        }
-        "has_database_privilege" if !cx.catalog.databases.contains_key(object) => {
-            let message = format!("database \"{object}\" does not exist");
-            return Err(SqlError::new(SqlState::INVALID_DATABASE, message));
-        }
-        "has_schema_privilege" => {
-            names::regnamespace_in(object)?;
-        }
-        "has_type_privilege" => {
-            input(cx, "regtypein", object)?;
-        }
-        _ => {}
-    }
-    Ok(flag(true))
 }
 
 /// Whether a function needs `CatalogCx::size_bytes`.

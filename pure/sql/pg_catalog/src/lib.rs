@@ -36,6 +36,7 @@ mod definitions;
 pub(crate) mod enums;
 mod fixed;
 pub mod functions;
+mod grants;
 mod keywords;
 mod list;
 pub mod names;
@@ -59,11 +60,10 @@ const PG_CATALOG: u32 = 11;
 const PUBLIC: u32 = 2200;
 /// Oid of schema `information_schema`.
 const INFORMATION_SCHEMA: u32 = 13_207;
-/// Oid of the role that every client has, whatever its user name.
+/// Oid of the role that every cluster has.
 const OWNER: u32 = 10;
 /// The role that owns the schema `public`: the owner of the database, as in PostgreSQL 15.
 const DATABASE_OWNER: u32 = 6171;
-const DATABASE_OWNER_NAME: &str = "pg_database_owner";
 /// Oid of the default tablespace.
 const TABLESPACE: u32 = 1663;
 /// Oid of the collation of database text.

@@ -5,7 +5,7 @@
 
 use super::{CatalogCx, VirtualColumn, VirtualTable};
 use super::{
-    columns, comments, constraints, enums, fixed, keywords, procs, relations, schema, types,
+    columns, comments, constraints, enums, fixed, grants, keywords, procs, relations, schema, types,
     user_views, views,
 };
 use base::RowBatch;
@@ -90,10 +90,10 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         attislocal BOOL, attinhcount INT4, attcollation OID, attacl TEXTS, attoptions
         TEXTS, attfdwoptions TEXTS, attmissingval TEXT,
     ]
-    pg_auth_members 1261 'r' none [
+    pg_auth_members 1261 'r' grants::members [
         roleid OID, member OID, grantor OID, admin_option BOOL,
     ]
-    pg_authid 1260 'r' fixed::authid [
+    pg_authid 1260 'r' grants::authid [
         oid OID, rolname NAME, rolsuper BOOL, rolinherit BOOL, rolcreaterole BOOL,
         rolcreatedb BOOL, rolcanlogin BOOL, rolreplication BOOL, rolbypassrls BOOL,
         rolconnlimit INT4, rolpassword TEXT, rolvaliduntil TIMESTAMPTZ,
@@ -142,10 +142,10 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         datminmxid OID, dattablespace OID, datcollate TEXT, datctype TEXT, daticulocale
         TEXT, datcollversion TEXT, datacl TEXTS, datprotocol TEXT,
     ]
-    pg_db_role_setting 2964 'r' none [
+    pg_db_role_setting 2964 'r' grants::settings [
         setdatabase OID, setrole OID, setconfig TEXTS,
     ]
-    pg_default_acl 826 'r' none [
+    pg_default_acl 826 'r' grants::defaults [
         oid OID, defaclrole OID, defaclnamespace OID, defaclobjtype CHAR, defaclacl TEXTS,
     ]
     pg_depend 2608 'r' relations::depend [
@@ -180,7 +180,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_get_keywords 1686 'v' keywords::rows [
         word TEXT, catcode CHAR, barelabel BOOL, catdesc TEXT, baredesc TEXT,
     ]
-    pg_group 12010 'v' none [
+    pg_group 12010 'v' grants::groups [
         groname NAME, grosysid OID, grolist OIDS,
     ]
     pg_index 2610 'r' relations::index [
@@ -276,7 +276,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         oid OID, rulename NAME, ev_class OID, ev_type CHAR, ev_enabled CHAR, is_instead
         BOOL, ev_qual TEXT, ev_action TEXT,
     ]
-    pg_roles 12000 'v' fixed::roles [
+    pg_roles 12000 'v' grants::roles [
         rolname NAME, rolsuper BOOL, rolinherit BOOL, rolcreaterole BOOL, rolcreatedb
         BOOL, rolcanlogin BOOL, rolreplication BOOL, rolconnlimit INT4, rolpassword TEXT,
         rolvaliduntil TIMESTAMPTZ, rolbypassrls BOOL, rolconfig TEXTS, oid OID,
@@ -302,7 +302,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         enumvals TEXTS, boot_val TEXT, reset_val TEXT, sourcefile TEXT, sourceline INT4,
         pending_restart BOOL,
     ]
-    pg_shadow 12005 'v' fixed::user [
+    pg_shadow 12005 'v' grants::shadow [
         usename NAME, usesysid OID, usecreatedb BOOL, usesuper BOOL, userepl BOOL,
         usebypassrls BOOL, passwd TEXT, valuntil TIMESTAMPTZ, useconfig TEXTS,
     ]
@@ -398,7 +398,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         typtypmod INT4, typndims INT4, typcollation OID, typdefaultbin TEXT, typdefault
         TEXT, typacl TEXTS,
     ]
-    pg_user 12014 'v' fixed::user [
+    pg_user 12014 'v' grants::users [
         usename NAME, usesysid OID, usecreatedb BOOL, usesuper BOOL, userepl BOOL,
         usebypassrls BOOL, passwd TEXT, valuntil TIMESTAMPTZ, useconfig TEXTS,
     ]
@@ -409,14 +409,14 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
 
 /// Views of schema `information_schema`, in order of name.
 pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
-    applicable_roles 13236 'v' none [
+    applicable_roles 13236 'v' grants::applicable_roles [
         grantee NAME, role_name NAME, is_grantable TEXT,
     ]
     check_constraints 13260 'v' schema::check_constraints [
         constraint_catalog NAME, constraint_schema NAME, constraint_name NAME,
         check_clause TEXT,
     ]
-    column_privileges 13285 'v' schema::column_privileges [
+    column_privileges 13285 'v' grants::column_privileges [
         grantor NAME, grantee NAME, table_catalog NAME, table_schema NAME, table_name
         NAME, column_name NAME, privilege_type TEXT, is_grantable TEXT,
     ]
@@ -453,7 +453,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         NAME, udt_schema NAME, udt_name NAME, scope_catalog NAME, scope_schema NAME,
         scope_name NAME, maximum_cardinality INT4, dtd_identifier NAME,
     ]
-    enabled_roles 13325 'v' schema::enabled_roles [
+    enabled_roles 13325 'v' grants::enabled_roles [
         role_name NAME,
     ]
     information_schema_catalog_name 13227 'v' schema::catalog_name [
@@ -529,7 +529,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         table_catalog NAME, table_schema NAME, table_name NAME, constraint_type TEXT,
         is_deferrable TEXT, initially_deferred TEXT, enforced TEXT, nulls_distinct TEXT,
     ]
-    table_privileges 13416 'v' schema::table_privileges [
+    table_privileges 13416 'v' grants::table_privileges [
         grantor NAME, grantee NAME, table_catalog NAME, table_schema NAME, table_name
         NAME, privilege_type TEXT, is_grantable TEXT, with_hierarchy TEXT,
     ]

@@ -404,16 +404,19 @@ pub fn regprocedure_out(oid: u32) -> String {
     }
 }
 
-/// `text::regrole`: there is one role, and the one that owns `public`.
+/// `text::regrole`.
 ///
 /// # Errors
 /// 42704 for any other.
 pub fn regrole_in(cx: &CatalogCx<'_>, text: &str) -> Result<u32, SqlError> {
     match number(text) {
         Some(number) => Ok(number),
-        None if parts(text)?.join(".") == cx.user.to_lowercase() => Ok(OWNER),
-        None if parts(text)? == [DATABASE_OWNER_NAME] => Ok(DATABASE_OWNER),
         None => {
+            if let [name] = parts(text)?.as_slice()
+                && let Some(role) = cx.role_named(name)
+            {
+                return Ok(role.0);
+            }
             let message = format!("role \"{}\" does not exist", text.trim());
             Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
         }
@@ -424,8 +427,6 @@ pub fn regrole_in(cx: &CatalogCx<'_>, text: &str) -> Result<u32, SqlError> {
 pub fn regrole_out(cx: &CatalogCx<'_>, oid: u32) -> String {
     match oid {
         0 => "-".to_owned(),
-        OWNER => quote_ident(cx.user).into_owned(),
-        DATABASE_OWNER => DATABASE_OWNER_NAME.to_owned(),
-        other => other.to_string(),
+        other => quote_ident(&cx.role_name(::rights::RoleId(other))).into_owned(),
     }
 }

@@ -24,7 +24,12 @@ struct Class<'a> {
 }
 
 impl Class<'_> {
-    fn push(self, out: &mut RowBatch) {
+    fn push(self, cx: &CatalogCx<'_>, out: &mut RowBatch) {
+        let target = ::rights::Target::Relation(self.oid);
+        let owner = match self.kind {
+            'i' => cx.owner(self.oid),
+            _ => cx.catalog.rights.owner(&target),
+        };
         let stored = matches!(self.kind, 'r' | 'i' | 'S');
         out.push([
             oid(self.oid),
@@ -32,7 +37,7 @@ impl Class<'_> {
             oid(self.schema),
             oid(0), // reltype: no row types
             oid(0),
-            oid(OWNER),
+            oid(owner.0),
             oid(self.method),
             oid(if stored { self.oid } else { 0 }),
             oid(0),
@@ -57,7 +62,7 @@ impl Class<'_> {
             oid(0),
             oid(0),
             oid(0),
-            Datum::Null, // relacl: the owner may do everything
+            cx.acl(&target),
             self.options,
             Datum::Null,
         ]);
@@ -77,7 +82,7 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             shared,
             ..plain(table.oid, table.name, method, table.kind, columns)
         }
-        .push(out);
+        .push(cx, out);
     }
     for table in cx.tables() {
         let columns = visible(table).count();
@@ -89,7 +94,7 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             options: options(table),
             ..plain(table.id.0, &table.name, HEAP, 'r', columns)
         }
-        .push(out);
+        .push(cx, out);
         for (index, _) in indexes(table) {
             plain(index.id.0, &index.name, BTREE, 'i', index.columns.len()).push(out);
         }
@@ -102,7 +107,7 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             is_rule: true,
             ..plain(view.id.0, &view.name, 0, 'v', view.columns.len())
         }
-        .push(out);
+        .push(cx, out);
     }
 }
 

@@ -23,13 +23,13 @@ pub(super) fn catalog_name(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     out.push([here(cx)]);
 }
 
-pub(super) fn enabled_roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    out.push([text(cx.user)]);
-}
-
 pub(super) fn schemata(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for schema in ["information_schema", "pg_catalog", "public"] {
-        let mut row = vec![here(cx), text(schema), text(cx.user)];
+        let owner = match schema {
+            "public" => ::rights::RoleId::DATABASE_OWNER,
+            _ => ::rights::RoleId::OWNER,
+        };
+        let mut row = vec![here(cx), text(schema), text(cx.role_name(owner))];
         row.resize(7, Datum::Null);
         out.push(row);
     }
@@ -357,52 +357,5 @@ pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             text(sequence.increment.to_string()),
             yes_no(false),
         ]);
-    }
-}
-
-/// What the owner of a table may do with it.
-const PRIVILEGES: [&str; 7] = [
-    "DELETE",
-    "INSERT",
-    "REFERENCES",
-    "SELECT",
-    "TRIGGER",
-    "TRUNCATE",
-    "UPDATE",
-];
-
-pub(super) fn table_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for table in cx.tables() {
-        for privilege in PRIVILEGES {
-            out.push([
-                text(cx.user),
-                text(cx.user),
-                here(cx),
-                public(),
-                text(table.name.as_str()),
-                text(privilege),
-                yes_no(true),
-                yes_no(privilege == "SELECT"),
-            ]);
-        }
-    }
-}
-
-pub(super) fn column_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for table in cx.tables() {
-        for (_, column) in visible(table) {
-            for privilege in ["INSERT", "REFERENCES", "SELECT", "UPDATE"] {
-                out.push([
-                    text(cx.user),
-                    text(cx.user),
-                    here(cx),
-                    public(),
-                    text(table.name.as_str()),
-                    text(column.name.as_str()),
-                    text(privilege),
-                    yes_no(true),
-                ]);
-            }
-        }
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn definition_of(cx: &CatalogCx<'_>, id: u32) -> Datum {
 pub(super) fn list(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for view in cx.views() {
         let name = text(view.name.as_str());
-        out.push([text("public"), name, text(cx.user), text(definition(view))]);
+        let owner = cx.role_name(cx.owner(view.id.0));
+        out.push([text("public"), name, text(owner), text(definition(view))]);
     }
 }
 

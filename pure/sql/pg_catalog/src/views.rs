@@ -6,11 +6,11 @@ use crate::settings::{Kind, SETTINGS};
 use std::collections::BTreeMap;
 
 pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let mut push = |schema: &str, name: &str, has_index: bool, has_triggers: bool| {
+    let mut push = |schema: &str, name: &str, id: u32, has_index: bool, has_triggers: bool| {
         out.push([
             text(schema),
             text(name),
-            text(cx.user),
+            text(cx.role_name(cx.owner(id))),
             Datum::Null,
             flag(has_index),
             flag(false),
@@ -19,11 +19,12 @@ pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         ]);
     };
     for table in all().filter(|table| table.kind == 'r') {
-        push(table.schema, table.name, false, false);
+        push(table.schema, table.name, 0, false, false);
     }
     for table in cx.tables() {
         let keys = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
-        push("public", &table.name, indexes(table).next().is_some(), keys);
+        let has_index = indexes(table).next().is_some();
+        push("public", &table.name, table.id.0, has_index, keys);
     }
 }
 
@@ -46,7 +47,7 @@ pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         out.push([
             text("public"),
             text(sequence.name.as_str()),
-            text(cx.user),
+            text(cx.role_name(cx.owner(sequence.id.0))),
             oid(sequence_type(sequence).oid()),
             int(sequence.start),
             int(sequence.min),
@@ -111,6 +112,7 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let Some(sessions) = cx.told else {
         return;
     };
+    let superuser = cx.catalog.rights.is_superuser(cx.acting());
     for session in sessions.iter() {
         let [
             pid,
@@ -138,14 +140,21 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             name.clone(),
             pid.clone(),
             Datum::Null,
-            oid(OWNER),
+            oid(user
+                .as_str()
+                .map_or(OWNER, |name| cx.catalog.rights.acting(name).0)),
             user.clone(),
         ];
         row.extend([application, address].map(Clone::clone));
         row.push(Datum::Null);
         row.extend([port, began, in_txn, asked, changed].map(Clone::clone));
         row.extend([wait("Client"), wait("ClientRead"), state.clone()]);
-        row.extend([Datum::Null, Datum::Null, Datum::Null, query.clone()]);
+        // What others ask is not everybody's to know.
+        let query = match superuser || user.as_str() == Some(cx.user) {
+            true => query.clone(),
+            false => text("<insufficient privilege>"),
+        };
+        row.extend([Datum::Null, Datum::Null, Datum::Null, query]);
         row.push(text("client backend"));
         out.push(row);
     }

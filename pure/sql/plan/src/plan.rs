@@ -32,6 +32,8 @@ pub struct Plan {
     pub by_rows: bool,
     /// What planning has looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
+    /// What the role that runs it needs.
+    pub needs: rights::Needs,
 }
 
 impl Plan {
@@ -49,6 +51,7 @@ impl Plan {
             zone: Box::default(),
             work: 0,
             by_rows: false,
+            needs: rights::Needs::default(),
         }
     }
 

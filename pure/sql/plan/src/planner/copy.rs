@@ -13,6 +13,7 @@ use expr::{Expr, walk};
 use parse::copy::{CopyOptions, Direction, Format};
 use parse::{CopySource, CopyStatement};
 use pg_catalog::names::in_known_schema;
+use rights::Privileges;
 use std::sync::Arc;
 
 /// What a client must be told before COPY data flows.
@@ -221,6 +222,12 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
                 .and_then(|(schema, name)| binder.find_table_named(schema.as_deref(), &name))
                 .map_err(|error| error.at(*position))?;
             let places = column_positions(&table, columns)?;
+            let wanted = match direction {
+                Direction::From => Privileges::INSERT,
+                Direction::To => Privileges::SELECT,
+            };
+            binder.need_table(&table, wanted);
+            binder.need_columns(&table, wanted, &places);
             let mut planner = Planner::new(binder);
             let action = match direction {
                 Direction::From => copy_from(&mut planner, &table, places, options)?,

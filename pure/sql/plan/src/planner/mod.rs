@@ -46,6 +46,7 @@ pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlErro
     let planned = dispatch(statement, &mut binder);
     let mut planned = planned.map_err(|error| cx.database.named_error(error))?;
     planned.zone = binder.zone;
+    planned.needs = binder.needs;
     Ok(Arc::new(planned))
 }
 
@@ -197,7 +198,11 @@ fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
                     binder,
                     PlanKind::Session(SessionCommand::ShowTransactionCost),
                 ),
-                show => run_plan(binder, Action::Show(show), Vec::new(), 0)?,
+                show => {
+                    let words = show.words().join(" ");
+                    binder.need_superuser(&format!("permission denied to show {words}"));
+                    run_plan(binder, Action::Show(show), Vec::new(), 0)?
+                }
             };
             plan.columns = show.columns().into();
             plan
@@ -278,6 +283,7 @@ fn run_plan(
         zone: Box::default(),
         work: binder.work,
         by_rows: binder.by_rows,
+        needs: rights::Needs::default(),
     })
 }
 

@@ -531,6 +531,9 @@ pub(super) fn truncate(
         }
         at += 1;
     }
+    for table in &tables {
+        binder.need_table(table, rights::Privileges::TRUNCATE);
+    }
     let mut planner = Planner::new(binder);
     let mut plans = Vec::new();
     for table in &tables {

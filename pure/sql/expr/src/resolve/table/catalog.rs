@@ -95,6 +95,9 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "has_schema_privilege" "has_function_privilege" "has_language_privilege"
     "has_tablespace_privilege" "has_type_privilege" "has_any_column_privilege" "pg_has_role"
         => (Name, Text, Text) 3 Bool;
+    "has_column_privilege" => (Name, Oid, Int2, Text) 4 Bool;
+    "has_column_privilege" => (Name, Oid, Text, Text) 4 Bool;
+    "has_column_privilege" => (Name, Text, Text, Text) 4 Bool;
     "has_column_privilege" => (Oid, Int2, Text) 3 Bool;
     "has_column_privilege" => (Oid, Text, Text) 3 Bool;
     "has_column_privilege" => (Text, Text, Text) 3 Bool;

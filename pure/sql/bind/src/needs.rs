@@ -1,0 +1,89 @@
+//! What the statement needs to be allowed is noted while it is bound.
+
+use super::Binder;
+use catalog::{Table, View};
+use rights::{Need, ObjectKind, Privileges};
+use std::sync::Arc;
+
+impl Binder<'_> {
+    fn need(&mut self, relation: u32, kind: ObjectKind, name: &str, wanted: Privileges) {
+        let by = self.views.inside.as_ref().map(|view| view.id.0);
+        self.needs.add(Need {
+            by,
+            relation,
+            kind,
+            name: name.into(),
+            wanted,
+            columns: Vec::new(),
+        });
+    }
+
+    /// The statement needs this privilege on a table.
+    pub fn need_table(&mut self, table: &Table, wanted: Privileges) {
+        self.need(table.id.0, ObjectKind::Table, &table.name, wanted);
+    }
+
+    pub(super) fn need_view(&mut self, view: &View, wanted: Privileges) {
+        self.need(view.id.0, ObjectKind::View, &view.name, wanted);
+    }
+
+    pub(super) fn need_sequence(&mut self, sequence: &catalog::Sequence, wanted: Privileges) {
+        self.need(sequence.id.0, ObjectKind::Sequence, &sequence.name, wanted);
+    }
+
+    /// The statement does what only a superuser may.
+    pub fn need_superuser(&mut self, sentence: &str) {
+        self.needs.superuser.get_or_insert_with(|| sentence.into());
+    }
+
+    /// The statement reads a column.
+    pub(super) fn need_column(&mut self, (relation, attribute): (u32, i16)) {
+        let Ok(place) = u16::try_from(attribute - 1) else {
+            return;
+        };
+        let by = self.views.inside.as_ref().map(|view| view.id.0);
+        let mut known = self.needs.relations.iter_mut();
+        let same = |need: &&mut Need| {
+            need.relation == relation && need.by == by && need.wanted == Privileges::SELECT
+        };
+        if let Some(need) = known.find(same) {
+            if !need.columns.contains(&place) {
+                need.columns.push(place);
+            }
+            return;
+        }
+        // The target of an UPDATE or DELETE: its rows are read only if a column is.
+        let mut tables = self.cx.database.tables.values();
+        if let Some(table) = tables.find(|table| table.id.0 == relation) {
+            let table = Arc::clone(table);
+            self.need_table(&table, Privileges::SELECT);
+        } else {
+            let mut views = self.cx.database.views.values();
+            let Some(view) = views.find(|view| view.id.0 == relation) else {
+                return;
+            };
+            let view = Arc::clone(view);
+            self.need_view(&view, Privileges::SELECT);
+        }
+        self.need_column((relation, attribute));
+    }
+
+    /// The statement writes these columns of a table, perhaps through a view.
+    pub fn need_columns(&mut self, table: &Table, wanted: Privileges, places: &[u16]) {
+        let changed = self.views.changed.as_deref();
+        for need in &mut self.needs.relations {
+            if need.wanted != wanted {
+                continue;
+            }
+            if need.relation == table.id.0 {
+                need.columns.extend(places);
+            } else if let Some(changed) = changed
+                && need.relation == changed.view.id.0
+            {
+                let own = changed.columns.iter().enumerate();
+                let written = own.filter(|(_, place)| place.is_some_and(|p| places.contains(&p)));
+                need.columns.extend(written.map(|(at, _)| at as u16));
+            }
+        }
+    }
+}

@@ -1,0 +1,573 @@
+//! Rows and functions about roles, owners and privileges.
+
+use super::*;
+use ::rights::{Acl, AclItem, ObjectKind, Privileges, Role, RoleId, Target};
+use base::{SqlError, SqlState};
+use catalog::View;
+use std::collections::BTreeSet;
+
+impl CatalogCx<'_> {
+    /// The name of a role. The one that every cluster has goes by the name of a session that acts
+    /// as it.
+    pub(super) fn role_name(&self, id: RoleId) -> String {
+        match id {
+            RoleId::OWNER if self.is_nameless() => self.user.to_owned(),
+            id => self.catalog.rights.name(id),
+        }
+    }
+
+    /// Whether no role has the name of the session's user.
+    fn is_nameless(&self) -> bool {
+        self.catalog.rights.named(self.user).is_none()
+    }
+
+    /// The role of a name, as the session says it.
+    pub(super) fn role_named(&self, name: &str) -> Option<RoleId> {
+        let own = if self.is_nameless() { self.user } else { "" };
+        self.catalog.rights.find(name, own).ok()
+    }
+
+    pub(super) fn acting(&self) -> RoleId {
+        self.catalog.rights.acting(self.user)
+    }
+
+    fn database_owner(&self) -> RoleId {
+        self.catalog.owner_of_database(self.database)
+    }
+
+    /// Owner of a relation, an index included.
+    pub(super) fn owner(&self, id: u32) -> RoleId {
+        let tables = self.database.tables.values();
+        let of_index = tables.flat_map(|table| {
+            let table = &**table;
+            let own = table.indexes().filter(move |index| index.id.0 == id);
+            own.map(move |_| table.id.0)
+        });
+        let known = self
+            .catalog
+            .rights
+            .objects
+            .contains_key(&Target::Relation(id));
+        let id = match known {
+            true => id,
+            false => of_index.into_iter().next().unwrap_or(id),
+        };
+        self.catalog.rights.owner(&Target::Relation(id))
+    }
+
+    fn texts(&self, acl: Option<&Acl>) -> Datum {
+        match acl {
+            None => Datum::Null,
+            Some(acl) => {
+                let texts = acl.texts(&|role| quoted(&self.role_name(role)));
+                array(texts.into_iter().map(text))
+            }
+        }
+    }
+
+    /// `relacl`, `datacl`, `nspacl`.
+    pub(super) fn acl(&self, target: &Target) -> Datum {
+        self.texts(self.catalog.rights.acl(target).as_ref())
+    }
+
+    /// `attacl`.
+    pub(super) fn column_acl(&self, relation: u32, place: u16) -> Datum {
+        let object = self.catalog.rights.objects.get(&Target::Relation(relation));
+        self.texts(object.and_then(|object| object.columns.get(&place)))
+    }
+
+    /// All roles, those without an entry of their own included.
+    fn all_roles(&self) -> Vec<(RoleId, String, Option<&Role>)> {
+        let rights = &self.catalog.rights;
+        let entry = |id: RoleId| rights.roles.get(&id).map(|role| &**role);
+        let mut all: Vec<(RoleId, String, Option<&Role>)> = [RoleId::OWNER, RoleId::DATABASE_OWNER]
+            .map(|id| (id, self.role_name(id), entry(id)))
+            .into();
+        let others = rights
+            .roles
+            .values()
+            .filter(|role| role.id != RoleId::OWNER);
+        all.extend(others.map(|role| (role.id, role.name.clone(), Some(&**role))));
+        all
+    }
+
+    fn config(&self, role: RoleId, database: u32) -> Datum {
+        match self.catalog.rights.settings.get(&(role, database)) {
+            None => Datum::Null,
+            Some(values) => array(values.iter().map(|(n, v)| text(format!("{n}={v}")))),
+        }
+    }
+
+    /// The roles whose privileges the session has.
+    fn enabled(&self) -> BTreeSet<RoleId> {
+        self.catalog
+            .rights
+            .groups(self.acting(), self.database_owner())
+    }
+}
+
+/// A name in an item of a list, which needs quotes if it is no plain word.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match name.chars().all(plain) {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+/// Switches of a role: super, inherit, createrole, createdb, login, replication, bypassrls.
+fn switches(id: RoleId, role: Option<&Role>) -> [bool; 7] {
+    match role {
+        Some(role) => [
+            role.superuser,
+            role.inherit,
+            role.create_role,
+            role.create_db,
+            role.login,
+            false,
+            role.bypass_rls,
+        ],
+        None => {
+            let able = id == RoleId::OWNER;
+            [able, true, able, able, able, able, able]
+        }
+    }
+}
+
+fn until(role: Option<&Role>) -> Datum {
+    let until = role.and_then(|role| role.valid_until);
+    until.map_or(Datum::Null, Datum::Timestamp)
+}
+
+pub(super) fn authid(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (id, name, role) in cx.all_roles() {
+        let mut row = vec![oid(id.0), text(name)];
+        row.extend(switches(id, role).map(flag));
+        let password = role.and_then(|role| role.password.clone());
+        row.extend([int(-1), optional(password), until(role)]);
+        out.push(row);
+    }
+}
+
+pub(super) fn roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (id, name, role) in cx.all_roles() {
+        let mut row = vec![text(name)];
+        let [head @ .., bypass] = switches(id, role);
+        row.extend(head.map(flag));
+        row.extend([int(-1), text("********"), until(role)]);
+        row.extend([flag(bypass), cx.config(id, 0), oid(id.0)]);
+        out.push(row);
+    }
+}
+
+fn logins(cx: &CatalogCx<'_>, out: &mut RowBatch, password: impl Fn(Option<&Role>) -> Datum) {
+    for (id, name, role) in cx.all_roles() {
+        let [superuser, _, _, creates, login, replicates, bypass] = switches(id, role);
+        if !login {
+            continue;
+        }
+        let mut row = vec![text(name), oid(id.0)];
+        row.extend([creates, superuser, replicates, bypass].map(flag));
+        row.extend([password(role), until(role), cx.config(id, 0)]);
+        out.push(row);
+    }
+}
+
+pub(super) fn users(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    logins(cx, out, |_| text("********"));
+}
+
+pub(super) fn shadow(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    logins(cx, out, |role| {
+        optional(role.and_then(|role| role.password.clone()))
+    });
+}
+
+pub(super) fn groups(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (id, name, role) in cx.all_roles() {
+        if switches(id, role)[4] {
+            continue;
+        }
+        let roles = cx.catalog.rights.roles.values();
+        let members = roles.filter(|role| role.memberships.iter().any(|own| own.of == id));
+        let members = array(members.map(|role| oid(role.id.0)));
+        out.push([text(name), oid(id.0), members]);
+    }
+}
+
+pub(super) fn members(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for role in cx.catalog.rights.roles.values() {
+        for own in &role.memberships {
+            let [of, grantor] = [own.of, own.grantor].map(|id| oid(id.0));
+            out.push([of, oid(role.id.0), grantor, flag(own.admin)]);
+        }
+    }
+}
+
+pub(super) fn settings(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (role, database) in cx.catalog.rights.settings.keys() {
+        out.push([oid(*database), oid(role.0), cx.config(*role, *database)]);
+    }
+}
+
+pub(super) fn defaults(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let here = cx.database.id.0;
+    let all = cx.catalog.rights.defaults.iter().enumerate();
+    for (at, ((database, role, public, kind), acl)) in all {
+        if *database != here {
+            continue;
+        }
+        let schema = if *public { PUBLIC } else { 0 };
+        let kind = if *kind == ObjectKind::Sequence {
+            'S'
+        } else {
+            'r'
+        };
+        out.push([
+            oid(1 + at as u32),
+            oid(role.0),
+            oid(schema),
+            letter(kind),
+            cx.texts(Some(acl)),
+        ]);
+    }
+}
+
+pub(super) fn enabled_roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for role in cx.enabled() {
+        out.push([text(cx.role_name(role))]);
+    }
+}
+
+pub(super) fn applicable_roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for id in cx.enabled() {
+        let role = cx.catalog.rights.roles.get(&id);
+        for own in role.into_iter().flat_map(|role| &role.memberships) {
+            out.push([
+                text(cx.role_name(id)),
+                text(cx.role_name(own.of)),
+                yes_no(own.admin),
+            ]);
+        }
+    }
+}
+
+/// Items that the session may see, with the name of each grantee and whether it may grant on.
+fn seen(
+    cx: &CatalogCx<'_>,
+    owner: RoleId,
+    items: &[AclItem],
+    push: &mut dyn FnMut(Datum, Datum, Privileges, Privileges),
+) {
+    let enabled = cx.enabled();
+    for item in items {
+        let public = item.grantee == RoleId::PUBLIC;
+        if !public && !enabled.contains(&item.grantee) && !enabled.contains(&item.grantor) {
+            continue;
+        }
+        let grantee = if public {
+            "PUBLIC".into()
+        } else {
+            cx.role_name(item.grantee)
+        };
+        let options = match item.grantee == owner {
+            true => item.privileges,
+            false => item.options,
+        };
+        let grantor = text(cx.role_name(item.grantor));
+        push(grantor, text(grantee), item.privileges, options);
+    }
+}
+
+/// Tables and views, with their owner and the privileges on them.
+fn granted<'c>(cx: &CatalogCx<'c>) -> Vec<(&'c str, u32, RoleId, Acl)> {
+    let relations = cx.database.relations();
+    let found = relations.filter(|(_, kind, _)| *kind != ObjectKind::Sequence);
+    let all = found.map(|(name, kind, id)| {
+        let target = Target::Relation(id);
+        let owner = cx.catalog.rights.owner(&target);
+        let acl = cx.catalog.rights.acl(&target);
+        (
+            name,
+            id,
+            owner,
+            acl.unwrap_or_else(|| kind.first_acl(owner)),
+        )
+    });
+    all.collect()
+}
+
+pub(super) fn table_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (name, _, owner, acl) in granted(cx) {
+        seen(cx, owner, &acl.0, &mut |grantor, grantee, all, options| {
+            for (one, _, word) in all.each() {
+                out.push([
+                    grantor.clone(),
+                    grantee.clone(),
+                    text(cx.database.name.as_str()),
+                    text("public"),
+                    text(name),
+                    text(word),
+                    yes_no(options.has(one)),
+                    yes_no(one == Privileges::SELECT),
+                ]);
+            }
+        });
+    }
+}
+
+pub(super) fn column_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (name, id, owner, acl) in granted(cx) {
+        let object = cx.catalog.rights.objects.get(&Target::Relation(id));
+        for (place, column) in columns_of(cx, name) {
+            let own = object.and_then(|object| object.columns.get(&place));
+            let items = acl.0.iter().chain(own.into_iter().flat_map(|acl| &acl.0));
+            let items: Vec<AclItem> = items.copied().collect();
+            seen(cx, owner, &items, &mut |grantor, grantee, all, options| {
+                for (one, _, word) in all.and(ObjectKind::Column.all()).each() {
+                    out.push([
+                        grantor.clone(),
+                        grantee.clone(),
+                        text(cx.database.name.as_str()),
+                        text("public"),
+                        text(name),
+                        text(column),
+                        text(word),
+                        yes_no(options.has(one)),
+                    ]);
+                }
+            });
+        }
+    }
+}
+
+fn columns_of<'c>(cx: &CatalogCx<'c>, relation: &str) -> Vec<(u16, &'c str)> {
+    let named = |view: &'c View| {
+        let columns = view.columns.iter().enumerate();
+        let columns = columns.map(|(at, column)| (at as u16, column.name.as_str()));
+        columns.collect()
+    };
+    let database: &'c Database = cx.database;
+    match (database.tables.get(relation), database.views.get(relation)) {
+        (Some(table), _) => {
+            let columns = visible(table);
+            let columns = columns.map(|(at, column)| (at as u16, column.name.as_str()));
+            columns.collect()
+        }
+        (None, view) => view.map(|view| named(view)).unwrap_or_default(),
+    }
+}
+
+/// `has_..._privilege` and `pg_has_role`.
+///
+/// # Errors
+/// 42704 and its like for what does not exist, 22023 for an unknown privilege.
+pub(super) fn privilege(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
+    let of_column = name == "has_column_privilege";
+    let with_user = args.len() > if of_column { 3 } else { 2 };
+    let role = match (with_user, args) {
+        (true, [Datum::Int(id), ..]) => RoleId(u32::try_from(*id).unwrap_or(u32::MAX)),
+        (true, [user, ..]) if name != "pg_has_role" && user.as_str() == Some("public") => {
+            RoleId::PUBLIC
+        }
+        (true, [user, ..]) => role_of(cx, user)?,
+        _ => cx.acting(),
+    };
+    let args = if with_user { &args[1..] } else { args };
+    let (Some(object), Some(wanted)) = (args.first(), args.last().and_then(Datum::as_str)) else {
+        return Ok(Datum::Null);
+    };
+    let rights = &cx.catalog.rights;
+    let database_owner = cx.database_owner();
+    if name == "pg_has_role" {
+        return has_role(cx, role, role_of(cx, object)?, wanted);
+    }
+    let (target, kind, owner) = match name {
+        "has_database_privilege" => {
+            let mut databases = cx.catalog.databases.values();
+            let found = databases.find(|one| match object {
+                Datum::Int(id) => i64::from(one.id.0) == *id,
+                other => other.as_str() == Some(&one.name),
+            });
+            match (found, object.as_str()) {
+                (Some(found), _) => {
+                    let owner = cx.catalog.owner_of_database(found);
+                    (Target::Database(found.id.0), ObjectKind::Database, owner)
+                }
+                (None, Some(name)) => {
+                    let message = format!("database \"{name}\" does not exist");
+                    return Err(SqlError::new(SqlState::INVALID_DATABASE, message));
+                }
+                (None, None) => return Ok(Datum::Null),
+            }
+        }
+        "has_schema_privilege" => {
+            let schema = match object {
+                Datum::Int(id) => u32::try_from(*id).unwrap_or(0),
+                other => names::regnamespace_in(other.as_str().unwrap_or_default())?,
+            };
+            let wanted = parsed(wanted, ObjectKind::Schema)?;
+            if schema != PUBLIC {
+                let usage = wanted.iter().any(|(one, _)| *one == Privileges::USAGE);
+                return Ok(flag(usage || rights.is_superuser(role)));
+            }
+            let target = Target::Schema(cx.database.id.0, "public".into());
+            (target, ObjectKind::Schema, database_owner)
+        }
+        "has_table_privilege"
+        | "has_sequence_privilege"
+        | "has_any_column_privilege"
+        | "has_column_privilege" => {
+            let id = match object {
+                Datum::Int(id) => u32::try_from(*id).unwrap_or(0),
+                other => names::regclass_in(cx, other.as_str().unwrap_or_default())?,
+            };
+            let kind = match name {
+                "has_sequence_privilege" => ObjectKind::Sequence,
+                _ => ObjectKind::Table,
+            };
+            if all().any(|table| table.oid == id) {
+                let hidden = [1260, 12005].contains(&id);
+                let wanted = parsed(wanted, kind)?;
+                let reads = wanted.iter().any(|(one, _)| *one == Privileges::SELECT);
+                return Ok(flag(rights.is_superuser(role) || reads && !hidden));
+            }
+            let mut known = cx.database.relations();
+            if !known.any(|(_, _, relation)| relation == id) {
+                return Ok(Datum::Null);
+            }
+            (Target::Relation(id), kind, database_owner)
+        }
+        "has_type_privilege" => {
+            if let Some(name) = object.as_str() {
+                names::regtype_in(name)?;
+            }
+            return Ok(flag(true));
+        }
+        // Everybody may call functions and use languages and tablespaces.
+        _ => return Ok(flag(true)),
+    };
+    let checked = if name.contains("column") {
+        ObjectKind::Column
+    } else {
+        kind
+    };
+    let wanted = parsed(wanted, checked)?;
+    let has = held(cx, role, (&target, kind), owner);
+    let whole = wanted.iter().any(|(one, option)| has(*one, *option));
+    if whole || !name.contains("column") {
+        return Ok(flag(whole));
+    }
+    let Some(object) = rights.objects.get(&target) else {
+        return Ok(flag(false));
+    };
+    let groups = rights.groups(role, owner);
+    let of = |acl: &Acl| {
+        let (own, options) = (acl.privileges(&groups), acl.options(&groups));
+        wanted
+            .iter()
+            .any(|(one, option)| if *option { options } else { own }.has(*one))
+    };
+    if !of_column {
+        return Ok(flag(object.columns.values().any(of)));
+    }
+    let place = match &args[1] {
+        Datum::Int(number) => u16::try_from(number - 1).ok(),
+        column => {
+            let column = column.as_str().unwrap_or_default();
+            let relation = names::relation_name(cx, target_id(&target)).unwrap_or_default();
+            let columns = columns_of(cx, &relation);
+            let found = columns.iter().find(|(_, name)| *name == column);
+            let Some((place, _)) = found else {
+                let message =
+                    format!("column \"{column}\" of relation \"{relation}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+            };
+            Some(*place)
+        }
+    };
+    Ok(flag(
+        place
+            .and_then(|place| object.columns.get(&place))
+            .is_some_and(of),
+    ))
+}
+
+fn target_id(target: &Target) -> u32 {
+    match target {
+        Target::Relation(id) | Target::Database(id) | Target::Schema(id, _) => *id,
+    }
+}
+
+/// Whether a role has a privilege on an object, or may grant it.
+fn held<'c>(
+    cx: &CatalogCx<'c>,
+    role: RoleId,
+    (target, kind): (&Target, ObjectKind),
+    database_owner: RoleId,
+) -> impl Fn(Privileges, bool) -> bool + use<'c> {
+    let rights = &cx.catalog.rights;
+    let all = rights.is_owner(role, target, database_owner);
+    let superuser = rights.is_superuser(role);
+    let has = rights.privileges(role, (target, kind), database_owner);
+    let owner = rights.owner(target);
+    let acl = rights.acl(target).unwrap_or_else(|| kind.first_acl(owner));
+    let options = acl.options(&rights.groups(role, database_owner));
+    move |one, option| match option {
+        true => all || options.has(one),
+        false => superuser || has.has(one),
+    }
+}
+
+fn role_of(cx: &CatalogCx<'_>, name: &Datum) -> Result<RoleId, SqlError> {
+    if let Some(id) = name.as_int() {
+        return Ok(RoleId(u32::try_from(id).unwrap_or(u32::MAX)));
+    }
+    let name = name.as_str().unwrap_or_default();
+    cx.role_named(name).ok_or_else(|| {
+        let message = format!("role \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+    })
+}
+
+fn has_role(cx: &CatalogCx<'_>, role: RoleId, of: RoleId, wanted: &str) -> Result<Datum, SqlError> {
+    let (rights, owner) = (&cx.catalog.rights, cx.database_owner());
+    let mut any = rights.is_superuser(role);
+    for word in wanted.split(',') {
+        let word = word.trim().to_ascii_uppercase();
+        any |= match word.as_str() {
+            "USAGE" => rights.groups(role, owner).contains(&of),
+            "MEMBER" => rights.all_groups(role, owner).contains(&of),
+            "USAGE WITH ADMIN OPTION"
+            | "USAGE WITH GRANT OPTION"
+            | "MEMBER WITH ADMIN OPTION"
+            | "MEMBER WITH GRANT OPTION" => rights.roles.get(&role).is_some_and(|role| {
+                let mut own = role.memberships.iter();
+                own.any(|own| own.of == of && own.admin)
+            }),
+            _ => return Err(unrecognized(word.as_str())),
+        };
+    }
+    Ok(flag(any))
+}
+
+fn unrecognized(word: &str) -> SqlError {
+    let message = format!("unrecognized privilege type: \"{word}\"");
+    SqlError::new(SqlState::INVALID_PARAMETER, message)
+}
+
+/// A list of privileges, each with whether WITH GRANT OPTION stands behind it.
+fn parsed(text: &str, kind: ObjectKind) -> Result<Vec<(Privileges, bool)>, SqlError> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let part = part.trim();
+        let upper = part.to_ascii_uppercase();
+        let (word, option) = match upper.strip_suffix(" WITH GRANT OPTION") {
+            Some(word) => (word.trim(), true),
+            None => (upper.as_str(), false),
+        };
+        let found = Privileges::of_word(word).filter(|one| kind.all().has(*one));
+        all.push((found.ok_or_else(|| unrecognized(part))?, option));
+    }
+    Ok(all)
+}
