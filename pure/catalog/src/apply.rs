@@ -117,13 +117,9 @@ impl Catalog {
                 constraint,
                 if_exists,
             } => self.drop_constraint(database, table, constraint, *if_exists),
-            Command::Rights { .. } => unreachable!("applied before"),
             Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
-            Command::Comment { .. }
-            | Command::AlterTable { .. }
-            | Command::AlterSequence { .. }
-            | Command::RenameRelation { .. } => self.change_relations(command),
+            _ => self.change_relations(command),
         }
     }
 

@@ -173,36 +173,14 @@ impl Catalog {
             false => grantor(&table, &acl, &groups, by.current, wanted),
         };
         let allowed = if all { wanted } else { wanted.and(options) };
-        if allowed.is_empty() {
-            let has = table.privileges(&groups).with(acl.privileges(&groups));
-            if has.is_empty() {
-                let (noun, name) = (object.kind.noun(), &object.name);
-                return Err(denied(format!("permission denied for {noun} {name}")));
-            }
-            let verb = if grant.is_grant {
-                "granted"
-            } else {
-                "could be revoked"
-            };
-            let verb = if grant.is_grant {
-                format!("were {verb}")
-            } else {
-                verb.into()
-            };
-            return Ok(Vec::from([format!(
-                "no privileges {verb} for \"{}\"",
-                object.name
-            )]));
+        let has = table.privileges(&groups).with(acl.privileges(&groups));
+        if allowed.is_empty() && has.is_empty() {
+            let (noun, name) = (object.kind.noun(), &object.name);
+            return Err(denied(format!("permission denied for {noun} {name}")));
         }
-        let mut notices = Vec::new();
-        let is_partial = allowed != wanted && !grant.privileges.is_empty();
-        if is_partial {
-            let verb = if grant.is_grant {
-                "were granted"
-            } else {
-                "could be revoked"
-            };
-            notices.push(format!("not all privileges {verb} for \"{}\"", object.name));
+        let notices = told(&object.name, grant, allowed, wanted);
+        if allowed.is_empty() {
+            return Ok(notices);
         }
         for grantee in roles {
             let one = Granting {
@@ -294,6 +272,21 @@ impl Catalog {
             }
         }
         Ok(Vec::new())
+    }
+}
+
+/// What is said of privileges that the role may not grant.
+fn told(name: &str, grant: &Grant, allowed: Privileges, wanted: Privileges) -> Vec<String> {
+    let done = match grant.is_grant {
+        true => "were granted",
+        false => "could be revoked",
+    };
+    if allowed.is_empty() {
+        return Vec::from([format!("no privileges {done} for \"{name}\"")]);
+    }
+    match allowed == wanted || grant.privileges.is_empty() {
+        true => Vec::new(),
+        false => Vec::from([format!("not all privileges {done} for \"{name}\"")]),
     }
 }
 

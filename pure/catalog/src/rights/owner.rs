@@ -183,8 +183,8 @@ impl Catalog {
         for role in roles {
             let id = self.rights.resolve(role, by)?;
             if id == RoleId::OWNER {
-                let message = "cannot drop objects owned by role postgres because they are required \
-                               by the database system";
+                let message = "cannot drop objects owned by role postgres because they are \
+                               required by the database system";
                 return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message));
             }
             if !self.rights.groups(by.current, RoleId::PUBLIC).contains(&id)

@@ -217,14 +217,7 @@ fn other_option(words: &mut Words<'_>, is_new: bool) -> Result<Option<RoleOption
         return Ok(Some(RoleOption::Password(password.map(Password))));
     }
     if words.take(&["VALID", "UNTIL"]) {
-        let text = words.string()?;
-        if text.trim().eq_ignore_ascii_case("infinity") {
-            return Ok(Some(RoleOption::ValidUntil(None)));
-        }
-        return match base::text::parse(Type::Timestamptz(None), &text)? {
-            Datum::Timestamp(micros) => Ok(Some(RoleOption::ValidUntil(Some(micros)))),
-            _ => Err(words.unexpected()),
-        };
+        return valid_until(words).map(Some);
     }
     if is_new {
         if words.take(&["SYSID"]) {
@@ -247,6 +240,17 @@ fn other_option(words: &mut Words<'_>, is_new: bool) -> Result<Option<RoleOption
             let place = words.source.position(words.tokens[words.at].span.start);
             Err(SqlError::new(SqlState::SYNTAX, message).at(place))
         }
+        _ => Err(words.unexpected()),
+    }
+}
+
+fn valid_until(words: &mut Words<'_>) -> Result<RoleOption, SqlError> {
+    let text = words.string()?;
+    if text.trim().eq_ignore_ascii_case("infinity") {
+        return Ok(RoleOption::ValidUntil(None));
+    }
+    match base::text::parse(Type::Timestamptz(None), &text)? {
+        Datum::Timestamp(micros) => Ok(RoleOption::ValidUntil(Some(micros))),
         _ => Err(words.unexpected()),
     }
 }

@@ -113,9 +113,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_index_has_property" | "pg_indexam_has_property" => index_ability(word(1)),
         _ if name.ends_with("_description") => comments::described(cx, name, object(0), args),
         _ if name.ends_with("_is_visible") => visible_object(cx, name, object(0)),
-        _ if name.starts_with("has_") || name == "pg_has_role" => {
-            grants::privilege(cx, name, args)?
-        }
+        _ if grants::is_asked(name) => grants::privilege(cx, name, args)?,
         _ if name.starts_with("pg_stat_get_") => int(0),
         _ if name.ends_with("_size") => size(cx, name, args)?,
         _ if name.starts_with("to_reg") => find(cx, name, word(0))?,

@@ -358,7 +358,18 @@ fn columns_of<'c>(cx: &CatalogCx<'c>, relation: &str) -> Vec<(u16, &'c str)> {
     }
 }
 
-/// `has_..._privilege` and `pg_has_role`.
+/// Whether this is one of `has_..._privilege` and `pg_has_role`.
+pub(super) fn is_asked(name: &str) -> bool {
+    name.starts_with("has_") || name == "pg_has_role"
+}
+
+/// An object that a function asks about, or the answer at once.
+enum Asked {
+    Object(Target, ObjectKind, RoleId),
+    Answer(Datum),
+}
+
+/// Computes one of the functions of [`is_asked`].
 ///
 /// # Errors
 /// 42704 and its like for what does not exist, 22023 for an unknown privilege.
@@ -366,7 +377,6 @@ pub(super) fn privilege(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Resul
     let of_column = name == "has_column_privilege";
     let with_user = args.len() > if of_column { 3 } else { 2 };
     let role = match (with_user, args) {
-        (true, [Datum::Int(id), ..]) => RoleId(u32::try_from(*id).unwrap_or(u32::MAX)),
         (true, [user, ..]) if name != "pg_has_role" && user.as_str() == Some("public") => {
             RoleId::PUBLIC
         }
@@ -377,120 +387,143 @@ pub(super) fn privilege(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Resul
     let (Some(object), Some(wanted)) = (args.first(), args.last().and_then(Datum::as_str)) else {
         return Ok(Datum::Null);
     };
-    let rights = &cx.catalog.rights;
-    let database_owner = cx.database_owner();
     if name == "pg_has_role" {
         return has_role(cx, role, role_of(cx, object)?, wanted);
     }
-    let (target, kind, owner) = match name {
+    let (target, kind, owner) = match asked(cx, name, object, (role, wanted))? {
+        Asked::Object(target, kind, owner) => (target, kind, owner),
+        Asked::Answer(answer) => return Ok(answer),
+    };
+    let is_column = name.contains("column");
+    let checked = if is_column { ObjectKind::Column } else { kind };
+    let wanted = parsed(wanted, checked)?;
+    let has = held(cx, role, (&target, kind), owner);
+    let whole = wanted.iter().any(|(one, option)| has(*one, *option));
+    let place = match of_column {
+        true => place_of(cx, &target, &args[1])?,
+        false => None,
+    };
+    let rights = &cx.catalog.rights;
+    let object = rights.objects.get(&target).filter(|_| is_column && !whole);
+    let Some(object) = object else {
+        return Ok(flag(whole));
+    };
+    let groups = rights.groups(role, owner);
+    let of = |acl: &Acl| {
+        let (own, options) = (acl.privileges(&groups), acl.options(&groups));
+        let has = |option: bool| if option { options } else { own };
+        wanted.iter().any(|(one, option)| has(*option).has(*one))
+    };
+    Ok(flag(match of_column {
+        true => place
+            .and_then(|place| object.columns.get(&place))
+            .is_some_and(of),
+        false => object.columns.values().any(of),
+    }))
+}
+
+/// The object that a function names.
+fn asked(
+    cx: &CatalogCx<'_>,
+    name: &str,
+    object: &Datum,
+    (role, wanted): (RoleId, &str),
+) -> Result<Asked, SqlError> {
+    let number = object.as_int().map(|id| u32::try_from(id).unwrap_or(0));
+    let text = object.as_str().unwrap_or_default();
+    match name {
         "has_database_privilege" => {
             let mut databases = cx.catalog.databases.values();
-            let found = databases.find(|one| match object {
-                Datum::Int(id) => i64::from(one.id.0) == *id,
-                other => other.as_str() == Some(&one.name),
+            let found = databases.find(|one| match number {
+                Some(id) => one.id.0 == id,
+                None => one.name == text,
             });
-            match (found, object.as_str()) {
-                (Some(found), _) => {
+            match found {
+                Some(found) => {
                     let owner = cx.catalog.owner_of_database(found);
-                    (Target::Database(found.id.0), ObjectKind::Database, owner)
+                    let target = Target::Database(found.id.0);
+                    Ok(Asked::Object(target, ObjectKind::Database, owner))
                 }
-                (None, Some(name)) => {
-                    let message = format!("database \"{name}\" does not exist");
-                    return Err(SqlError::new(SqlState::INVALID_DATABASE, message));
+                None if number.is_some() => Ok(Asked::Answer(Datum::Null)),
+                None => {
+                    let message = format!("database \"{text}\" does not exist");
+                    Err(SqlError::new(SqlState::INVALID_DATABASE, message))
                 }
-                (None, None) => return Ok(Datum::Null),
             }
         }
         "has_schema_privilege" => {
-            let schema = match object {
-                Datum::Int(id) => u32::try_from(*id).unwrap_or(0),
-                other => names::regnamespace_in(other.as_str().unwrap_or_default())?,
-            };
-            let wanted = parsed(wanted, ObjectKind::Schema)?;
-            if schema != PUBLIC {
-                let usage = wanted.iter().any(|(one, _)| *one == Privileges::USAGE);
-                return Ok(flag(usage || rights.is_superuser(role)));
+            let schema = number.map_or_else(|| names::regnamespace_in(text), Ok)?;
+            if schema == PUBLIC {
+                let target = Target::Schema(cx.database.id.0, "public".into());
+                return Ok(Asked::Object(
+                    target,
+                    ObjectKind::Schema,
+                    cx.database_owner(),
+                ));
             }
-            let target = Target::Schema(cx.database.id.0, "public".into());
-            (target, ObjectKind::Schema, database_owner)
+            let wanted = parsed(wanted, ObjectKind::Schema)?;
+            let usage = wanted.iter().any(|(one, _)| *one == Privileges::USAGE);
+            let all = cx.catalog.rights.is_superuser(role);
+            Ok(Asked::Answer(flag(usage || all)))
         }
         "has_table_privilege"
         | "has_sequence_privilege"
         | "has_any_column_privilege"
         | "has_column_privilege" => {
-            let id = match object {
-                Datum::Int(id) => u32::try_from(*id).unwrap_or(0),
-                other => names::regclass_in(cx, other.as_str().unwrap_or_default())?,
-            };
-            let kind = match name {
-                "has_sequence_privilege" => ObjectKind::Sequence,
-                _ => ObjectKind::Table,
-            };
-            if all().any(|table| table.oid == id) {
-                let hidden = [1260, 12005].contains(&id);
-                let wanted = parsed(wanted, kind)?;
-                let reads = wanted.iter().any(|(one, _)| *one == Privileges::SELECT);
-                return Ok(flag(rights.is_superuser(role) || reads && !hidden));
-            }
-            let mut known = cx.database.relations();
-            if !known.any(|(_, _, relation)| relation == id) {
-                return Ok(Datum::Null);
-            }
-            (Target::Relation(id), kind, database_owner)
+            let id = number.map_or_else(|| names::regclass_in(cx, text), Ok)?;
+            asked_relation(cx, name, id, (role, wanted))
         }
         "has_type_privilege" => {
-            if let Some(name) = object.as_str() {
-                names::regtype_in(name)?;
+            if number.is_none() {
+                names::regtype_in(text)?;
             }
-            return Ok(flag(true));
+            Ok(Asked::Answer(flag(true)))
         }
         // Everybody may call functions and use languages and tablespaces.
-        _ => return Ok(flag(true)),
-    };
-    let checked = if name.contains("column") {
-        ObjectKind::Column
-    } else {
-        kind
-    };
-    let wanted = parsed(wanted, checked)?;
-    let has = held(cx, role, (&target, kind), owner);
-    let whole = wanted.iter().any(|(one, option)| has(*one, *option));
-    if whole || !name.contains("column") {
-        return Ok(flag(whole));
+        _ => Ok(Asked::Answer(flag(true))),
     }
-    let Some(object) = rights.objects.get(&target) else {
-        return Ok(flag(false));
+}
+
+fn asked_relation(
+    cx: &CatalogCx<'_>,
+    name: &str,
+    id: u32,
+    (role, wanted): (RoleId, &str),
+) -> Result<Asked, SqlError> {
+    let kind = match name {
+        "has_sequence_privilege" => ObjectKind::Sequence,
+        _ => ObjectKind::Table,
     };
-    let groups = rights.groups(role, owner);
-    let of = |acl: &Acl| {
-        let (own, options) = (acl.privileges(&groups), acl.options(&groups));
-        wanted
-            .iter()
-            .any(|(one, option)| if *option { options } else { own }.has(*one))
-    };
-    if !of_column {
-        return Ok(flag(object.columns.values().any(of)));
+    if let Some(system) = all().find(|table| table.oid == id) {
+        let hidden = matches!(system.name, "pg_authid" | "pg_shadow");
+        let wanted = parsed(wanted, kind)?;
+        let reads = wanted.iter().any(|(one, _)| *one == Privileges::SELECT);
+        let all = cx.catalog.rights.is_superuser(role);
+        return Ok(Asked::Answer(flag(all || reads && !hidden)));
     }
-    let place = match &args[1] {
-        Datum::Int(number) => u16::try_from(number - 1).ok(),
-        column => {
-            let column = column.as_str().unwrap_or_default();
-            let relation = names::relation_name(cx, target_id(&target)).unwrap_or_default();
-            let columns = columns_of(cx, &relation);
-            let found = columns.iter().find(|(_, name)| *name == column);
-            let Some((place, _)) = found else {
-                let message =
-                    format!("column \"{column}\" of relation \"{relation}\" does not exist");
-                return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
-            };
-            Some(*place)
+    let mut known = cx.database.relations();
+    Ok(match known.any(|(_, _, relation)| relation == id) {
+        true => Asked::Object(Target::Relation(id), kind, cx.database_owner()),
+        false => Asked::Answer(Datum::Null),
+    })
+}
+
+/// The place of a column that is given by number or name.
+fn place_of(cx: &CatalogCx<'_>, target: &Target, column: &Datum) -> Result<Option<u16>, SqlError> {
+    if let Some(number) = column.as_int() {
+        return Ok(u16::try_from(number - 1).ok());
+    }
+    let column = column.as_str().unwrap_or_default();
+    let relation = names::relation_name(cx, target_id(target)).unwrap_or_default();
+    let columns = columns_of(cx, relation);
+    let found = columns.iter().find(|(_, name)| *name == column);
+    match found {
+        Some((place, _)) => Ok(Some(*place)),
+        None => {
+            let message = format!("column \"{column}\" of relation \"{relation}\" does not exist");
+            Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
         }
-    };
-    Ok(flag(
-        place
-            .and_then(|place| object.columns.get(&place))
-            .is_some_and(of),
-    ))
+    }
 }
 
 fn target_id(target: &Target) -> u32 {
