@@ -173,6 +173,13 @@ impl Rights {
         if id == RoleId::DATABASE_OWNER {
             return Err(reserved(&self.name(id)));
         }
+        if id == RoleId::OWNER && *role != RoleName::Named(OWNER_NAME.into()) {
+            let message = "what is not in the catalog cannot be altered";
+            let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+            return Err(error
+                .detail("The session's name is that of no role: it acts as the role \"postgres\".")
+                .hint("Passwords of such names stand in the file of roles (`trellis role`)."));
+        }
         if id == RoleId::OWNER && options.contains(&RoleOption::Superuser(false)) {
             let error = denied("permission denied to alter role");
             return Err(error.detail("The bootstrap user must have the SUPERUSER attribute."));

@@ -60,6 +60,21 @@ fn memberships_have_no_circles_and_are_followed() {
 }
 
 #[test]
+fn a_name_that_is_no_role_is_not_altered() {
+    let mut rights = Rights::default();
+    let by = By {
+        alias: "root".into(),
+        ..By::default()
+    };
+    for role in [RoleName::Named("root".into()), RoleName::Current] {
+        let options = vec![RoleOption::Password(None)];
+        let change = Change::AlterRole { role, options };
+        assert!(rights.change_roles(&change, &by).is_err());
+    }
+    assert_eq!(rights, Rights::default());
+}
+
+#[test]
 fn what_was_granted_on_goes_with_the_option() {
     let mut acl = ObjectKind::Table.first_acl(A);
     acl.grant(granting(A, B, true)).expect("by the owner");

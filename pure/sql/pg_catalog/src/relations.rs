@@ -96,11 +96,11 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         }
         .push(cx, out);
         for (index, _) in indexes(table) {
-            plain(index.id.0, &index.name, BTREE, 'i', index.columns.len()).push(out);
+            plain(index.id.0, &index.name, BTREE, 'i', index.columns.len()).push(cx, out);
         }
     }
     for sequence in cx.database.sequences.values() {
-        plain(sequence.id.0, &sequence.name, 0, 'S', 3).push(out);
+        plain(sequence.id.0, &sequence.name, 0, 'S', 3).push(cx, out);
     }
     for view in cx.views() {
         Class {
