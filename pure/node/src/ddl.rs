@@ -32,7 +32,6 @@
 //! is what was done.
 
 mod quiet;
-mod reasons;
 
 use crate::fill::Work;
 use crate::message::DdlWork;
@@ -43,10 +42,10 @@ use exec::fill::FillPosition;
 use plan::Fill;
 pub(crate) use quiet::QUIESCE_US;
 use quiet::Quiet;
-use reasons::{may_pass, needs_all_nodes, node_away, node_lost, parted, rows_away};
 use rights::By;
 use session::ConnId;
 use session::message::{DdlStop, FromTxn, TxnHandle};
+use session::undone::{may_pass, needs_all_nodes, node_away, node_lost, parted, rows_away};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, OpError, Outcome};

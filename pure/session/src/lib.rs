@@ -56,6 +56,7 @@ mod simple;
 mod startup;
 mod statistics;
 mod status;
+pub mod undone;
 
 pub use away::Away;
 pub use barrier::Barrier;
