@@ -75,7 +75,7 @@ impl Session {
         let changed = *self.acting.current != *current_name
             || *self.acting.session != *session_name
             || self.acting.superuser != rights.is_superuser(current);
-        self.acting = Acting {
+        *self.acting = Acting {
             version: catalog.version,
             login: self.acting.login,
             superuser: rights.is_superuser(current),

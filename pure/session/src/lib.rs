@@ -180,7 +180,7 @@ pub struct Session {
     /// Modes of which `facts` tell; `None`: a setting has changed since.
     facts_modes: Option<Modes>,
     /// As whom it acts.
-    acting: acting::Acting,
+    acting: Box<acting::Acting>,
     clocks: ClockAsking,
     prepared: BTreeMap<String, Rc<Prepared>>,
     unnamed: Option<Rc<Prepared>>,
@@ -268,7 +268,7 @@ impl Session {
             settings: Settings::default(),
             facts: Arc::default(),
             facts_modes: None,
-            acting: acting::Acting::default(),
+            acting: Box::default(),
             clocks: ClockAsking::default(),
             prepared: BTreeMap::new(),
             unnamed: None,

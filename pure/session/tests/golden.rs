@@ -205,7 +205,7 @@ impl World {
         }
         for call in &ddl {
             let text = match call {
-                DdlCall::Ask(_, database, plan) => format!("{database} {}", plan.tag),
+                DdlCall::Ask(_, database, plan, _) => format!("{database} {}", plan.tag),
                 DdlCall::Stop(_, stop) => format!("stop {stop:?}"),
             };
             writeln!(self.trace, "-> ddl {text}").expect("strings take everything");
@@ -603,6 +603,7 @@ fn catalog() -> Catalog {
         next_id: 16_400,
         reserved: Vec::new(),
         closing: None,
+        rights: Arc::default(),
         placement: Placement::new(NodeId(1).0, 1),
         databases: BTreeMap::from([("shop".to_owned(), Arc::new(database))]),
     }
