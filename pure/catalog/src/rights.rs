@@ -91,6 +91,8 @@ impl Catalog {
                 if is_new(id) {
                     new.push((Target::Database(id), ObjectKind::Database, id));
                 }
+                let types = database.enums.values().filter(|one| is_new(one.id));
+                new.extend(types.map(|one| (Target::Relation(one.id), ObjectKind::Type, id)));
                 let relations = database.relations();
                 let found = relations.filter(|(_, _, relation)| is_new(*relation));
                 new.extend(found.map(|(_, kind, relation)| (Target::Relation(relation), kind, id)));
@@ -146,6 +148,7 @@ impl Catalog {
         for database in self.databases.values() {
             known.insert(Target::Database(database.id.0));
             known.extend(database.relations().map(|(_, _, id)| Target::Relation(id)));
+            known.extend(database.enums.values().map(|one| Target::Relation(one.id)));
         }
         let is_known = |target: &Target| match target {
             Target::Schema(database, _) => known.contains(&Target::Database(*database)),

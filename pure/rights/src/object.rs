@@ -36,6 +36,8 @@ pub enum ObjectKind {
     Column,
     /// An index: it has no privileges of its own.
     Index,
+    /// An enum type: everybody may use it.
+    Type,
 }
 
 impl ObjectKind {
@@ -50,6 +52,7 @@ impl ObjectKind {
                 .with(Privileges::TEMPORARY)
                 .with(Privileges::CONNECT),
             ObjectKind::Schema => Privileges::USAGE.with(Privileges::CREATE),
+            ObjectKind::Type => Privileges::USAGE,
             ObjectKind::Column => Privileges::INSERT
                 .with(Privileges::SELECT)
                 .with(Privileges::UPDATE)
@@ -61,6 +64,7 @@ impl ObjectKind {
     pub fn of_everybody(self) -> Privileges {
         match self {
             ObjectKind::Database => Privileges::TEMPORARY.with(Privileges::CONNECT),
+            ObjectKind::Type => Privileges::USAGE,
             _ => Privileges::NONE,
         }
     }
@@ -75,6 +79,7 @@ impl ObjectKind {
             ObjectKind::Schema => "schema",
             ObjectKind::Column => "column",
             ObjectKind::Index => "index",
+            ObjectKind::Type => "type",
         }
     }
 

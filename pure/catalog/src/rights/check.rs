@@ -32,6 +32,14 @@ impl Catalog {
             Command::Comment {
                 database, subject, ..
             } => self.check_comment(database, subject, by),
+            Command::CreateEnum { database, .. } => self.check_create(database, by),
+            Command::AlterEnum { database, name, .. } => self.check_type(database, name, by),
+            Command::DropEnum {
+                database, names, ..
+            } => {
+                let mut names = names.iter();
+                names.try_for_each(|name| self.check_type(database, name, by))
+            }
             // Steps of changes whose first command was checked, and those that check for
             // themselves.
             Command::Bootstrap(_)
@@ -173,6 +181,17 @@ impl Catalog {
             | Subject::Column(relation, _)
             | Subject::Constraint(relation, _) => self.check_relation(name, relation, by),
         }
+    }
+
+    fn check_type(&self, name: &str, ty: &str, by: &By) -> Result<(), CatalogError> {
+        let found = self.databases.get(name);
+        let found = found.and_then(|database| Some((database, database.enums.get(ty)?)));
+        let Some((database, found)) = found else {
+            return Ok(());
+        };
+        let owner = self.owner_of_database(database);
+        let what = (&Target::Relation(found.id), ObjectKind::Type, ty);
+        self.rights.check_owner(by.current, what, owner)
     }
 
     pub(super) fn check_database(&self, name: &str, by: &By) -> Result<(), CatalogError> {

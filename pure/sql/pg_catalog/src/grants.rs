@@ -475,7 +475,7 @@ fn asked(
         }
         "has_type_privilege" => {
             if number.is_none() {
-                names::regtype_in(text)?;
+                functions::resolved(cx, base::Reg::Type, text)?;
             }
             Ok(Asked::Answer(flag(true)))
         }

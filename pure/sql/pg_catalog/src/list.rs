@@ -5,8 +5,8 @@
 
 use super::{CatalogCx, VirtualColumn, VirtualTable};
 use super::{
-    columns, comments, constraints, enums, fixed, grants, keywords, procs, relations, schema, types,
-    user_views, views,
+    columns, comments, constraints, enums, fixed, grants, keywords, procs, relations, schema,
+    types, user_views, views,
 };
 use base::RowBatch;
 
