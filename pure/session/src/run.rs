@@ -140,7 +140,6 @@ impl Step {
 impl Session {
     /// Starts a statement of any kind.
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
-        self.know_role(cx);
         self.statement = Some(start.prepared.clone());
         self.statement_since = cx.now;
         self.since = cx.now;
@@ -155,11 +154,8 @@ impl Session {
             self.fail(cx, errors::in_failed_block(), Position(0));
             return;
         }
-        if (!self.acting.superuser || plan.needs.of_views)
-            && let Err(error) = self.check_needs(cx, &plan, &start.prepared)
-        {
-            self.fail(cx, error, Position(0));
-            return;
+        if let Err(error) = self.allow(cx, &plan, &start.prepared) {
+            return self.fail(cx, error, Position(0));
         }
         let is_ddl = matches!(plan.kind, PlanKind::Ddl(_) | PlanKind::CreateAs(_));
         if start.many && !is_ddl && !ends_block {

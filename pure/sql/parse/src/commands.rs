@@ -103,8 +103,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
         "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
         "LOCK" => maintenance::lock(words).map(Some),
-        "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
-        | "LOAD" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
+        "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "REINDEX"
+        | "CLUSTER" => Err(words.unsupported(&first)),
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
         "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
         "DELETE" if !words.is_at(1, "FROM") => Err(words.unexpected_at(1)),
