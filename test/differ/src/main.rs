@@ -25,6 +25,7 @@ mod script;
 mod special;
 mod tree;
 mod values;
+mod window;
 mod write;
 
 use run::{Options, Run};

@@ -436,7 +436,14 @@ impl Generator {
     /// An item of the SELECT list, cast to its type: NULLs and literals have none by themselves.
     fn item(&mut self, ty: Type, depth: usize) -> Node {
         let depth = self.below(depth + 1);
-        let node = self.expr(ty, depth);
+        let window = match self.one_in(8) {
+            true => self.window(ty),
+            false => None,
+        };
+        let node = match window {
+            Some(window) => window,
+            None => self.expr(ty, depth),
+        };
         match ty {
             Type::Text | Type::Varchar(_) | Type::Char(_) => {
                 let cast = Node::new("cast ::", Place::Expr(ty)).text("(").node(node);
@@ -479,8 +486,7 @@ impl Generator {
             }
         }
         let names: Vec<&str> = keys.iter().map(|(name, _)| name.as_str()).collect();
-        let node = Node::new("group by", Place::Fixed);
-        let node = node.text(format!(" GROUP BY {}", names.join(", ")));
+        let node = self.group_by(&names);
         self.scope().keys = Some(keys);
         Some(node)
     }

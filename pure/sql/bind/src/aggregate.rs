@@ -3,8 +3,10 @@
 use super::form::Forms;
 use super::function::first_word;
 use super::group::no_equality;
+use super::over::{Place as Allowed, WINDOW};
 use super::rel::{Aggregate, Call, CallKind, Rel};
 use super::scope::Scope;
+use super::sets::{GROUPED, Keys, not_grouped};
 use super::{AGGREGATE, Binder, unsupported};
 use base::{SqlError, SqlState};
 use expr::aggregate::AggFunc;
@@ -14,6 +16,9 @@ use sqlparser::ast::{
     self, DuplicateTreatment, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, OrderByExpr,
 };
+
+/// The arguments of an aggregate, as a clause that has no aggregates.
+pub(super) const IN_AGGREGATE: &str = "aggregate function calls";
 
 /// The parts of an aggregate's call.
 #[derive(Clone, Copy)]
@@ -35,9 +40,7 @@ impl Binder<'_> {
             filter,
             within_group,
         } = call;
-        if !within_group.is_empty() {
-            return Err(unsupported("WITHIN GROUP"));
-        }
+        debug_assert!(within_group.is_empty(), "others have WITHIN GROUP");
         let FunctionArguments::List(list) = arguments else {
             return Err(SqlError::new(
                 SqlState::UNDEFINED_FUNCTION,
@@ -51,8 +54,10 @@ impl Binder<'_> {
         let inner_calls = core::mem::take(&mut self.level().inner_calls);
         let inner_count = inner_calls.len();
         self.level().calls = inner_calls;
-        self.level().aggregates_in = Some("aggregate function calls");
+        self.level().aggregates_in = Some(IN_AGGREGATE);
+        let windows = core::mem::replace(&mut self.level().windows.place, Allowed::Aggregate);
         let parts = self.aggregate_parts(name, list, filter);
+        self.level().windows.place = windows;
         self.level().aggregates_in = forbidden;
         let mut inner_calls = self.take_calls();
         self.level().calls = outer_calls;
@@ -258,7 +263,11 @@ enum Place {
 /// A grouped query: the relation of its groups and how expressions over the ungrouped row are
 /// expressed over it.
 pub(super) struct Grouping<'g> {
-    group: Vec<Expr>,
+    keys: Keys,
+    /// Keys that all groups have.
+    common: Vec<Expr>,
+    /// Arguments of GROUPING().
+    groupings: Vec<Vec<Expr>>,
     /// The form of the keys that hold subqueries: it does not depend on how they are numbered.
     forms: Vec<Option<String>>,
     aggregates: Vec<Aggregate>,
@@ -269,13 +278,15 @@ pub(super) struct Grouping<'g> {
 
 impl<'g> Grouping<'g> {
     pub(super) fn new(
-        group: Vec<Expr>,
+        keys: Keys,
         forms: Vec<Option<String>>,
         aggregates: Vec<Aggregate>,
-        scope: &'g Scope,
+        (scope, groupings): (&'g Scope, Vec<Vec<Expr>>),
     ) -> Grouping<'g> {
         Grouping {
-            group,
+            common: keys.common(),
+            keys,
+            groupings,
             forms,
             aggregates,
             implied: Vec::new(),
@@ -295,7 +306,7 @@ impl<'g> Grouping<'g> {
                 .iter()
                 .position(|key| key.as_ref() == Some(&form)),
             None => {
-                let mut keys = self.group.iter().zip(&self.forms);
+                let mut keys = self.keys.exprs.iter().zip(&self.forms);
                 keys.position(|(key, form)| form.is_none() && key == expr)
             }
         };
@@ -324,9 +335,16 @@ impl<'g> Grouping<'g> {
             return Ok(());
         }
         match expr {
-            Expr::Outer(AGGREGATE, _, _) => Ok(()),
+            Expr::Outer(AGGREGATE | WINDOW, _, _) => Ok(()),
+            Expr::Outer(GROUPED, number, _) => {
+                let args = self.groupings[*number as usize].iter();
+                let places = args.map(|arg| self.key(arg, forms, calls).map(|at| at as usize));
+                let places: Option<Vec<usize>> = places.collect();
+                *expr = self.keys.grouping(&places.ok_or_else(not_grouped)?);
+                Ok(())
+            }
             Expr::Column(column, _) => {
-                if !self.scope.determines(&self.group, *column) {
+                if !self.scope.determines(&self.common, *column) {
                     let name = self.scope.describe(*column);
                     let message = match place {
                         Place::Clause => format!(
@@ -365,7 +383,7 @@ impl<'g> Grouping<'g> {
 
     /// Puts positions for the placeholders, when all expressions have been rewritten.
     pub(super) fn place(&self, expr: &mut Expr) {
-        let groups = self.group.len() as u32;
+        let groups = self.keys.columns();
         let implied = self.implied.len() as u32;
         walk::map(expr, &mut |node| {
             if let Expr::Outer(AGGREGATE, number, ty) = node {
@@ -380,12 +398,13 @@ impl<'g> Grouping<'g> {
 
     /// The relation: group columns, implied columns, aggregates.
     pub(super) fn relation(self, input: Rel) -> Rel {
-        let mut group = self.group;
+        let (input, mut group, always) = self.keys.over(input, self.implied.len());
         group.extend(self.implied);
         Rel::Aggregate {
             input: Box::new(input),
             group,
             aggregates: self.aggregates,
+            always,
         }
     }
 

@@ -141,12 +141,13 @@ fn simple(query: &Query) -> Result<Simple<'_>, &'static str> {
 const ONE_RELATION: &str =
     "Views that do not select from a single table or view are not automatically updatable.";
 const AGGREGATES: &str = "Views that return aggregate functions are not automatically updatable.";
+const WINDOWS: &str = "Views that return window functions are not automatically updatable.";
 const NO_COLUMNS: &str = "Views that have no updatable columns are not automatically updatable.";
 
 /// Whether rows are aggregated under what a select list computes.
 fn is_aggregated(rel: &Rel) -> bool {
     match rel {
-        Rel::Aggregate { .. } => true,
+        Rel::Aggregate { .. } | Rel::Window { .. } => true,
         Rel::Project { input, .. } | Rel::Filter { input, .. } | Rel::Sort { input, .. } => {
             is_aggregated(input)
         }
@@ -330,7 +331,15 @@ impl Binder<'_> {
         }
         match inner {
             Some(inner) if !inner.updatable => not_changed(view),
-            _ if has_aggregate(simple.projection) => refused(view, change, AGGREGATES),
+            _ if has_function(simple.projection, |call| {
+                call.over.is_none() && aggregate::is_aggregate(&object_name(&call.name).1)
+            }) =>
+            {
+                refused(view, change, AGGREGATES)
+            }
+            _ if has_function(simple.projection, |call| call.over.is_some()) => {
+                refused(view, change, WINDOWS)
+            }
             // PostgreSQL deletes through it.
             _ if change == Change::Delete => not_changed(view),
             _ => refused(view, change, NO_COLUMNS),
@@ -372,13 +381,13 @@ impl Binder<'_> {
 }
 
 /// Whether an aggregate stands by itself in a select list.
-fn has_aggregate(projection: &[SelectItem]) -> bool {
+fn has_function(projection: &[SelectItem], wanted: impl Fn(&ast::Function) -> bool) -> bool {
     projection.iter().any(|item| match item {
         SelectItem::UnnamedExpr(Ast::Function(function))
         | SelectItem::ExprWithAlias {
             expr: Ast::Function(function),
             alias: _,
-        } => aggregate::is_aggregate(&object_name(&function.name).1),
+        } => wanted(function),
         _ => false,
     })
 }

@@ -10,8 +10,8 @@ use base::{SqlError, SqlState, Type};
 use expr::Expr;
 use expr::resolve::{self, Context};
 use sqlparser::ast::{
-    self, Distinct, Expr as Ast, GroupByExpr, LockType, NonBlock, OrderByExpr, Query, Select,
-    SelectFlavor, SelectItem, SetExpr, Spanned, TableWithJoins,
+    self, Distinct, Expr as Ast, GroupByExpr, LockType, NamedWindowDefinition, NonBlock,
+    OrderByExpr, Query, Select, SelectFlavor, SelectItem, SetExpr, Spanned, TableWithJoins,
 };
 use txn::LockMode;
 
@@ -23,6 +23,7 @@ pub(super) struct SelectClauses<'a> {
     pub(super) selection: Option<&'a Ast>,
     pub(super) group_by: &'a [Ast],
     pub(super) having: Option<&'a Ast>,
+    pub(super) windows: &'a [NamedWindowDefinition],
 }
 
 impl Binder<'_> {
@@ -66,9 +67,6 @@ impl Binder<'_> {
         if into.is_some() {
             return Err(unsupported("SELECT INTO"));
         }
-        if !named_window.is_empty() {
-            return Err(unsupported("a window clause"));
-        }
         let group_by: &[Ast] = match group_by {
             GroupByExpr::Expressions(exprs, modifiers) => {
                 self.no(!modifiers.is_empty(), "GROUPING")?;
@@ -84,6 +82,7 @@ impl Binder<'_> {
             selection: selection.as_ref(),
             group_by,
             having: having.as_ref(),
+            windows: named_window,
         })
     }
 
@@ -93,6 +92,7 @@ impl Binder<'_> {
         offset: Option<&ast::Offset>,
         fetch: Option<&ast::Fetch>,
     ) -> Result<Window, SqlError> {
+        let mut ties = false;
         let first = match fetch {
             None => None,
             Some(ast::Fetch {
@@ -101,9 +101,7 @@ impl Binder<'_> {
                 quantity,
             }) => {
                 self.no(*percent, "PERCENT")?;
-                if *with_ties {
-                    return Err(unsupported("FETCH WITH TIES"));
-                }
+                ties = *with_ties;
                 Some(quantity.clone().unwrap_or_else(|| {
                     Ast::Value(ast::Value::Number("1".into(), false).with_empty_span())
                 }))
@@ -114,6 +112,7 @@ impl Binder<'_> {
         Ok(Window {
             limit: self.count(limit, "LIMIT")?,
             offset: self.count(offset, "OFFSET")?,
+            with_ties: ties,
         })
     }
 

@@ -95,9 +95,9 @@ impl Binder<'_> {
             }
             Ast::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
             Ast::Tuple(_) => Err(unsupported("a row constructor here")),
-            Ast::GroupingSets(_) | Ast::Cube(_) | Ast::Rollup(_) => {
-                Err(unsupported("GROUPING SETS"))
-            }
+            Ast::GroupingSets(items) if items.is_empty() => Err(self.source.misplaced(")")),
+            Ast::GroupingSets(_) | Ast::Cube(_) => Err(self.source.misplaced("SETS")),
+            Ast::Rollup(_) => Err(self.source.misplaced("DISTINCT")),
             _ => match self.special_function(ast)? {
                 Some(bound) => Ok(bound),
                 None => self.predicate(ast),

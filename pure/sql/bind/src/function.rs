@@ -2,13 +2,13 @@
 
 use super::aggregate::AggregateCall;
 use super::rel::{CallKind, InitValue};
+use super::table_function::gives_rows;
 use super::{Binder, at, unsupported};
 use crate::rel::Signal;
 use base::{Datum, SqlError, SqlState, Type};
 use expr::resolve;
 use expr::walk;
 use expr::{Expr, Func, SessionFunc, Volatility};
-use functions::json::JsonRows;
 use pg_catalog::names::known_schema;
 use sqlparser::ast::{
     self, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg, FunctionArgExpr,
@@ -39,9 +39,6 @@ impl Binder<'_> {
         self.no(*uses_odbc_syntax, "{")?;
         self.no(!matches!(parameters, FunctionArguments::None), "(")?;
         self.no(null_treatment.is_some(), "NULLS")?;
-        if over.is_some() {
-            return Err(unsupported("a window function"));
-        }
         if let FunctionArguments::Subquery(query) = args {
             return if name == "array" {
                 self.array_subquery(query)
@@ -50,44 +47,58 @@ impl Binder<'_> {
             };
         }
         known_schema(schema.as_deref())?;
-        if expr::aggregate::is_aggregate(&name) {
-            let call = AggregateCall {
-                arguments: args,
-                filter: filter.as_deref(),
-                within_group,
-            };
-            return self.aggregate(&name, call);
+        let call = AggregateCall {
+            arguments: args,
+            filter: filter.as_deref(),
+            within_group,
+        };
+        if let Some(over) = over {
+            return self.call_over(&name, call, over);
         }
         if !within_group.is_empty() {
-            return Err(not_ordered_set(&name));
+            return self.within(&name, call);
+        }
+        if expr::aggregate::is_aggregate(&name) {
+            return self.aggregate(&name, call);
+        }
+        if name == "grouping" {
+            return self.grouping(args);
+        }
+        if window::is_window_function(&name) {
+            let message = format!("window function {name} requires an OVER clause");
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
         }
         if filter.is_some() {
             return Err(only_aggregates(&name, "FILTER"));
         }
-        if let Some(call) = self.call_of_rows(&name, args)? {
+        self.scalar_call(&name, args)
+    }
+
+    /// A call that is none of an aggregate or window function.
+    fn scalar_call(&mut self, name: &str, args: &FunctionArguments) -> Result<Expr, SqlError> {
+        if let Some(call) = self.call_of_rows(name, args)? {
             return Ok(call);
         }
-        let args = self.plain_arguments(&name, args)?;
-        if let Some(call) = self.sequence_call(&name, &args)? {
+        let args = self.plain_arguments(name, args)?;
+        if let Some(call) = self.sequence_call(name, &args)? {
             return Ok(call);
         }
         let bound = args
             .iter()
-            .map(|arg| self.argument(&name, arg))
+            .map(|arg| self.argument(name, arg))
             .collect::<Result<Vec<_>, _>>()?;
-        if let Some(call) = self.effect(&name, &bound)? {
+        if let Some(call) = self.effect(name, &bound)? {
             return Ok(call);
         }
-        let bound = match self.session_call(&name, bound)? {
+        let bound = match self.session_call(name, bound)? {
             Ok(call) => return Ok(call),
             Err(bound) => bound,
         };
-        let gives_rows = ["generate_series", "generate_subscripts", "unnest"];
-        if gives_rows.contains(&name.as_str()) || JsonRows::named(&name).is_some() {
-            return self.listed_rows(&name, bound);
+        if gives_rows(name) {
+            return self.listed_rows(name, bound);
         }
-        refuse_unbuilt(&name)?;
-        let call = resolve::function(&name, bound)?;
+        refuse_unbuilt(name)?;
+        let call = resolve::function(name, bound)?;
         self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
@@ -330,11 +341,14 @@ impl Binder<'_> {
     }
 }
 
-/// Refuses functions of `json` and `jsonb` that are not there yet.
+/// Refuses functions that are not there yet.
 pub(super) fn refuse_unbuilt(name: &str) -> Result<(), SqlError> {
     let is_path = name.starts_with("jsonb_path_");
     let is_record = name.starts_with("json")
         && (name.contains("_populate_record") || name.contains("_to_record"));
+    if name == "regexp_matches" {
+        return Err(unsupported(name).hint("Use regexp_match, which gives the first match."));
+    }
     match (is_path, is_record) {
         (true, _) => {
             let hint = "Use the operators ->, #> and @>, or jsonb_array_elements in FROM.";
@@ -342,16 +356,6 @@ pub(super) fn refuse_unbuilt(name: &str) -> Result<(), SqlError> {
         }
         (_, true) => Err(unsupported(name).hint("Use ->> and a cast for each column.")),
         _ => Ok(()),
-    }
-}
-
-/// Why WITHIN GROUP is refused.
-fn not_ordered_set(name: &str) -> SqlError {
-    match name {
-        "percentile_cont" | "percentile_disc" | "mode" => {
-            unsupported(&format!("the aggregate {name}"))
-        }
-        _ => only_aggregates(name, "WITHIN GROUP"),
     }
 }
 

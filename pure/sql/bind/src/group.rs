@@ -2,9 +2,11 @@
 
 use super::aggregate::{Grouping, read_calls, retain_read};
 use super::form::Forms;
+use super::over::{WINDOW, Windows};
 use super::rel::{Aggregate, Call, Rel};
 use super::scope::{Scope, ident};
 use super::select::{SortTarget, extra_mut};
+use super::sets::{GROUPED, Keys};
 use super::target::Target;
 use super::{AGGREGATE, Binder, ELSEWHERE, Untyped, conjuncts, place_calls};
 use base::{SqlError, SqlState, Type};
@@ -21,24 +23,34 @@ pub(super) struct SelectParts {
     /// Calls of all of them but HAVING.
     pub(super) calls: Vec<Call<Rel>>,
     pub(super) having_calls: Vec<Call<Rel>>,
+    pub(super) windows: Windows,
+    /// Arguments of GROUPING().
+    pub(super) groupings: Vec<Vec<Expr>>,
 }
 
 impl SelectParts {
-    /// The expressions and the calls that they read: of HAVING, and of all other clauses.
-    pub(super) fn clauses(&mut self) -> [(Vec<&mut Expr>, &mut Vec<Call<Rel>>); 2] {
+    /// The expressions and the calls that they read: of HAVING, of windows and what is computed
+    /// over them, and of all other clauses.
+    pub(super) fn clauses(&mut self) -> [(Vec<&mut Expr>, &mut Vec<Call<Rel>>); 3] {
         let sort = self.sort.iter_mut();
         let extras = sort.chain(self.distinct_on.iter_mut().flatten());
         let targets = self.targets.iter_mut().map(|target| &mut target.expr);
         let all = targets.chain(extras.filter_map(extra_mut));
         [
             (self.having.iter_mut().collect(), &mut self.having_calls),
+            self.windows.clause(),
             (all.collect(), &mut self.calls),
         ]
     }
 
+    /// Whether rows are grouped although neither GROUP BY nor an aggregate is there.
+    pub(super) fn needs_groups(&self) -> bool {
+        !self.groupings.is_empty() || self.having.is_some()
+    }
+
     /// The values of the calls stand behind `width` columns.
     pub(super) fn place_calls(&mut self, width: u32) {
-        let [_, (exprs, _)] = self.clauses();
+        let [_, _, (exprs, _)] = self.clauses();
         let exprs = exprs.into_iter();
         exprs.for_each(|expr| place_calls(expr, width));
     }
@@ -71,7 +83,7 @@ impl Binder<'_> {
         &mut self,
         rel: Rel,
         scope: &Scope,
-        mut group: Vec<Expr>,
+        mut keys: Keys,
         mut aggregates: Vec<Aggregate>,
         parts: &mut SelectParts,
     ) -> Result<Rel, SqlError> {
@@ -83,10 +95,12 @@ impl Binder<'_> {
             exprs.chain(keys).for_each(|expr| place_calls(expr, width));
         }
         let forms = Forms::new(&self.inits);
-        let key_forms = group.iter().map(|key| forms.of(key, &inner_calls));
+        let key_forms = keys.exprs.iter().map(|key| forms.of(key, &inner_calls));
         let key_forms = key_forms.collect();
-        group.iter_mut().for_each(|key| place_calls(key, width));
-        let mut grouping = Grouping::new(group, key_forms, aggregates, scope);
+        let exprs = keys.exprs.iter_mut();
+        exprs.for_each(|key| place_calls(key, width));
+        let groupings = core::mem::take(&mut parts.groupings);
+        let mut grouping = Grouping::new(keys, key_forms, aggregates, (scope, groupings));
         for (mut exprs, calls) in parts.clauses() {
             for expr in &mut exprs {
                 grouping.rewrite(expr, &forms, calls)?;
@@ -121,9 +135,11 @@ impl Binder<'_> {
         asts: &[Ast],
         targets: &mut [Target],
         calls: &[Call<Rel>],
-    ) -> Result<Vec<Expr>, SqlError> {
+    ) -> Result<Keys, SqlError> {
+        let grouping = parse::grouping::grouping(asts)?;
         let mut keys: Vec<Expr> = Vec::new();
-        for ast in asts {
+        let mut places = Vec::new();
+        for ast in grouping.keys {
             self.level().aggregates_in = Some("GROUP BY");
             let outer_calls = self.take_calls();
             let inner = core::mem::take(&mut self.level().inner_calls);
@@ -131,7 +147,7 @@ impl Binder<'_> {
             self.level().calls = inner;
             let key = self.group_key(ast, targets, calls);
             let inner = self.take_calls();
-            let aggregate = |node: &Expr| matches!(node, Expr::Outer(AGGREGATE, _, _));
+            let aggregate = |node: &Expr| matches!(node, Expr::Outer(AGGREGATE | GROUPED, _, _));
             let reads = |expr: &Expr| walk::any(expr, &aggregate);
             let inside = |call: &Call<Rel>| call.kind.outer_exprs().any(reads);
             let aggregates = inner[count..].iter().any(inside);
@@ -140,15 +156,29 @@ impl Binder<'_> {
             self.level().aggregates_in = ELSEWHERE;
             let key = key?;
             check_equality(key.ty())?;
+            if walk::any(&key, &|node| matches!(node, Expr::Outer(WINDOW, _, _))) {
+                let message = "window functions are not allowed in GROUP BY";
+                return Err(window::frame::windowing(message));
+            }
             if aggregates || reads(&key) {
                 let message = "aggregate functions are not allowed in GROUP BY";
                 return Err(SqlError::new(SqlState::GROUPING, message));
             }
-            if !keys.contains(&key) {
+            let known = keys.iter().position(|known| *known == key);
+            places.push(known.unwrap_or(keys.len()));
+            if known.is_none() {
                 keys.push(key);
             }
         }
-        Ok(keys)
+        let sets = grouping.sets.map(|sets| {
+            let set = |set: parse::grouping::Set| {
+                let mut has = vec![false; keys.len()];
+                set.into_iter().for_each(|key| has[places[key]] = true);
+                has
+            };
+            sets.into_iter().map(set).collect()
+        });
+        Ok(Keys { exprs: keys, sets })
     }
 
     /// A key of GROUP BY. An output column without a type that it names becomes text.

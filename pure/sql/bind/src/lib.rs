@@ -22,6 +22,7 @@ mod join;
 mod locked;
 mod names;
 mod needs;
+mod over;
 mod predicate;
 mod recursive;
 pub mod rel;
@@ -30,11 +31,13 @@ pub mod scope;
 mod select;
 mod sequence;
 mod set;
+mod sets;
 mod table_function;
 mod target;
 pub mod types;
 mod view;
 mod with;
+mod within;
 
 pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
@@ -101,6 +104,10 @@ struct Level {
     aggregates_in: Option<&'static str>,
     /// A function that gives rows may stand in the SELECT list, which is being bound.
     listed: Option<ListedRows>,
+    /// The windows of the query, and the calls of window functions found so far.
+    windows: over::Windows,
+    /// Arguments of GROUPING(); `Expr::Outer(GROUPED, n, _)` stands for the n-th.
+    groupings: Vec<Vec<Expr>>,
 }
 
 impl Default for Level {
@@ -115,6 +122,8 @@ impl Default for Level {
             aggregates: Vec::new(),
             aggregates_in: ELSEWHERE,
             listed: None,
+            windows: over::Windows::default(),
+            groupings: Vec::new(),
         }
     }
 }

@@ -58,6 +58,11 @@ impl Locked {
         }
     }
 
+    /// Whether locked rows are passed over.
+    pub(super) fn skips(&self) -> bool {
+        self.at_once == AtOnce::Skip
+    }
+
     /// The rows of `rel`, locked one after the other if there is such a clause.
     pub(super) fn over(locked: Option<Locked>, rel: Rel) -> Rel {
         let Some(locked) = locked else {
@@ -66,7 +71,7 @@ impl Locked {
         Rel::Locked {
             input: Box::new(rel),
             mode: locked.mode,
-            skips: locked.at_once == AtOnce::Skip,
+            skips: locked.skips(),
         }
     }
 }

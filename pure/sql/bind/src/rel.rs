@@ -4,13 +4,14 @@
 //! position. Subqueries and other calls that the evaluator cannot make itself are computed by
 //! [`Rel::Apply`], which appends their values as columns; so all other expressions are plain.
 
-use base::Type;
+use base::{Datum, Type};
 use catalog::{Sequence, Table};
 use expr::Expr;
 use expr::aggregate::AggFunc;
 use pg_catalog::VirtualTable;
 use std::sync::Arc;
 use txn::LockMode;
+use window::WindowCall;
 
 /// What one session can do to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +79,23 @@ pub enum Rel {
         input: Box<Rel>,
         group: Vec<Expr>,
         aggregates: Vec<Aggregate>,
+        /// Keys of groups that are there without a row of the input.
+        always: Vec<Vec<Datum>>,
+    },
+    /// Every row once for each set: its columns, the keys of the set with NULL in place of the
+    /// others, and the number of the set.
+    Expand {
+        input: Box<Rel>,
+        keys: Vec<Expr>,
+        sets: Vec<Vec<bool>>,
+    },
+    /// The input's columns and one for each call, over the rows that are equal in the columns
+    /// `partition`, in this order.
+    Window {
+        input: Box<Rel>,
+        partition: Vec<u32>,
+        order: Vec<SortKey>,
+        calls: Vec<WindowCall>,
     },
     /// Rows that differ in the columns `keys` (the first of each in input order).
     Distinct { input: Box<Rel>, keys: Vec<u32> },
@@ -88,6 +106,8 @@ pub enum Rel {
         input: Box<Rel>,
         limit: Option<Expr>,
         offset: Option<Expr>,
+        /// Further rows that are equal to the last one in these columns are given, too.
+        ties: Vec<u32>,
     },
     /// Rows of one table, locked one after the other as they are wanted, without a wait for a lock.
     /// The input is a sort of a projection of a filter of the table; sort and filter may be absent.
@@ -457,6 +477,8 @@ impl Rel {
             | Rel::Project { input, .. }
             | Rel::Apply { input, .. }
             | Rel::Aggregate { input, .. }
+            | Rel::Expand { input, .. }
+            | Rel::Window { input, .. }
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
             | Rel::Limit { input, .. }
@@ -488,6 +510,8 @@ impl Rel {
             | Rel::Locked { input, .. } => input.width(),
             Rel::Project { exprs, .. } => exprs.len() as u32,
             Rel::Apply { input, calls } => input.width() + calls.len() as u32,
+            Rel::Window { input, calls, .. } => input.width() + calls.len() as u32,
+            Rel::Expand { input, keys, .. } => input.width() + keys.len() as u32 + 1,
             Rel::Aggregate {
                 group, aggregates, ..
             } => (group.len() + aggregates.len()) as u32,
@@ -566,6 +590,7 @@ impl Rel {
                 input,
                 limit: _,
                 offset: _,
+                ties: _,
             } => input.untyped(column, ty),
             Rel::One
             | Rel::Table { .. }
@@ -577,6 +602,8 @@ impl Rel {
             | Rel::Filter { .. }
             | Rel::Apply { .. }
             | Rel::Aggregate { .. }
+            | Rel::Expand { .. }
+            | Rel::Window { .. }
             | Rel::Match { .. }
             | Rel::Shared { .. }
             | Rel::Recursive { .. }
@@ -615,6 +642,9 @@ impl Rel {
                 input,
                 conditions: exprs,
             }
+            | Rel::Expand {
+                input, keys: exprs, ..
+            }
             | Rel::Project { input, exprs } => {
                 exprs.iter_mut().for_each(&mut *visit);
                 input.each_expr_mut(visit);
@@ -627,11 +657,17 @@ impl Rel {
                 input,
                 group,
                 aggregates,
+                always: _,
             } => {
                 group.iter_mut().for_each(&mut *visit);
                 for aggregate in aggregates {
                     aggregate.each_expr_mut(visit);
                 }
+                input.each_expr_mut(visit);
+            }
+            Rel::Window { input, calls, .. } => {
+                let exprs = calls.iter_mut().flat_map(WindowCall::exprs_mut);
+                exprs.for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
             Rel::Distinct { input, .. }
@@ -642,6 +678,7 @@ impl Rel {
                 input,
                 limit,
                 offset,
+                ties: _,
             } => {
                 limit.iter_mut().chain(offset).for_each(&mut *visit);
                 input.each_expr_mut(visit);
@@ -699,6 +736,8 @@ impl Rel {
             Rel::Filter { input, .. }
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
+            | Rel::Expand { input, .. }
+            | Rel::Window { input, .. }
             | Rel::Distinct { input, .. }
             | Rel::Sort { input, .. }
             | Rel::Limit { input, .. }

@@ -31,6 +31,8 @@ pub(super) enum SortTarget {
 pub(super) struct Window {
     pub(super) limit: Option<Expr>,
     pub(super) offset: Option<Expr>,
+    /// FETCH FIRST ... WITH TIES.
+    pub(super) with_ties: bool,
 }
 
 impl Binder<'_> {
@@ -101,13 +103,9 @@ impl Binder<'_> {
             let column = self.output_only(&key.expr, &bound.columns)?;
             keys.push(self.sort_key((column as u32, bound.columns[column].ty), key)?);
         }
-        if !keys.is_empty() {
-            bound.rel = Rel::Sort {
-                input: Box::new(bound.rel),
-                keys,
-            };
-        }
-        bound.rel = windowed(bound.rel, window);
+        let ties: Vec<u32> = keys.iter().map(|key| key.column).collect();
+        bound.rel = sorted(bound.rel, keys);
+        bound.rel = windowed(bound.rel, window, &ties)?;
         Ok(bound)
     }
 
@@ -300,11 +298,9 @@ impl Binder<'_> {
             selection,
             group_by: group_asts,
             having,
+            windows,
         } = self.select_clauses(select)?;
-        if let (Some(clause), true) = (locking.clause, distinct.is_some()) {
-            let message = format!("{clause} is not allowed with DISTINCT clause");
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-        }
+        refuse_lock(locking, distinct.is_some(), "DISTINCT clause")?;
         let locked = Locked::of(locking);
         let (mut rel, scope) =
             self.bind_from(from, locked.as_ref().map_or(locking, |l| &l.plain))?;
@@ -315,6 +311,7 @@ impl Binder<'_> {
         self.set_scope(scope.clone());
         rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
+        self.window_clause(windows)?;
         let (mut targets, listed) = self.listed_targets(projection, rel.width())?;
         let sort = order.iter();
         let sort = sort.map(|key| self.sort_target(&key.expr, &mut targets));
@@ -326,7 +323,7 @@ impl Binder<'_> {
             _ => None,
         };
         let calls = self.take_calls();
-        let having = having.as_ref();
+        let windows = core::mem::take(&mut self.level().windows);
         let having = having.map(|it| self.condition(it, "HAVING")).transpose()?;
         let having_calls = self.take_calls();
         self.level().aggregates_in = ELSEWHERE;
@@ -340,20 +337,35 @@ impl Binder<'_> {
             having,
             calls,
             having_calls,
+            windows,
+            groupings: core::mem::take(&mut self.level().groupings),
         };
-        let grouped = !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some();
-        let elsewhere = grouped || locking.clause.is_some();
+        let grouped = !group_asts.is_empty() || !aggregates.is_empty() || parts.needs_groups();
+        let elsewhere = grouped || parts.windows.is_used() || locking.clause.is_some();
         rel = self.with_rows(rel, listed, elsewhere, &parts.targets)?;
         if grouped {
             refuse_locks(locking, !group_asts.is_empty(), parts.having.is_some())?;
             rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;
         }
-        let width = rel.width();
-        rel = rel.applied(core::mem::take(&mut parts.calls));
-        parts.place_calls(width);
+        rel = self.over_groups(rel, locking, &mut parts)?;
         let distinct = Distinctness::new(distinct, parts.distinct_on);
         let sort = parts.sort.into_iter().zip(order).collect();
         self.output(rel, parts.targets, sort, distinct, (window, locked))
+    }
+
+    /// The rows with the values of window functions and calls.
+    fn over_groups(
+        &mut self,
+        rel: Rel,
+        locking: &Locking,
+        parts: &mut SelectParts,
+    ) -> Result<Rel, SqlError> {
+        refuse_lock(locking, parts.windows.is_used(), "window functions")?;
+        let rel = self.with_windows(rel, parts)?;
+        let width = rel.width();
+        let rel = rel.applied(core::mem::take(&mut parts.calls));
+        parts.place_calls(width);
+        Ok(rel)
     }
 
     /// `rel` filtered by a bound condition, whose calls are made first.
@@ -416,19 +428,19 @@ impl Binder<'_> {
             let input = Box::new(rel);
             rel = Rel::Distinct { input, keys };
         }
-        if !keys.is_empty() {
-            rel = Rel::Sort {
-                input: Box::new(rel),
-                keys,
-            };
-        }
+        let ties: Vec<u32> = keys.iter().map(|key| key.column).collect();
+        rel = sorted(rel, keys);
         if !on.is_empty() {
             rel = Rel::Distinct {
                 input: Box::new(rel),
                 keys: on,
             };
         }
-        rel = windowed(Locked::over(locked, rel), window);
+        if window.with_ties && locked.as_ref().is_some_and(Locked::skips) {
+            let message = "SKIP LOCKED and WITH TIES options cannot be used together";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        rel = windowed(Locked::over(locked, rel), window, &ties)?;
         if types.len() as u32 > count {
             let kept = (0..count)
                 .map(|i| Expr::Column(i, types[i as usize]))
@@ -577,15 +589,55 @@ pub(super) fn extra_mut(target: &mut SortTarget) -> Option<&mut Expr> {
     }
 }
 
-fn windowed(rel: Rel, window: Window) -> Rel {
-    if window.limit.is_none() && window.offset.is_none() {
-        return rel;
+/// Refuses FOR UPDATE and its like in a query that has `what`.
+fn refuse_lock(locking: &Locking, has: bool, what: &str) -> Result<(), SqlError> {
+    match (locking.clause, has) {
+        (Some(clause), true) => {
+            let message = format!("{clause} is not allowed with {what}");
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+        }
+        _ => Ok(()),
     }
-    Rel::Limit {
+}
+
+fn sorted(rel: Rel, keys: Vec<SortKey>) -> Rel {
+    match keys.is_empty() {
+        true => rel,
+        false => Rel::Sort {
+            input: Box::new(rel),
+            keys,
+        },
+    }
+}
+
+/// The rows that LIMIT and OFFSET leave; `sorted` are the columns of ORDER BY.
+fn windowed(rel: Rel, window: Window, sorted: &[u32]) -> Result<Rel, SqlError> {
+    let Window {
+        limit,
+        offset,
+        with_ties,
+    } = window;
+    if with_ties && sorted.is_empty() {
+        let message = "WITH TIES cannot be specified without ORDER BY clause";
+        return Err(SqlError::new(SqlState::SYNTAX, message));
+    }
+    if with_ties && matches!(limit, Some(Expr::Const(base::Datum::Null, _))) {
+        let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+        return Err(SqlError::new(SqlState::NEGATIVE_LIMIT, message));
+    }
+    if limit.is_none() && offset.is_none() {
+        return Ok(rel);
+    }
+    Ok(Rel::Limit {
         input: Box::new(rel),
-        limit: window.limit,
-        offset: window.offset,
-    }
+        limit,
+        offset,
+        ties: if with_ties {
+            sorted.to_vec()
+        } else {
+            Vec::new()
+        },
+    })
 }
 
 /// Where the expressions of DISTINCT ON stand among the columns; those that are not there yet are
@@ -624,16 +676,12 @@ fn starts_with_all(keys: &[SortKey], on: &[u32]) -> bool {
 /// # Errors
 /// 0A000.
 fn refuse_locks(locking: &Locking, grouped: bool, having: bool) -> Result<(), SqlError> {
-    let Some(clause) = locking.clause else {
-        return Ok(());
-    };
     let with = match (grouped, having) {
         (true, _) => "GROUP BY clause",
         (false, true) => "HAVING clause",
         (false, false) => "aggregate functions",
     };
-    let message = format!("{clause} is not allowed with {with}");
-    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+    refuse_lock(locking, true, with)
 }
 
 fn check_locked_names(scope: &Scope, locking: &Locking) -> Result<(), SqlError> {

@@ -83,6 +83,21 @@ impl ListedRows {
     }
 }
 
+/// Whether a function gives rows.
+pub(super) fn gives_rows(name: &str) -> bool {
+    let plain = ["generate_series", "generate_subscripts", "unnest"];
+    plain.contains(&name) || array_function(name).is_some() || JsonRows::named(name).is_some()
+}
+
+/// The function that gives as an array what this one gives as rows.
+fn array_function(name: &str) -> Option<&'static str> {
+    match name {
+        "string_to_table" => Some("string_to_array"),
+        "regexp_split_to_table" => Some("regexp_split_to_array"),
+        _ => None,
+    }
+}
+
 fn not_in_list() -> SqlError {
     unsupported("a set-returning function outside of FROM")
         .hint("Call it in FROM, which sees the tables before it.")
@@ -196,6 +211,7 @@ impl Binder<'_> {
         let outer = self.set_scope(visible.clone());
         self.swap_around();
         let bound = self.nested(|binder| {
+            binder.level().aggregates_in = Some("functions in FROM");
             let args = args
                 .iter()
                 .map(|arg| binder.expr(arg))
@@ -463,6 +479,21 @@ impl Binder<'_> {
             "generate_series" if (2..=3).contains(&args.len()) => {
                 let (args, ty) = self.bind_series(args)?;
                 Ok(plain(TableFunction::Series, args, ty))
+            }
+            "generate_subscripts" if args.len() == 2 => {
+                let last = resolve::function("array_upper", args)?;
+                self.note(&last);
+                let first = Expr::Const(base::Datum::Int(1), Type::Int4);
+                Ok(plain(TableFunction::Series, vec![first, last], Type::Int4))
+            }
+            _ if let Some(array) = array_function(name) => {
+                let call = resolve::function(array, args).map_err(|error| {
+                    let message = error.fields().message.replace(array, name);
+                    SqlError::new(error.state(), message).hint(error.fields().hint.clone())
+                })?;
+                self.note(&call);
+                let element = call.ty().element().unwrap_or(Type::Text);
+                Ok(plain(TableFunction::Unnest, vec![call], element))
             }
             _ => {
                 refuse_unbuilt(name)?;

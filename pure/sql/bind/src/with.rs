@@ -387,16 +387,18 @@ fn rel_repeats(rel: &Rel) -> bool {
             step: right,
             ..
         } => rel_repeats(left) && rel_repeats(right),
-        Rel::Filter { input, .. } | Rel::Project { input, .. } | Rel::Sort { input, .. } => {
-            rel_repeats(input)
-        }
+        Rel::Filter { input, .. }
+        | Rel::Project { input, .. }
+        | Rel::Expand { input, .. }
+        | Rel::Sort { input, .. } => rel_repeats(input),
         Rel::Apply { input, calls } => rel_repeats(input) && calls.iter().all(call_repeats),
         Rel::Aggregate {
             input, aggregates, ..
         } => aggregates.iter().all(is_exact) && rel_repeats(input),
         // DISTINCT ON keeps the first row of several.
         Rel::Distinct { input, keys } => keys.len() == input.width() as usize && rel_repeats(input),
-        Rel::Limit { .. } | Rel::Locked { .. } => false,
+        // Rows that are equal in the order of a window come in any.
+        Rel::Window { .. } | Rel::Limit { .. } | Rel::Locked { .. } => false,
         Rel::Union { inputs } => inputs.iter().all(rel_repeats),
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct AggregateRows<'a> {
     group: &'a [Expr],
     aggregates: &'a [Aggregate],
     merge: bool,
+    /// Keys of groups that are there without a row.
+    always: &'a [Vec<Datum>],
     /// Units of work for a row.
     units: u32,
     slots: Slots,
@@ -39,6 +41,7 @@ impl<'a> AggregateRows<'a> {
             group,
             aggregates,
             merge,
+            always,
         } = &step.op
         else {
             unreachable!("opened for an aggregation");
@@ -49,6 +52,7 @@ impl<'a> AggregateRows<'a> {
             group,
             aggregates,
             merge: *merge,
+            always,
             units: if *merge { 1 } else { units(group, aggregates) },
             slots: slots.clone(),
             groups: Long::new(cx.port, Groups::default()),
@@ -129,6 +133,10 @@ impl<'a> AggregateRows<'a> {
         }
         if self.group.is_empty() && groups.0.is_empty() {
             groups.0.insert(GroupKey(Vec::new()), self.states());
+        }
+        for key in self.always {
+            let key = GroupKey(key.clone());
+            groups.0.entry(key).or_insert_with(|| self.states());
         }
         Ok(groups)
     }

@@ -446,6 +446,28 @@ impl Lines<'_> {
                 self.list(depth, "Group Key", keys.collect());
                 self.step(input, depth + 1);
             }
+            StepOp::Expand { input, keys, sets } => {
+                self.title(step, depth, "Grouping Sets");
+                let set = |set: &Vec<bool>| {
+                    let own = keys.iter().zip(set).filter(|(_, is_in)| **is_in);
+                    let own = own.map(|(key, _)| expr_text(key, &|c| column_text(input, c)));
+                    format!("({})", own.collect::<Vec<_>>().join(", "))
+                };
+                self.list(depth, "Sets", sets.iter().map(set).collect());
+                self.step(input, depth + 1);
+            }
+            StepOp::Window {
+                input,
+                partition,
+                order,
+                calls: _,
+            } => {
+                self.title(step, depth, "WindowAgg");
+                let keys = partition.iter().map(|column| column_text(input, *column));
+                self.list(depth, "Partition Key", keys.collect());
+                self.list(depth, "Order Key", sort_texts(input, order));
+                self.step(input, depth + 1);
+            }
             StepOp::Distinct { input, keys } => {
                 self.title(step, depth, "Distinct");
                 let keys = keys.iter().map(|column| column_text(input, *column));

@@ -167,6 +167,8 @@ fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
         | StepOp::Project { input, .. }
         | StepOp::Apply { input, .. }
         | StepOp::Aggregate { input, .. }
+        | StepOp::Expand { input, .. }
+        | StepOp::Window { input, .. }
         | StepOp::Distinct { input, .. }
         | StepOp::Sort { input, .. }
         | StepOp::Limit { input, .. }

@@ -25,6 +25,7 @@ mod calls;
 mod conflict;
 mod copy;
 pub mod deferred;
+mod expand;
 mod explain;
 mod explain_json;
 mod fast;
@@ -51,6 +52,7 @@ mod show;
 mod sort;
 mod source;
 mod together;
+mod windowed;
 mod write;
 
 pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};

@@ -2,6 +2,7 @@
 
 use super::aggregate::AggregateRows;
 use super::calls::{self, InCache};
+use super::expand::ExpandRows;
 use super::filter::{FilterRows, retain};
 use super::function_rows::FunctionRows;
 use super::join::{HashRows, LateralRows, LookupRows};
@@ -11,6 +12,7 @@ use super::matched::MatchRows;
 use super::named::{RecursiveRows, SharedRows, WorkingRows};
 use super::scan::ScanRows;
 use super::sort::SortRows;
+use super::windowed::WindowRows;
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use base::{Datum, Pieces, RowBatch, SqlError, SqlState};
 use bind::rel::Call;
@@ -74,6 +76,8 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
         StepOp::Recursive { .. } => Box::new(RecursiveRows::new(cx, step, slots)),
         StepOp::Working { slot } => Box::new(WorkingRows::new(cx, *slot, step.width, slots)),
         StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
+        StepOp::Expand { .. } => Box::new(ExpandRows::new(cx, step, slots)),
+        StepOp::Window { .. } => Box::new(WindowRows::new(cx, step, slots)),
         StepOp::Locked { .. } => Box::new(LockedRows::new(cx, step, slots)),
         StepOp::Union { inputs } => Box::new(UnionRows {
             cx,
@@ -132,7 +136,10 @@ fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
             input,
             limit,
             offset,
+            ties,
         } => Box::new(LimitRows {
+            ties,
+            last: None,
             cx,
             input: Some(open(cx, input, slots)),
             window: None,
@@ -418,10 +425,36 @@ struct LimitRows<'a> {
     window: Option<(u64, u64)>,
     limit: Option<&'a Expr>,
     offset: Option<&'a Expr>,
+    /// Columns in which further rows may be equal to the last one.
+    ties: &'a [u32],
+    /// The last row's values in these columns, while rows are equal to it.
+    last: Option<Vec<Datum>>,
     slots: Slots,
 }
 
 impl LimitRows<'_> {
+    /// Rows from `from` on that are equal to the last one that was wanted, which may stand before
+    /// them. When there is another one, no more are wanted.
+    fn tied(&mut self, batch: &RowBatch, from: u64, is_new: bool) -> u64 {
+        if is_new && !self.ties.is_empty() {
+            let row = batch.row(from as usize - 1);
+            let values = self.ties.iter().map(|column| row[*column as usize].clone());
+            self.last = Some(values.collect());
+        }
+        let Some(last) = &self.last else { return 0 };
+        let same = |row: &[Datum]| {
+            let mut pairs = self.ties.iter().zip(last);
+            pairs.all(|(column, value)| row[*column as usize].compare(value).is_eq())
+        };
+        let rows = u64::from(batch.rows);
+        let equal = (from..rows).take_while(|at| same(batch.row(*at as usize)));
+        let count = equal.count() as u64;
+        if from + count < rows {
+            self.last = None;
+        }
+        count
+    }
+
     fn count(
         &self,
         expr: Option<&Expr>,
@@ -447,7 +480,7 @@ impl Rows for LimitRows<'_> {
                 self.count(self.limit, u64::MAX, SqlState::NEGATIVE_LIMIT, "LIMIT")?,
             ),
         };
-        while left > 0
+        while (left > 0 || self.last.is_some())
             && let Some(input) = &mut self.input
         {
             let Some(mut batch) = input.next().await? else {
@@ -455,8 +488,11 @@ impl Rows for LimitRows<'_> {
             };
             let skipped = skip.min(u64::from(batch.rows));
             skip -= skipped;
-            let kept = (u64::from(batch.rows) - skipped).min(left);
+            let mut kept = (u64::from(batch.rows) - skipped).min(left);
             left -= kept;
+            if left == 0 {
+                kept += self.tied(&batch, skipped + kept, kept > 0);
+            }
             if kept == 0 {
                 continue;
             }

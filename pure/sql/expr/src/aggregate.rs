@@ -315,6 +315,28 @@ impl AggFunc {
         )
     }
 
+    /// Whether a value that was taken in can be taken out again, as if it had never been there.
+    pub fn takes_out(self) -> bool {
+        matches!(
+            self,
+            AggFunc::CountAll
+                | AggFunc::Count
+                | AggFunc::Sum(SumKind::Int | SumKind::BigInt)
+                | AggFunc::Avg(SumKind::Int | SumKind::BigInt)
+        )
+    }
+
+    /// Whether the result has all values that were taken in, so that it takes as much memory.
+    pub fn keeps_values(self) -> bool {
+        matches!(
+            self,
+            AggFunc::StringAgg
+                | AggFunc::ArrayAgg
+                | AggFunc::JsonArray { .. }
+                | AggFunc::JsonObject { .. }
+        )
+    }
+
     /// Whether rows with a NULL argument are passed over.
     fn skips_nulls(self) -> bool {
         !matches!(

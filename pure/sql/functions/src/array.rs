@@ -1,6 +1,7 @@
 //! Functions of arrays (one dimension, lower bound 1).
 
 use super::func::ArrayFunc;
+use super::percentile;
 use super::string::output;
 use base::{Datum, SqlError, SqlState, Type};
 
@@ -138,6 +139,10 @@ pub fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlError> {
                 .iter()
                 .map(|item| if same(item, from) { to } else { item });
             changed.cloned().collect::<Vec<_>>().into()
+        }
+        ArrayFunc::Mode => percentile::mode(items(args, 0)),
+        ArrayFunc::PercentileCont | ArrayFunc::PercentileDisc => {
+            percentile::at_shares(func == ArrayFunc::PercentileCont, items(args, 0), &args[1])?
         }
         ArrayFunc::Contains => items(args, 1)
             .iter()

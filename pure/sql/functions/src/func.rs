@@ -247,6 +247,12 @@ pub enum ArrayFunc {
     Positions,
     /// The array without its last items.
     Trim,
+    /// The item that a sorted array has most often.
+    Mode,
+    /// Between the items of a sorted array, at a share of its length.
+    PercentileCont,
+    /// The item of a sorted array at a share of its length.
+    PercentileDisc,
 }
 
 /// Functions of dates, timestamps and intervals.

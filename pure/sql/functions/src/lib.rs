@@ -24,6 +24,7 @@ mod func;
 pub mod json;
 pub mod keywords;
 pub mod number;
+mod percentile;
 pub mod regex;
 pub mod string;
 pub mod to_char;

@@ -2,6 +2,7 @@
 
 use super::expression::{Expressions, Grammar, Level, Parsed};
 use super::operand::is_string;
+use functions::keywords::is_reserved;
 use sqlparser::ast::{
     DateTimeField, DuplicateTreatment, Expr as Ast, ExtractSyntax, Function, FunctionArg,
     FunctionArgExpr, FunctionArgOperator, FunctionArgumentClause, FunctionArgumentList,
@@ -70,7 +71,9 @@ impl Expressions<'_, '_> {
         if self.take("OVER") {
             call.over = Some(if self.take_token(&Token::LParen) {
                 WindowType::WindowSpec(self.parser.parse_window_spec()?)
-            } else if let Token::Word(_) = self.peek() {
+            } else if let Token::Word(word) = self.peek()
+                && (word.quote_style.is_some() || !is_reserved(&word.value))
+            {
                 WindowType::NamedWindow(self.ident())
             } else {
                 return self.unexpected();

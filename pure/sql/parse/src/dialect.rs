@@ -101,9 +101,6 @@ impl Dialect for Sql {
     fn supports_filter_during_aggregation(&self) -> bool {
         true
     }
-    fn supports_group_by_expr(&self) -> bool {
-        true
-    }
     fn allow_extract_custom(&self) -> bool {
         true
     }

@@ -15,6 +15,7 @@ mod dialect;
 mod enums;
 mod explain;
 mod expression;
+pub mod grouping;
 mod indexes;
 mod insert;
 mod joins;
@@ -24,6 +25,7 @@ mod like;
 mod maintenance;
 mod operand;
 mod options;
+pub mod ranked;
 mod relations;
 mod rights;
 pub mod session;
@@ -37,6 +39,7 @@ mod tail;
 pub mod values;
 mod views;
 mod weight;
+pub mod windows;
 mod with;
 mod words;
 
@@ -277,6 +280,8 @@ fn one(
     let tokens = bracketed.as_deref().unwrap_or(tokens);
     let grouped = joins::grouped(source, tokens)?;
     let tokens = grouped.as_deref().unwrap_or(tokens);
+    let marked = windows::marked(tokens);
+    let tokens = marked.as_deref().unwrap_or(tokens);
     let parameters = check_shape(source, tokens)?;
     let mut words = Words::new(tokens, source);
     let kind = match commands::parse(&mut words)? {

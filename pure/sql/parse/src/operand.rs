@@ -1,6 +1,7 @@
 //! Operands of expressions: literals, names, subqueries, rows, CASE.
 
 use super::expression::{Expressions, Parsed};
+use super::grouping;
 use functions::keywords::{is_reserved, may_name_function, no_function};
 use sqlparser::ast::{
     AccessExpr, Array, CaseWhen, CastKind, DataType, DateTimeField, Expr as Ast, Ident, Interval,
@@ -83,6 +84,9 @@ impl Expressions<'_, '_> {
             | Keyword::USER
             | Keyword::CURRENT_CATALOG => self.session_value(),
             Keyword::CURRENT_SCHEMA if !called => self.session_value(),
+            Keyword::GROUPING if called => self.call_of_word(),
+            Keyword::GROUPING if self.is_at(1, "SETS") => self.grouping_sets(),
+            Keyword::DISTINCT if self.is_behind_group_by() => self.distinct_sets(),
             Keyword::EXTRACT
             | Keyword::OVERLAY
             | Keyword::POSITION
@@ -90,7 +94,6 @@ impl Expressions<'_, '_> {
             | Keyword::TRIM
             | Keyword::NORMALIZE
             | Keyword::TREAT
-            | Keyword::GROUPING
                 if called =>
             {
                 self.special_call(keyword)
@@ -295,6 +298,9 @@ impl Expressions<'_, '_> {
             Ast::Subquery(self.query_in_parentheses()?)
         } else {
             self.skip();
+            if self.take_token(&Token::RParen) {
+                return Ok(grouping::no_keys());
+            }
             let mut list = self.list()?;
             self.expect_token(&Token::RParen)?;
             if list.len() > 1 {

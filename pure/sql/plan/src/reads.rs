@@ -69,6 +69,8 @@ impl Survey {
             StepOp::Filter { input, .. }
             | StepOp::Project { input, .. }
             | StepOp::Aggregate { input, .. }
+            | StepOp::Expand { input, .. }
+            | StepOp::Window { input, .. }
             | StepOp::Distinct { input, .. }
             | StepOp::Sort { input, .. }
             | StepOp::Shared { query: input, .. }

@@ -1,7 +1,7 @@
 //! Planned statements: the tree of steps that the executor runs.
 
 use crate::formula::Formulas;
-use base::Type;
+use base::{Datum, Type};
 use bind::rel::{Aggregate, Binds, Call, Init, JoinKind, Matching, SortKey, TableFunction};
 use catalog::{Index, Table};
 use expr::Expr;
@@ -12,6 +12,7 @@ use parse::{ExplainOptions, Statement};
 use pg_catalog::VirtualTable;
 use std::sync::Arc;
 use txn::LockMode;
+use window::WindowCall;
 
 /// A statement that runs inside a transaction.
 pub struct Run {
@@ -131,6 +132,21 @@ pub enum StepOp {
         group: Vec<Expr>,
         aggregates: Vec<Aggregate>,
         merge: bool,
+        /// Keys of groups that are there without a row.
+        always: Vec<Vec<Datum>>,
+    },
+    /// Every row once for each set of grouping keys.
+    Expand {
+        input: Box<Step>,
+        keys: Vec<Expr>,
+        sets: Vec<Vec<bool>>,
+    },
+    /// The input is in the order of `partition` and `order`; one more column for each call.
+    Window {
+        input: Box<Step>,
+        partition: Vec<u32>,
+        order: Vec<SortKey>,
+        calls: Vec<WindowCall>,
     },
     Distinct {
         input: Box<Step>,
@@ -142,10 +158,12 @@ pub enum StepOp {
         keys: Vec<SortKey>,
         limit: Option<Expr>,
     },
+    /// `ties`: columns in which further rows may be equal to the last one.
     Limit {
         input: Box<Step>,
         limit: Option<Expr>,
         offset: Option<Expr>,
+        ties: Vec<u32>,
     },
     /// Locks the rows whose primary keys the input holds from column `first` on, one after the
     /// other and without a wait for a lock, and gives their newest versions: what `scan`'s program

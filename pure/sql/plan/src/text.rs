@@ -7,6 +7,7 @@ use expr::aggregate::AggFunc;
 use expr::program::{Body, PartialAggregate};
 use expr::rows::shown;
 use expr::{Compare, Expr, Func, TextFunc};
+use window::WindowCall;
 
 /// The keys that an access reads; `names` are those of the row that their values are over.
 pub fn access_text(table: &Table, access: &Access, names: Names<'_>) -> Option<String> {
@@ -217,6 +218,16 @@ pub fn column_text(step: &Step, column: u32) -> String {
         }
         StepOp::Apply { input, .. } if column < input.width => of(input),
         StepOp::Apply { .. } => "(subquery)".into(),
+        StepOp::Window { input, .. } | StepOp::Expand { input, .. } if column < input.width => {
+            of(input)
+        }
+        StepOp::Expand { input, keys, .. } => match keys.get((column - input.width) as usize) {
+            Some(key) => expr_text(key, &|c| column_text(input, c)),
+            None => "(set)".into(),
+        },
+        StepOp::Window { input, calls, .. } => {
+            window_text(&calls[(column - input.width) as usize], input)
+        }
         StepOp::Lookup { left, .. } | StepOp::Hash { left, .. } | StepOp::Lateral { left, .. }
             if column < left.width =>
         {
@@ -231,6 +242,7 @@ pub fn column_text(step: &Step, column: u32) -> String {
             group,
             aggregates,
             merge,
+            always: _,
         } => match column.checked_sub(group.len() as u32) {
             None if *merge => of(input),
             None => expr_text(&group[column as usize], &|c| column_text(input, c)),
@@ -257,6 +269,13 @@ pub fn column_text(step: &Step, column: u32) -> String {
         StepOp::Union { inputs } => inputs.first().map_or_else(String::new, of),
         StepOp::One => "(none)".into(),
     }
+}
+
+fn window_text(call: &WindowCall, input: &Step) -> String {
+    let args = call.args.iter();
+    let args = args.map(|arg| expr_text(arg, &|column| column_text(input, column)));
+    let args: Vec<String> = args.collect();
+    format!("{}({}) OVER (...)", call.name(), args.join(", "))
 }
 
 fn partial(step: &Step) -> Option<(&Table, &[PartialAggregate])> {

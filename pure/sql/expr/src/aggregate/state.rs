@@ -247,6 +247,22 @@ impl AggState {
         Ok(())
     }
 
+    /// Takes the arguments of one row out again that were taken in before. Only of aggregates that
+    /// can do so ([`AggFunc::takes_out`]).
+    pub fn take_out(&mut self, args: &[Datum]) {
+        if self.func.skips_nulls() && args.first().is_none_or(Datum::is_null) {
+            return;
+        }
+        match (&mut self.acc, args) {
+            (Accumulator::Count(count), _) => *count -= 1,
+            (Accumulator::Int(sum, count), [Datum::Int(value), ..]) => {
+                *sum -= i128::from(*value);
+                *count -= 1;
+            }
+            (_, args) => unreachable!("{:?} does not take out {args:?}", self.func),
+        }
+    }
+
     /// Whether values count once.
     pub fn is_distinct(&self) -> bool {
         self.seen.is_some()

@@ -4,7 +4,7 @@ use super::access::is_repeatable;
 use super::query::{Planned, Wish, one, only_below, pushable, substitute};
 use super::{Planner, columns_of, estimate, remap};
 use crate::step::{Step, StepOp};
-use base::{SqlError, Type};
+use base::{Datum, SqlError, Type};
 use bind::rel::{Aggregate, Rel, SortKey};
 use expr::program::{Body, PartialAggregate, ProgramPlan};
 use expr::{Expr, walk};
@@ -13,7 +13,7 @@ impl Planner<'_, '_> {
     pub(super) fn aggregate(
         &mut self,
         input: Rel,
-        group: Vec<Expr>,
+        (group, always): (Vec<Expr>, Vec<Vec<Datum>>),
         aggregates: Vec<Aggregate>,
         conditions: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
@@ -21,6 +21,7 @@ impl Planner<'_, '_> {
         let (mut below, above): (Vec<Expr>, Vec<Expr>) =
             conditions.into_iter().partition(|condition| {
                 groups > 0
+                    && always.is_empty()
                     && !walk::columns(condition).is_empty()
                     && only_below(condition, groups)
                     && group.iter().all(is_repeatable)
@@ -67,17 +68,46 @@ impl Planner<'_, '_> {
             group,
             aggregates,
             merge,
+            always,
         };
         let step = self.step(width, rows, op);
-        let ordered = groups == 0;
         Ok(self.finish(
             Planned {
                 step,
                 layout,
-                ordered,
+                ordered: groups == 0,
             },
             above,
         ))
+    }
+
+    /// Rows for each set of grouping keys.
+    pub(super) fn expand(
+        &mut self,
+        input: Rel,
+        mut keys: Vec<Expr>,
+        sets: Vec<Vec<bool>>,
+        conditions: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let (width, added) = (input.width(), keys.len() as u32 + 1);
+        let all = (0..width).collect();
+        let planned = self.rel(input, Vec::new(), &all, Wish::default())?;
+        let mut layout = planned.layout;
+        keys.iter_mut().for_each(|key| remap(key, &layout));
+        layout.extend(width..width + added);
+        let rows = planned.step.rows * sets.len() as f64;
+        let input = Box::new(planned.step);
+        let step = self.step(
+            layout.len() as u32,
+            rows,
+            StepOp::Expand { input, keys, sets },
+        );
+        let planned = Planned {
+            step,
+            layout,
+            ordered: false,
+        };
+        Ok(self.finish(planned, conditions))
     }
 
     /// Sorts the input of aggregates with an ORDER BY of their own.

@@ -96,6 +96,18 @@ pub(super) fn between(low: bool, high: bool, whole: f64) -> f64 {
     }
 }
 
+/// Rows that are left of `rows` by a limit; a limit that is not known is taken for 10.
+pub(super) fn at_most(rows: f64, limit: Option<&Expr>) -> f64 {
+    match limit {
+        None => rows,
+        Some(Expr::Const(count, _)) => {
+            let count = count.as_int();
+            count.map_or(rows, |count| rows.min(count.max(0) as f64))
+        }
+        Some(_) => rows.min(10.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

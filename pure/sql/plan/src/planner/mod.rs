@@ -15,6 +15,7 @@ mod point;
 mod query;
 mod semi;
 mod set;
+mod window;
 mod write;
 
 use crate::plan::{Plan, PlanKind, Reads};

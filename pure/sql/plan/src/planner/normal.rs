@@ -196,6 +196,15 @@ fn constant(condition: &Expr) -> Option<(u32, Compare, &Datum)> {
     }
 }
 
+/// All conditions as one.
+pub(super) fn conjunction(mut conditions: Vec<Expr>) -> Option<Expr> {
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(Expr::And(conditions)),
+    }
+}
+
 /// Takes out the conditions that are the same for all rows and known only when the statement runs.
 pub(super) fn take_gates(conditions: &mut Vec<Expr>) -> Vec<Expr> {
     let gate = |condition: &Expr| {

@@ -2,7 +2,8 @@
 
 use super::access::{self, Place, Wanted, is_repeatable};
 use super::constant::{check, check_above, check_below};
-use super::estimate::{groups, share};
+use super::estimate::{at_most, groups, share};
+pub(super) use super::normal::conjunction;
 use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::step::{Scan, Step, StepOp};
@@ -56,19 +57,17 @@ pub(super) fn pushable(expr: &Expr) -> bool {
         })
 }
 
-/// All conditions as one.
-pub(super) fn conjunction(mut conditions: Vec<Expr>) -> Option<Expr> {
-    match conditions.len() {
-        0 => None,
-        1 => conditions.pop(),
-        _ => Some(Expr::And(conditions)),
-    }
-}
-
-/// Puts `exprs[i]` for column `i`.
+/// Puts `exprs[i]` for column `i`. A column that is passed on without its type gets that by which
+/// it is known here.
 pub(super) fn substitute(expr: &mut Expr, exprs: &[Expr]) {
     match expr {
-        Expr::Column(index, _) => *expr = exprs[*index as usize].clone(),
+        Expr::Column(index, known) => {
+            let known = *known;
+            *expr = exprs[*index as usize].clone();
+            if let Expr::Column(_, ty @ Type::Unknown) = expr {
+                *ty = known;
+            }
+        }
         other => other.each_child_mut(&mut |child| substitute(child, exprs)),
     }
 }
@@ -216,14 +215,13 @@ impl Planner<'_, '_> {
                 input,
                 group,
                 aggregates,
-            } => self.aggregate(*input, group, aggregates, conditions),
+                always,
+            } => self.aggregate(*input, (group, always), aggregates, conditions),
+            Rel::Expand { input, keys, sets } => self.expand(*input, keys, sets, conditions),
+            Rel::Window { .. } => self.window(rel, conditions, need, &wish),
             Rel::Sort { input, keys } => self.sort(*input, keys, conditions, need, wish),
             Rel::Distinct { input, keys } => self.distinct(*input, &keys, conditions, wish),
-            Rel::Limit {
-                input,
-                limit,
-                offset,
-            } => self.limit(*input, (limit, offset), conditions, need, wish),
+            Rel::Limit { .. } => self.limit(rel, conditions, need, wish),
             Rel::Locked { input, mode, skips } => {
                 self.locked(*input, (mode, skips), conditions, need, wish)
             }
@@ -320,25 +318,36 @@ impl Planner<'_, '_> {
 
     fn limit(
         &mut self,
-        input: Rel,
-        (limit, offset): (Option<Expr>, Option<Expr>),
+        rel: Rel,
         conditions: Vec<Expr>,
         need: &Need,
         wish: Wish,
     ) -> Result<Planned, SqlError> {
+        let Rel::Limit {
+            input,
+            limit,
+            offset,
+            ties,
+        } = rel
+        else {
+            unreachable!("called for limits only");
+        };
         let mut need = need.clone();
         need.extend(columns_of(&conditions));
+        need.extend(&ties);
         let inner = Wish {
-            limit: total(limit.as_ref(), offset.as_ref()),
+            limit: total(limit.as_ref(), offset.as_ref()).filter(|_| ties.is_empty()),
             ..wish
         };
-        let planned = self.rel(input, Vec::new(), &need, inner)?;
+        let planned = self.rel(*input, Vec::new(), &need, inner)?;
         let width = planned.step.width;
         let rows = at_most(planned.step.rows, limit.as_ref());
+        let places = ties.iter().map(|column| position(&planned.layout, *column));
         let op = StepOp::Limit {
             input: Box::new(planned.step),
             limit,
             offset,
+            ties: places.collect(),
         };
         let step = self.step(width, rows, op);
         let planned = Planned { step, ..planned };
@@ -767,18 +776,6 @@ fn first_rows(scan: &mut Scan, count: &Expr) -> bool {
         keyed: false,
     });
     true
-}
-
-/// Rows that are left of `rows` by a limit; a limit that is not known is taken for 10.
-fn at_most(rows: f64, limit: Option<&Expr>) -> f64 {
-    match limit {
-        None => rows,
-        Some(Expr::Const(count, _)) => {
-            let count = count.as_int();
-            count.map_or(rows, |count| rows.min(count.max(0) as f64))
-        }
-        Some(_) => rows.min(10.0),
-    }
 }
 
 /// Rows that a limit after an offset must read.
