@@ -2,7 +2,7 @@
 //! them by name. They have PostgreSQL 15's columns; nearly all are empty.
 
 use super::list::{kinds, none, tables};
-use super::{VirtualColumn, VirtualTable, schema, views};
+use super::{VirtualColumn, VirtualTable, grants, views};
 
 /// Tables and views of schema `pg_catalog`, in order of name.
 pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
@@ -343,7 +343,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         foreign_table_catalog NAME, foreign_table_schema NAME, foreign_table_name NAME,
         foreign_server_catalog NAME, foreign_server_name NAME,
     ]
-    role_column_grants 13344 'v' schema::column_privileges [
+    role_column_grants 13344 'v' grants::column_privileges [
         grantor NAME, grantee NAME, table_catalog NAME, table_schema NAME, table_name NAME,
         column_name NAME, privilege_type TEXT, is_grantable TEXT,
     ]
@@ -352,7 +352,7 @@ pub(super) static INFORMATION: &[VirtualTable] = tables! { "information_schema":
         specific_name NAME, routine_catalog NAME, routine_schema NAME, routine_name NAME,
         privilege_type TEXT, is_grantable TEXT,
     ]
-    role_table_grants 13421 'v' schema::table_privileges [
+    role_table_grants 13421 'v' grants::table_privileges [
         grantor NAME, grantee NAME, table_catalog NAME, table_schema NAME, table_name NAME,
         privilege_type TEXT, is_grantable TEXT, with_hierarchy TEXT,
     ]
