@@ -123,6 +123,7 @@ pub fn cluster_file(addresses: &[(SocketAddr, SocketAddr)], shards: Option<u16>)
         shards: shards.unwrap_or_else(default_shards),
         connections: runtime::connections_default(),
         access: None,
+        log_min_duration_ms: None,
         peers: None,
         nodes: nodes.collect(),
     }

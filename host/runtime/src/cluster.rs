@@ -4,6 +4,7 @@
 //! ```toml
 //! cluster = 4711          # any number; all nodes and files of a cluster carry it
 //! shards = 2              # per node; cannot change once there is data
+//! log_min_duration_ms = 250 # optional: statements that take this long are logged
 //! [[node]]
 //! id = 1
 //! sql = "127.0.0.1:5433"  # for clients
@@ -36,6 +37,9 @@ pub struct ClusterFile {
     /// Client connections that each node takes; more are refused with 53300.
     #[serde(default = "node::connections_default")]
     pub connections: u32,
+    /// Statements that take this long, in milliseconds, are logged with their text; 0: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_min_duration_ms: Option<u32>,
     /// Who may log in and how. Without it everybody may, and servers listen on loopback only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessEntry>,

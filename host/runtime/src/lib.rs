@@ -44,6 +44,7 @@ mod preparing;
 mod removal;
 mod rules;
 mod shard_thread;
+mod slow_log;
 mod tls;
 mod watched;
 

@@ -81,6 +81,7 @@ impl Seat {
                 server_port: server.port(),
             }),
             connections_max: self.max,
+            log_min_us: None,
             is_refused: self.is_refused,
         }
     }

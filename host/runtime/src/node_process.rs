@@ -143,6 +143,10 @@ impl ShardSeed {
             decoder: self.decoder,
             connections_max: self.cluster.connections,
             seats_taken: self.seats_taken,
+            log_min_us: self
+                .cluster
+                .log_min_duration_ms
+                .map(|ms| u64::from(ms) * 1_000),
             access: self.access,
             credentials: self.credentials,
             door: self.door,

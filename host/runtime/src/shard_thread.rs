@@ -19,6 +19,7 @@ use crate::mailbox::{Inbox, Mail, Mailboxes, Seat};
 use crate::peer_in::PeerIn;
 use crate::peers::{Met, PeerNews, PeerOut};
 use crate::preparing::Preparer;
+use crate::slow_log::SlowLog;
 use base::steady::SteadyClock;
 use base::{Position, ShardId, Time};
 use mio::event::Event;
@@ -77,6 +78,8 @@ pub(crate) struct ShardStart {
     pub(crate) connections_max: u32,
     /// How many of them are taken.
     pub(crate) seats_taken: Arc<AtomicU32>,
+    /// Statements that take this long are logged; `None`: as sessions say.
+    pub(crate) log_min_us: Option<u64>,
     /// Who may log in; `None`: everybody on this machine.
     pub(crate) access: Option<Access>,
     /// What this node shows to others, and whom it believes; `None`: all of them.
@@ -89,6 +92,7 @@ pub(crate) struct ShardThread {
     start: ShardStart,
     effects: Effects,
     preparer: Preparer,
+    slow_log: SlowLog,
     gauges: Rc<Gauges>,
     clients: BTreeMap<usize, ClientConn>,
     lingerers: Lingerers,
@@ -138,6 +142,7 @@ pub(crate) fn run(mut start: ShardStart) {
     let mut thread = ShardThread {
         start,
         preparer,
+        slow_log: SlowLog::new(),
         gauges,
         effects: Effects::default(),
         clients: BTreeMap::new(),
@@ -409,6 +414,9 @@ impl ShardThread {
     }
 
     fn carry_out_rare(&mut self, rare: RareEffects) {
+        if !rare.slow.is_empty() {
+            self.slow_log.write(rare.slow);
+        }
         for preparation in rare.preparations {
             self.preparer.give(preparation);
         }

@@ -75,6 +75,7 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
         connections: runtime::connections_default(),
         shards: 2,
         access: None,
+        log_min_duration_ms: None,
         peers: None,
         nodes: vec![node],
     };

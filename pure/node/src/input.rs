@@ -3,7 +3,7 @@
 use crate::message::Message;
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
-use session::{ConnId, Link, Preparation, PreparationResult};
+use session::{ConnId, Link, Preparation, PreparationResult, SlowStatement};
 use std::sync::Arc;
 use txn::contract::Outgoing;
 use wire::{ClientMessage, Reply};
@@ -147,6 +147,8 @@ pub struct RareEffects {
     /// Long statements to be parsed or planned, on a thread for that alone. The result of
     /// [`Preparation::run`] comes back as [`Input::Prepared`], in any order.
     pub preparations: Vec<Preparation>,
+    /// Statements that took long, for the log.
+    pub slow: Vec<SlowStatement>,
     /// Parts of this shard's checkpoint file, in order.
     pub checkpoint: Vec<CheckpointPart>,
     /// After `Input::Drain`: nothing runs any more.

@@ -48,6 +48,7 @@ pub use machine::report::Report;
 pub use message::{LocalMessage, Message, WireMessage};
 pub use meter::Meter;
 pub use session::{
-    Barrier, ConnId, Link, Preparation, PreparationResult, barrier, connections_default,
+    Barrier, ConnId, Link, Preparation, PreparationResult, SlowStatement, barrier,
+    connections_default,
 };
 pub use stages::{Host, HostStage};

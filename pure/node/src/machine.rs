@@ -49,7 +49,9 @@ use exec::fill::FillPosition;
 use parse::show::Show;
 use quiesce::Quiescing;
 use session::message::{DdlCall, ToTxn, TxnHandle};
-use session::{Away, ConnId, Leftovers, PlanCache, Preparation, Session, Statistics};
+use session::{
+    Away, ConnId, Leftovers, PlanCache, Preparation, Session, SlowStatement, Statistics,
+};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -97,8 +99,7 @@ pub struct Shard {
     to_txn: VecDeque<(ShardId, TxnHandle, ToTxn)>,
     ddl_wanted: VecDeque<DdlCall>,
     replies: Vec<(ConnId, Reply, Position)>,
-    /// Long statements to be parsed or planned by the host.
-    preparations: Vec<Preparation>,
+    for_host: ForHost,
     leftovers: Leftovers,
     ddl: Ddl,
     /// Schema changes that sessions here have asked node 1 for.
@@ -139,6 +140,26 @@ pub struct Shard {
     /// A checkpoint that waits until no large commit is half installed.
     checkpoint_wanted: Option<CheckpointWanted>,
     step_units_max: u64,
+}
+
+/// What sessions want of the host.
+#[derive(Default)]
+struct ForHost {
+    /// Long statements to be parsed or planned.
+    preparations: Vec<Preparation>,
+    /// Statements that took long.
+    slow: Vec<SlowStatement>,
+}
+
+impl ForHost {
+    fn give(&mut self, out: &mut Effects) {
+        if !self.preparations.is_empty() {
+            out.rare_mut().preparations.append(&mut self.preparations);
+        }
+        if !self.slow.is_empty() {
+            out.rare_mut().slow.append(&mut self.slow);
+        }
+    }
 }
 
 impl Shard {
@@ -188,7 +209,7 @@ impl Shard {
             to_txn: VecDeque::new(),
             ddl_wanted: VecDeque::new(),
             replies: Vec::new(),
-            preparations: Vec::new(),
+            for_host: ForHost::default(),
             leftovers: Leftovers::default(),
             ddl,
             ddl_asked: BTreeMap::new(),
@@ -626,9 +647,7 @@ impl Shard {
                 (conn, reply, wait.max(floor))
             }));
         }
-        if !self.preparations.is_empty() {
-            out.rare_mut().preparations.append(&mut self.preparations);
-        }
+        self.for_host.give(out);
         let core = &mut *core;
         let before = out.messages.len();
         core.protocols.drain_messages(floor, &mut out.messages);

@@ -15,6 +15,8 @@ pub struct Link {
     pub ends: Option<Ends>,
     /// Number of connections that the node accepts; 0: no limit.
     pub connections_max: u32,
+    /// Statements that take this long are told to the host; `None`: as the session's setting says.
+    pub log_min_us: Option<u64>,
     /// Whether the node has that many connections without this one: it is refused (53300).
     pub is_refused: bool,
 }

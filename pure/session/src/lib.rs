@@ -53,6 +53,7 @@ mod savepoints;
 mod settings;
 mod shapes;
 mod simple;
+mod slow;
 mod startup;
 mod statistics;
 mod status;
@@ -63,6 +64,7 @@ pub use barrier::Barrier;
 pub use conn::{ConnId, Link, connections_default, pid_of, pid_shard};
 pub use plans::PlanCache;
 pub use preparing::{Leftovers, Preparation, PreparationResult};
+pub use slow::SlowStatement;
 pub use statistics::Statistics;
 pub use status::Description;
 
@@ -240,6 +242,10 @@ pub struct Session {
     statement: Option<Rc<Prepared>>,
     /// When that statement began.
     statement_since: Time,
+    /// Its end has not been noted.
+    is_timed: bool,
+    /// Statements that took long, until the host is told.
+    slow: Vec<SlowStatement>,
     /// When the open or last transaction began.
     txn_since: Time,
     last_txn: LastTxn,
@@ -305,6 +311,8 @@ impl Session {
             seen: Ts::ZERO,
             statement: None,
             statement_since: Time(0),
+            is_timed: false,
+            slow: Vec::new(),
             txn_since: Time(0),
             last_txn: LastTxn::default(),
             since: Time(0),
@@ -658,6 +666,7 @@ impl Session {
             self.say(Reply::ParameterStatus(name, value), Position(0));
         }
         self.say_notifications();
+        self.time_statement(cx.now);
         self.say(Reply::Ready(self.block.status()), wait);
         self.release(cx);
         self.in_flight = 0;

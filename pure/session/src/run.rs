@@ -140,8 +140,10 @@ impl Step {
 impl Session {
     /// Starts a statement of any kind.
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
+        self.time_statement(cx.now);
         self.statement = Some(start.prepared.clone());
         self.statement_since = cx.now;
+        self.is_timed = true;
         self.since = cx.now;
         let plan = start
             .prepared

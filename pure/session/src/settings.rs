@@ -53,6 +53,8 @@ pub(super) struct Mark {
 pub(super) struct Knobs {
     /// 0: no limit.
     pub(super) statement_timeout_us: u64,
+    /// Statements that take this long are told to the host.
+    pub(super) log_min_us: u64,
     /// 0: no limit.
     pub(super) lock_timeout_us: u64,
     /// 0: no limit.
@@ -95,6 +97,12 @@ impl Knobs {
         let word = |name: &str| value_in(values, name).unwrap_or_default();
         Knobs {
             statement_timeout_us: micros("statement_timeout"),
+            log_min_us: known::integer(
+                "log_min_duration_statement",
+                value_in(values, "log_min_duration_statement").unwrap_or("-1"),
+            )
+            .and_then(|millis| u64::try_from(millis).ok())
+            .map_or(u64::MAX, |millis| millis * 1000),
             lock_timeout_us: micros("lock_timeout"),
             in_doubt_timeout_us: micros("in_doubt_timeout"),
             idle_in_transaction_timeout_us: micros("idle_in_transaction_session_timeout"),
@@ -487,6 +495,9 @@ mod tests {
             s.knobs.in_doubt_timeout_us == 7_000
         }),
         ("lock_timeout", "7ms", |s| s.knobs.lock_timeout_us == 7_000),
+        ("log_min_duration_statement", "7ms", |s| {
+            s.knobs.log_min_us == 7_000
+        }),
         ("statement_timeout", "7ms", |s| {
             s.knobs.statement_timeout_us == 7_000
         }),

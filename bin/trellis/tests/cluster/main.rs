@@ -48,6 +48,7 @@ mod row_version;
 mod schema;
 mod schema_kill;
 mod signals;
+mod slow_log;
 mod sql_client;
 mod starting;
 mod starved;

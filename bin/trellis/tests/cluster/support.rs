@@ -78,6 +78,7 @@ pub(crate) fn write_cluster_file(folder: &Path, nodes: u16, shards: u16) -> Path
         connections: runtime::connections_default(),
         shards,
         access: None,
+        log_min_duration_ms: None,
         peers: None,
         nodes,
     };

@@ -22,7 +22,8 @@ impl ShardThread {
     pub(super) fn add_client(&mut self, mut stream: TcpStream, seat: Seat) {
         let start = Instant::now();
         if let Some(token) = self.register(&mut stream) {
-            let link = seat.link(&stream);
+            let mut link = seat.link(&stream);
+            link.log_min_us = self.start.log_min_us;
             self.open_gate(token, stream);
             self.seats.insert(token, seat);
             let secret = self.start.secrets.next_u64() as i32;

@@ -35,7 +35,9 @@ impl Shard {
         self.with_session(conn, |session, cx| session.on_disconnect(cx));
         self.sessions.remove(&conn);
         let barrier = self.core.borrow().config.barrier;
-        self.preparations.extend(self.leftovers.take(barrier));
+        self.for_host
+            .preparations
+            .extend(self.leftovers.take(barrier));
         self.conns.remove(&conn);
         self.session_deadlines.retain(|(_, other)| *other != conn);
         self.lookaheads.retain(|(_, other)| *other != conn);
@@ -69,15 +71,19 @@ impl Shard {
             counters: &mut core.counters,
             away: &self.away,
             quiesced: &self.quiescing.open,
-            preparations: &mut self.preparations,
+            preparations: &mut self.for_host.preparations,
             leftovers: &self.leftovers,
             barrier: core.config.barrier,
             told: &mut self.told,
             claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };
         call(session, &mut cx);
+        if session.has_slow() {
+            self.for_host.slow.extend(session.take_slow());
+        }
         if session.has_long() {
-            self.preparations
+            self.for_host
+                .preparations
                 .extend(self.leftovers.take(core.config.barrier));
         }
         drop(guard);

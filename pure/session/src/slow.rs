@@ -1,0 +1,70 @@
+//! Statements that took long, for the log of the node.
+//!
+//! The limit is the smaller one of the setting `log_min_duration_statement` of the session and
+//! that of the node. A statement counts from where it begins to where its answer is complete: with
+//! its commit if it has a transaction of its own, without the time in which its client takes rows.
+
+use super::Session;
+use base::Time;
+
+/// Characters of a statement's text that are told at most.
+const TEXT_MAX: usize = 1_000;
+
+/// A statement that took long.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlowStatement {
+    /// Backend number of its session.
+    pub pid: i32,
+    /// User name.
+    pub user: Box<str>,
+    /// Database.
+    pub database: Box<str>,
+    /// How long it took.
+    pub duration_us: u64,
+    /// Its text without parameters, cut off if it is long.
+    pub text: String,
+}
+
+impl Session {
+    /// A statement has ended, if one has begun since the last call.
+    #[inline]
+    pub(super) fn time_statement(&mut self, now: Time) {
+        if std::mem::take(&mut self.is_timed) {
+            let duration_us = now.since(self.statement_since);
+            let limit_us = self.settings.knobs.log_min_us;
+            if duration_us >= limit_us.min(self.link.log_min_us.unwrap_or(u64::MAX)) {
+                self.note_slow(duration_us);
+            }
+        }
+    }
+
+    #[cold]
+    fn note_slow(&mut self, duration_us: u64) {
+        let Some(statement) = &self.statement else {
+            return;
+        };
+        let mut text: String = statement.text.chars().take(TEXT_MAX).collect();
+        if text.len() < statement.text.len() {
+            text.push_str("...");
+        }
+        let told = SlowStatement {
+            pid: self.pid,
+            user: (*self.user).into(),
+            database: (*self.database).into(),
+            duration_us,
+            text,
+        };
+        self.slow.push(told);
+    }
+
+    /// Whether there are statements that took long and were not told yet.
+    #[inline]
+    pub fn has_slow(&self) -> bool {
+        !self.slow.is_empty()
+    }
+
+    /// Takes those statements.
+    pub fn take_slow(&mut self) -> Vec<SlowStatement> {
+        std::mem::take(&mut self.slow)
+    }
+}
