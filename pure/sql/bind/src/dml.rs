@@ -130,7 +130,11 @@ impl Binder<'_> {
         })
     }
 
-    fn insert_columns(&self, table: &Table, names: &[ast::Ident]) -> Result<Vec<u16>, SqlError> {
+    pub(super) fn insert_columns(
+        &self,
+        table: &Table,
+        names: &[ast::Ident],
+    ) -> Result<Vec<u16>, SqlError> {
         if names.is_empty() {
             if let Some(columns) = self.view_columns() {
                 return columns;
@@ -215,7 +219,12 @@ impl Binder<'_> {
         Ok(bound.rel.applied(calls).projected(row))
     }
 
-    fn check_count(&self, given: &[u16], count: usize, implicit: bool) -> Result<(), SqlError> {
+    pub(super) fn check_count(
+        &self,
+        given: &[u16],
+        count: usize,
+        implicit: bool,
+    ) -> Result<(), SqlError> {
         if count > given.len() {
             let message = "INSERT has more expressions than target columns";
             return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -255,22 +264,7 @@ impl Binder<'_> {
         self.level().aggregates_in = Some("VALUES");
         let mut bound = Vec::with_capacity(rows.len());
         for values in rows {
-            let mut row = Vec::with_capacity(table.columns.len());
-            for (i, column) in table.columns.iter().enumerate() {
-                let value = given
-                    .iter()
-                    .position(|c| usize::from(*c) == i)
-                    .map(|place| &values[place])
-                    .filter(|value| !is_default(value) && !overridden(column, overriding));
-                row.push(match value {
-                    Some(value) => {
-                        check_generated(column, overriding)?;
-                        let value = self.expr(value)?;
-                        self.assigned(value, column)?
-                    }
-                    None => self.default_value(table, column)?,
-                });
-            }
+            let row = self.value_row(table, given, values, overriding)?;
             bound.push(row);
         }
         self.level().aggregates_in = ELSEWHERE;
@@ -280,6 +274,33 @@ impl Binder<'_> {
             types,
             calls: self.take_calls(),
         })
+    }
+
+    /// A full row from values of some columns, with defaults in place.
+    pub(super) fn value_row(
+        &mut self,
+        table: &Table,
+        given: &[u16],
+        values: &[Ast],
+        overriding: Option<Overriding>,
+    ) -> Result<Vec<Expr>, SqlError> {
+        let mut row = Vec::with_capacity(table.columns.len());
+        for (i, column) in table.columns.iter().enumerate() {
+            let value = given
+                .iter()
+                .position(|c| usize::from(*c) == i)
+                .map(|place| &values[place])
+                .filter(|value| !is_default(value) && !overridden(column, overriding));
+            row.push(match value {
+                Some(value) => {
+                    check_generated(column, overriding)?;
+                    let value = self.expr(value)?;
+                    self.assigned(value, column)?
+                }
+                None => self.default_value(table, column)?,
+            });
+        }
+        Ok(row)
     }
 
     /// A value converted to a column's type.
@@ -425,7 +446,11 @@ impl Binder<'_> {
     }
 
     /// What UPDATE or DELETE changes.
-    fn written(&mut self, item: &TableWithJoins, change: Change) -> Result<Changed, SqlError> {
+    pub(super) fn written(
+        &mut self,
+        item: &TableWithJoins,
+        change: Change,
+    ) -> Result<Changed, SqlError> {
         let TableWithJoins { relation, joins } = item;
         let TableFactor::Table {
             name,

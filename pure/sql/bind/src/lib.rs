@@ -20,9 +20,11 @@ mod function;
 mod group;
 mod join;
 mod locked;
+mod merge;
 mod names;
 mod needs;
 mod over;
+mod part;
 mod predicate;
 mod recursive;
 pub mod rel;
@@ -43,6 +45,8 @@ pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;
 pub use locked::refusal;
+pub use merge::{BoundAction, BoundMerge, BoundWhen};
+pub use part::{BoundMain, BoundPart};
 pub use target::Target;
 pub use view::{ViewQuery, query_of};
 
@@ -187,6 +191,8 @@ pub struct Binder<'a> {
     pub by_rows: bool,
     /// What binding and planning have looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
+    /// The parts that its WITH clause names.
+    pub parts: Vec<BoundPart>,
     /// The views in it.
     views: view::Views,
     /// What it needs to be allowed.
@@ -221,6 +227,7 @@ impl<'a> Binder<'a> {
             zone: cx.zone.into(),
             by_rows: false,
             work: 0,
+            parts: Vec::new(),
             views: view::Views::default(),
             needs: rights::Needs::default(),
         }

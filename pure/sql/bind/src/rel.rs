@@ -136,8 +136,11 @@ pub enum Rel {
         base: Box<Rel>,
         step: Box<Rel>,
     },
-    /// The rows of the round before, in the step of a recursive query.
+    /// The rows of the round before, in the step of a recursive query, or those of a MERGE that are
+    /// inserted.
     Working { slot: u32, types: Vec<Type> },
+    /// The rows that a part of the statement returns.
+    Part { number: u32, types: Vec<Type> },
 }
 
 /// A parameter slot and the value that it is set to from a row.
@@ -468,6 +471,7 @@ impl Rel {
             | Rel::Virtual(_)
             | Rel::Values { .. }
             | Rel::Function { .. }
+            | Rel::Part { .. }
             | Rel::Working { .. } => Vec::new(),
             Rel::Join { left, right, .. }
             | Rel::Lateral { left, right, .. }
@@ -518,7 +522,7 @@ impl Rel {
             Rel::Union { inputs } => inputs.first().map_or(0, Rel::width),
             Rel::Match { left, .. } => left.width(),
             Rel::Shared { query: input, .. } | Rel::Recursive { base: input, .. } => input.width(),
-            Rel::Working { types, .. } => types.len() as u32,
+            Rel::Working { types, .. } | Rel::Part { types, .. } => types.len() as u32,
         }
     }
 
@@ -608,6 +612,7 @@ impl Rel {
             | Rel::Shared { .. }
             | Rel::Recursive { .. }
             | Rel::Working { .. }
+            | Rel::Part { .. }
             | Rel::Union { .. } => None,
         }
     }
@@ -615,7 +620,8 @@ impl Rel {
     /// Every expression of this relation and the ones below it.
     pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Working { .. } => {}
+            Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
+            Rel::Working { .. } | Rel::Part { .. } => {}
             Rel::Values { rows, calls, .. } => {
                 rows.iter_mut().flatten().for_each(&mut *visit);
                 calls.iter_mut().for_each(|call| call.each_expr_mut(visit));
@@ -689,9 +695,7 @@ impl Rel {
                 base: left,
                 step: right,
                 ..
-            } => {
-                each_of_sides(left, right, visit);
-            }
+            } => each_of_sides(left, right, visit),
         }
     }
 
@@ -710,6 +714,7 @@ impl Rel {
             | Rel::Table { .. }
             | Rel::Virtual(_)
             | Rel::Function { .. }
+            | Rel::Part { .. }
             | Rel::Working { .. } => {}
             Rel::Values { calls: list, .. } => calls(list, visit),
             Rel::Join { left, right, .. }

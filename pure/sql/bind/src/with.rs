@@ -44,6 +44,8 @@ pub(crate) struct NamedQuery {
 struct Shared {
     rel: Rel,
     columns: Vec<OutColumn>,
+    /// It is a query, or has a RETURNING clause.
+    returns: bool,
 }
 
 /// What its own name means in a query of WITH RECURSIVE.
@@ -71,32 +73,92 @@ impl Binder<'_> {
         } = with;
         let first = self.named.len();
         for cte in cte_tables {
-            let named = self.named_query(cte, *recursive)?;
-            if self.named[first..]
-                .iter()
-                .any(|other| other.name == named.name)
-            {
-                let message = format!(
-                    "WITH query name \"{}\" specified more than once",
-                    named.name
-                );
+            if matches!(
+                *cte.query.body,
+                ast::SetExpr::Insert(_) | ast::SetExpr::Update(_)
+            ) {
                 let place = self.source.position(cte.alias.name.span.start);
-                return Err(SqlError::new(SqlState::DUPLICATE_ALIAS, message).at(place));
+                return Err(parse::not_at_top().at(place));
             }
-            self.named.push(named);
-            if self.named.len() > NAMED_MAX {
-                let message = format!("WITH can have at most {NAMED_MAX} queries");
-                return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
-            }
+            self.name_query(cte, *recursive, first)?;
         }
         let bound = bind(self)?;
+        self.end_names(first)?;
+        Ok(bound)
+    }
+
+    /// A query is named from now on, beside those from `first` on.
+    pub(super) fn name_query(
+        &mut self,
+        cte: &ast::Cte,
+        recursive: bool,
+        first: usize,
+    ) -> Result<(), SqlError> {
+        let named = self.named_query(cte, recursive)?;
+        self.add_named(named, &cte.alias, first)
+    }
+
+    /// The rows that a part of the statement returns are named from now on; without `columns` it
+    /// returns none.
+    pub(super) fn name_rows(
+        &mut self,
+        alias: &TableAlias,
+        rel: Rel,
+        columns: Option<Vec<OutColumn>>,
+        first: usize,
+    ) -> Result<(), SqlError> {
+        let returns = columns.is_some();
+        let columns = columns.unwrap_or_default();
+        let named = NamedQuery {
+            name: self.relation_name(&alias.name)?,
+            columns: alias.columns.clone(),
+            query: Arc::new(nothing()),
+            level: self.levels.len(),
+            uses: 0,
+            recursive: false,
+            materialized: false,
+            shared: Some(Arc::new(Shared {
+                rel,
+                columns,
+                returns,
+            })),
+            itself: None,
+        };
+        self.add_named(named, alias, first)
+    }
+
+    fn add_named(
+        &mut self,
+        named: NamedQuery,
+        alias: &TableAlias,
+        first: usize,
+    ) -> Result<(), SqlError> {
+        let mut others = self.named[first..].iter();
+        if others.any(|other| other.name == named.name) {
+            let message = format!(
+                "WITH query name \"{}\" specified more than once",
+                named.name
+            );
+            let place = self.source.position(alias.name.span.start);
+            return Err(SqlError::new(SqlState::DUPLICATE_ALIAS, message).at(place));
+        }
+        self.named.push(named);
+        if self.named.len() > NAMED_MAX {
+            let message = format!("WITH can have at most {NAMED_MAX} queries");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
+        }
+        Ok(())
+    }
+
+    /// The names from `first` on mean nothing any more.
+    pub(super) fn end_names(&mut self, first: usize) -> Result<(), SqlError> {
         for index in first..self.named.len() {
             if self.named[index].uses == 0 {
                 self.check_unused(index)?;
             }
         }
         self.named.truncate(first);
-        Ok(bound)
+        Ok(())
     }
 
     fn named_query(&mut self, cte: &ast::Cte, recursive: bool) -> Result<NamedQuery, SqlError> {
@@ -162,6 +224,13 @@ impl Binder<'_> {
             return Ok(Factor { rel, scope, binds });
         }
         let (BoundQuery { rel, columns }, binds) = match &named.shared {
+            Some(shared) if !shared.returns => {
+                let message = format!(
+                    "WITH query \"{}\" does not have a RETURNING clause",
+                    named.name
+                );
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
             Some(shared) => {
                 let (rel, columns) = (shared.rel.clone(), shared.columns.clone());
                 (BoundQuery { rel, columns }, Vec::new())
@@ -200,6 +269,7 @@ impl Binder<'_> {
             self.named[index].shared = Some(Arc::new(Shared {
                 rel: bound.rel.clone(),
                 columns: bound.columns.clone(),
+                returns: true,
             }));
         } else if elsewhere && !same {
             return Err(unsupported(&format!(
@@ -277,17 +347,28 @@ impl Binder<'_> {
 
     /// A query that is not used is not run, but its errors count.
     fn check_unused(&mut self, index: usize) -> Result<(), SqlError> {
+        if let Some(shared) = self.named[index].shared.clone() {
+            return self.check_names(index, shared.columns.clone());
+        }
         let (inits, effects, locks) = (self.inits.len(), self.effects, self.locks);
         let (bound, ..) = self.bind_named(index)?;
         self.inits.truncate(inits);
         (self.effects, self.locks) = (effects, locks);
-        let columns = bound
-            .columns
+        self.check_names(index, bound.columns)
+    }
+
+    fn check_names(&self, index: usize, columns: Vec<OutColumn>) -> Result<(), SqlError> {
+        let columns = columns
             .into_iter()
             .map(|c| (c.name, c.ty, (c.table, c.attribute)));
         let named = self.named[index].clone();
         let mut scope = Scope::of_relation(&named.name, columns, 0);
         self.name_columns(&mut scope, &named)
+    }
+
+    /// Whether this is the WITH of the whole statement.
+    pub(super) fn is_at_top(&self) -> bool {
+        self.levels.len() == 1
     }
 
     /// Gives the columns of a use the names that the WITH clause has for them.
@@ -376,6 +457,7 @@ fn rel_repeats(rel: &Rel) -> bool {
         | Rel::Virtual(_)
         | Rel::Function { .. }
         | Rel::Shared { .. }
+        | Rel::Part { .. }
         | Rel::Working { .. } => true,
         Rel::Table { lock, .. } => lock.is_none(),
         Rel::Values { calls, .. } => calls.iter().all(call_repeats),

@@ -8,7 +8,7 @@ use super::{Charge, Cx, Slots};
 use crate::keys::entry_key;
 use crate::port::{OpFuture, Port};
 use base::{Datum, Key, SqlError, SqlState};
-use catalog::Table;
+use catalog::{Index, Table};
 use expr::program::{Body, FormulaChange, ProgramPlan, formula};
 use expr::rows::{entry_bytes, heap_bytes};
 use expr::{Expr, eval, eval_bool};
@@ -46,6 +46,21 @@ impl<'a> Touched<'a> {
     }
 }
 
+/// The indexes that decide: that one, or every unique one.
+fn arbiters(table: &Table, arbiter: Option<usize>) -> Vec<usize> {
+    let unique = table.indexes().enumerate().filter(|(_, i)| i.unique);
+    match arbiter {
+        Some(arbiter) => vec![arbiter],
+        None => unique.map(|(n, _)| n).collect(),
+    }
+}
+
+/// Whether a row has an entry that others can conflict with.
+fn has_entry(index: &Index, row: &[Datum]) -> bool {
+    let mut columns = index.columns.iter();
+    columns.all(|key| !row[usize::from(key.column)].is_null())
+}
+
 /// The key of the first row that has an entry of `row` in an arbiter: that index, or every unique
 /// one.
 async fn existing(
@@ -54,16 +69,7 @@ async fn existing(
     arbiter: Option<usize>,
     row: &[Datum],
 ) -> Result<Option<Key>, OpError> {
-    let arbiters: Vec<usize> = match arbiter {
-        Some(arbiter) => vec![arbiter],
-        None => table
-            .indexes()
-            .enumerate()
-            .filter(|(_, i)| i.unique)
-            .map(|(n, _)| n)
-            .collect(),
-    };
-    for number in arbiters {
+    for number in arbiters(table, arbiter) {
         if let Some(key) = find(cx, table, number, row).await? {
             return Ok(Some(key));
         }
@@ -109,6 +115,24 @@ pub(super) async fn insert(
         let [change] = changes;
         return Ok(change.new);
     };
+    let Some(change) = changed(cx, table, plan, (key, row), slots, touched).await? else {
+        return Ok(None);
+    };
+    let changes = [change];
+    apply(cx, writers, 0, Changes::few(&changes), slots).await?;
+    let [change] = changes;
+    Ok(change.new)
+}
+
+/// What becomes of the existing row.
+async fn changed(
+    cx: &Cx<'_>,
+    table: &Table,
+    plan: &ConflictPlan,
+    (key, row): (Key, Vec<Datum>),
+    slots: &Slots,
+    touched: &mut Touched<'_>,
+) -> Result<Option<Change>, OpError> {
     let Some(ConflictUpdate {
         assignments,
         condition,
@@ -136,13 +160,67 @@ pub(super) async fn insert(
     for (column, value) in assignments {
         new[usize::from(*column)] = eval(value, &both.as_slice(), &env)?;
     }
-    let changes = [Change {
+    Ok(Some(Change {
         old: Some(old),
         new: Some(new),
-    }];
-    apply(cx, writers, 0, Changes::few(&changes), slots).await?;
-    let [change] = changes;
-    Ok(change.new)
+    }))
+}
+
+/// Rows that a part of a statement is about to insert or to change, by the entries that may
+/// conflict.
+pub(super) struct Pending<'a> {
+    entries: Long<'a, BTreeSet<(usize, Vec<u8>)>>,
+    touched: Touched<'a>,
+}
+
+impl<'a> Pending<'a> {
+    pub(super) fn new(port: &'a dyn Port) -> Pending<'a> {
+        Pending {
+            entries: Long::new(port, BTreeSet::new()),
+            touched: Touched::new(port),
+        }
+    }
+}
+
+/// As [`insert`] for a statement that writes at its end: what becomes of the row, if anything.
+pub(super) async fn decided(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    plan: &ConflictPlan,
+    row: Vec<Datum>,
+    slots: &Slots,
+    pending: &mut Pending<'_>,
+) -> Result<Option<Change>, OpError> {
+    let table = &*writer.table;
+    let key = existing(cx, table, plan.arbiter, &row).await?;
+    let key = match key {
+        Some(key) => key,
+        None => {
+            let own = arbiters(table, plan.arbiter).into_iter();
+            let own = own.filter(|number| has_entry(table_index(table, *number), &row));
+            let own = own.map(|number| {
+                let key = entry_key(table, table_index(table, number), &row);
+                (number, key.bytes)
+            });
+            let own: Vec<_> = own.collect();
+            if own.iter().any(|entry| pending.entries.contains(entry)) {
+                return match plan.update {
+                    Some(_) => Err(met_again().into()),
+                    None => Ok(None),
+                };
+            }
+            for entry in own {
+                let bytes = heap_bytes(entry.1.capacity()) + entry_bytes(size_of_val(&entry));
+                pending.touched.charge.add(bytes)?;
+                pending.entries.insert(entry);
+            }
+            return Ok(Some(Change {
+                old: None,
+                new: Some(row),
+            }));
+        }
+    };
+    changed(cx, table, plan, (key, row), slots, &mut pending.touched).await
 }
 
 /// What is known of the existing row.
@@ -201,11 +279,7 @@ async fn find(
     row: &[Datum],
 ) -> Result<Option<Key>, OpError> {
     let index = table_index(table, number);
-    if index
-        .columns
-        .iter()
-        .any(|key| row[usize::from(key.column)].is_null())
-    {
+    if !has_entry(index, row) {
         return Ok(None);
     }
     let key = entry_key(table, index, row);

@@ -15,7 +15,10 @@ use expr::{Expr, zoned};
 use parse::show::Show;
 use parse::{ExplainOptions, Statement};
 use plan::formula::{Formulas, Judged};
-use plan::step::{Action, ConflictPlan, PointOp, PointPlan, Run, Scan, Step, StepOp};
+use plan::step::{
+    Action, ConflictPlan, MergeWhen, Part, PartsPlan, PointOp, PointPlan, Run, Scan, Step, StepOp,
+    When,
+};
 use plan::text::{
     Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
 };
@@ -95,7 +98,7 @@ pub(super) async fn run(
         Some(_) => unreachable!("it was planned as one before"),
         None => known,
     };
-    let inner = Cx::new(cx.port, run, options.analyze);
+    let inner = Cx::new(cx.port, run, options.analyze).with_parts(run);
     let start = cx.port.stopwatch_ns();
     let mut tag = None;
     if options.analyze {
@@ -243,6 +246,7 @@ impl Lines<'_> {
                 }
                 self.step(&plan.rows, 1);
             }
+            Action::Parts(plan) => self.parts(plan),
             Action::Truncate(plans) => {
                 for plan in plans {
                     self.line(0, &format!("Truncate {}", plan.writers[0].table.name));
@@ -266,6 +270,52 @@ impl Lines<'_> {
                 self.step(query, 2);
             }
         }
+    }
+
+    /// A statement of several parts: its own first.
+    fn parts(&mut self, plan: &PartsPlan) {
+        let mut named = plan.parts.as_slice();
+        match (&plan.query, named.split_last()) {
+            (Some(query), _) => self.step(query, 0),
+            (None, Some((own, others))) => {
+                self.line(0, &part_title(own));
+                self.part(own, 1);
+                named = others;
+            }
+            (None, None) => {}
+        }
+        for (at, part) in named.iter().enumerate() {
+            self.line(1, &format!("Part {}: {}", at + 1, part_title(part)));
+            self.part(part, 2);
+        }
+    }
+
+    fn part(&mut self, part: &Part, depth: usize) {
+        match part {
+            Part::Insert(plan) => {
+                if let Some(conflict) = &plan.conflict {
+                    let what = conflict.update.as_ref().map_or("nothing", |_| "update");
+                    self.detail(depth - 1, &format!("On Conflict: {what}"));
+                }
+            }
+            Part::Write(_) => {}
+            Part::Merge(merge) => {
+                for When {
+                    matched, action, ..
+                } in &merge.clauses
+                {
+                    let when = if *matched { "Matched" } else { "Not Matched" };
+                    let action = match action {
+                        MergeWhen::Nothing => "nothing",
+                        MergeWhen::Delete => "delete",
+                        MergeWhen::Update(_) => "update",
+                        MergeWhen::Insert { .. } => "insert",
+                    };
+                    self.detail(depth - 1, &format!("When {when}: {action}"));
+                }
+            }
+        }
+        self.step(part.rows(), depth);
     }
 
     /// One operation on one row.
@@ -488,11 +538,7 @@ impl Lines<'_> {
                 self.title(step, depth, "LockRows");
                 self.step(input, depth + 1);
             }
-            StepOp::Union { .. }
-            | StepOp::Match { .. }
-            | StepOp::Shared { .. }
-            | StepOp::Recursive { .. }
-            | StepOp::Working { .. } => self.queries(step, depth),
+            _ => self.queries(step, depth),
         }
     }
 
@@ -527,6 +573,9 @@ impl Lines<'_> {
                 self.step(round, depth + 1);
             }
             StepOp::Working { slot: _ } => self.title(step, depth, "Rows of Last Round"),
+            StepOp::Part { number } => {
+                self.title(step, depth, &format!("Rows of Part {}", number + 1));
+            }
             _ => unreachable!("called for steps of queries only"),
         }
     }
@@ -637,6 +686,12 @@ fn sort_texts(input: &Step, keys: &[SortKey]) -> Vec<String> {
         format!("{name}{down}{nulls}")
     };
     keys.iter().map(key).collect()
+}
+
+fn part_title(part: &Part) -> String {
+    let (first, rest) = part.verb().split_at(1);
+    let table = &part.writers()[0].table.name;
+    format!("{first}{} on {table}", rest.to_lowercase())
 }
 
 /// What an operation on one row does.

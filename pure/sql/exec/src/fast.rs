@@ -143,6 +143,14 @@ fn run_slot(run: &Run, env: &Env<'_>) -> Option<Slot> {
                 .collect();
             slot_from(&exprs, env)
         }
+        Action::Parts(plan) => match (&plan.query, plan.parts.as_slice()) {
+            (Some(query), _) => step_slot(query, env),
+            (None, _) => None,
+        }
+        .or_else(|| {
+            let mut parts = plan.parts.iter();
+            parts.find_map(|part| step_slot(part.rows(), env))
+        }),
         Action::Explain { run, .. } => run_slot(run, env),
         Action::Truncate(_) | Action::CopyFrom(_) | Action::CopyTo(_) | Action::Show(_) => None,
     }
@@ -188,6 +196,7 @@ fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
         | StepOp::Values { .. }
         | StepOp::Virtual(_)
         | StepOp::Function { .. }
+        | StepOp::Part { .. }
         | StepOp::Working { .. } => None,
     }
 }

@@ -42,6 +42,7 @@ mod matched;
 mod merged;
 mod named;
 mod ordered;
+mod parts;
 mod point;
 pub mod port;
 mod request;
@@ -66,7 +67,7 @@ use core::cell::{Cell, RefCell};
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use expr::{Env, Expr, NoColumns, eval};
-use plan::step::{Action, Run, Step};
+use plan::step::{Action, PartsPlan, Run, Step};
 use plan::{Plan, PlanKind};
 use session::Facts;
 use std::rc::Rc;
@@ -113,6 +114,8 @@ struct Cx<'a> {
     facts: Facts<'a>,
     since_yield: Cell<u32>,
     stats: Option<RefCell<Vec<StepStats>>>,
+    /// The parts of the statement, if it has any.
+    parts: Option<&'a PartsPlan>,
     kept: named::Kept<'a>,
 }
 
@@ -123,9 +126,18 @@ impl<'a> Cx<'a> {
             planned: run.planned,
             facts: Facts::new(port),
             since_yield: Cell::new(0),
+            parts: None,
             kept: named::Kept::new(port),
             stats: measure.then(|| RefCell::new(vec![StepStats::default(); run.steps as usize])),
         }
+    }
+
+    /// The same for a statement that may have parts.
+    fn with_parts(mut self, run: &'a Run) -> Cx<'a> {
+        if let Action::Parts(plan) = &run.action {
+            self.parts = Some(plan);
+        }
+        self
     }
 
     /// What expressions over one row see. Long values that were made for the row before are not
@@ -238,13 +250,18 @@ pub fn execute(plan: Arc<Plan>, params: Params, port: Rc<dyn Port>) -> Running {
         let PlanKind::Run(run) = &plan.kind else {
             panic!("only plans of kind Run are executed");
         };
-        let cx = Cx::new(&*port, run, false);
+        let cx = Cx::new(&*port, run, false).with_parts(run);
         statement(&cx, run, &params, true).await
     })
 }
 
 /// Runs a statement; its rows are sent to the client if `emit`.
-async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Result<Tag, OpError> {
+async fn statement<'a>(
+    cx: &'a Cx<'a>,
+    run: &'a Run,
+    params: &[Datum],
+    emit: bool,
+) -> Result<Tag, OpError> {
     if run.sizes {
         let sizes = show::fetch(cx, parse::show::Show::Sizes).await?;
         cx.facts.take_sizes(&sizes);
@@ -264,6 +281,7 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
                 None => Tag::Count("DELETE", count),
             }
         }
+        Action::Parts(plan) => Box::pin(parts::run(cx, plan, &slots, emit)).await?,
         Action::Truncate(plans) => {
             for plan in plans {
                 write::run(cx, plan, &slots, false).await?;

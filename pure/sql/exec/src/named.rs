@@ -2,6 +2,7 @@
 
 use super::filter::retain;
 use super::long::Long;
+use super::parts::Deferred;
 use super::source::{RowList, Rows, Source, append_rows, open};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Slots};
 use crate::port::Port;
@@ -29,6 +30,12 @@ struct KeptRows {
     working: RefCell<BTreeMap<i64, Rc<RowList>>>,
     /// Runs so far.
     runs: Cell<i64>,
+    /// The rows that parts of the statement have returned.
+    returned: RefCell<BTreeMap<usize, Rc<RowList>>>,
+    /// What they change.
+    deferred: RefCell<Vec<Deferred>>,
+    /// Which part changes a row: its table and key.
+    claims: RefCell<BTreeMap<(u32, Vec<u8>), usize>>,
 }
 
 impl<'a> Kept<'a> {
@@ -42,6 +49,77 @@ impl<'a> Kept<'a> {
     fn rows(&self) -> &KeptRows {
         self.rows.get_or_init(Box::default)
     }
+
+    /// The rows that a part has returned, if it has run.
+    pub(super) fn returned(&self, part: usize) -> Option<Rc<RowList>> {
+        self.rows().returned.borrow().get(&part).cloned()
+    }
+
+    pub(super) fn keep_returned(&self, part: usize, rows: Rc<RowList>) {
+        self.rows().returned.borrow_mut().insert(part, rows);
+    }
+
+    /// The statement holds what was charged, to its end.
+    pub(super) fn keep_charge(&self, charge: &mut Charge<'_>) {
+        let bytes = &self.rows().bytes;
+        bytes.set(bytes.get() + core::mem::take(&mut charge.bytes));
+    }
+
+    /// Keeps changes for the end of the statement.
+    pub(super) fn defer(&self, deferred: Deferred) {
+        self.rows().deferred.borrow_mut().push(deferred);
+    }
+
+    /// The changes that were kept, in the order in which their parts ran.
+    pub(super) fn take_deferred(&self) -> DeferredList<'a> {
+        DeferredList {
+            port: self.port,
+            list: self.rows().deferred.take(),
+        }
+    }
+
+    pub(super) fn claims(&self) -> &RefCell<BTreeMap<(u32, Vec<u8>), usize>> {
+        &self.rows().claims
+    }
+
+    /// Rows for the steps that read those of a round.
+    pub(super) fn begin_run(&self, rows: RowList) -> Run<'_, 'a> {
+        let runs = &self.rows().runs;
+        runs.set(runs.get() + 1);
+        let number = runs.get();
+        let mut working = self.rows().working.borrow_mut();
+        working.insert(number, Rc::new(rows));
+        Run { kept: self, number }
+    }
+}
+
+/// Rows that are there as long as this is.
+pub(super) struct Run<'k, 'a> {
+    kept: &'k Kept<'a>,
+    pub(super) number: i64,
+}
+
+impl Drop for Run<'_, '_> {
+    fn drop(&mut self) {
+        let rows = self.kept.rows().working.borrow_mut().remove(&self.number);
+        if let Some(Ok(rows)) = rows.map(Rc::try_unwrap) {
+            drop(Long::new(self.kept.port, rows));
+        }
+    }
+}
+
+/// Changes that are freed bit by bit.
+pub(super) struct DeferredList<'a> {
+    port: &'a dyn Port,
+    pub(super) list: Vec<Deferred>,
+}
+
+impl Drop for DeferredList<'_> {
+    fn drop(&mut self) {
+        for Deferred { changes, .. } in self.list.drain(..) {
+            drop(Long::new(self.port, changes));
+        }
+    }
 }
 
 impl Drop for Kept<'_> {
@@ -49,24 +127,28 @@ impl Drop for Kept<'_> {
         let Some(kept) = self.rows.take() else {
             return;
         };
-        for (_, rows) in kept.shared.take() {
+        let shared = kept.shared.take().into_values();
+        for rows in shared.chain(kept.returned.take().into_values()) {
             if let Ok(rows) = Rc::try_unwrap(rows) {
                 drop(Long::new(self.port, rows));
             }
         }
+        let (port, list) = (self.port, kept.deferred.take());
+        drop(DeferredList { port, list });
+        drop(Long::new(self.port, kept.claims.take()));
         let given_back = self.port.charge(-kept.bytes.get());
         debug_assert!(given_back.is_ok(), "giving memory back cannot fail");
     }
 }
 
 /// Batches of rows that are in memory.
-struct Reader {
-    rows: Rc<RowList>,
-    at: usize,
+pub(super) struct Reader {
+    pub(super) rows: Rc<RowList>,
+    pub(super) at: usize,
 }
 
 impl Reader {
-    fn next(&mut self, width: u32) -> Option<RowBatch> {
+    pub(super) fn next(&mut self, width: u32) -> Option<RowBatch> {
         let mut out = RowBatch::new(width as usize);
         let mut bytes = 0;
         while let Some(row) = self.rows.get(self.at)

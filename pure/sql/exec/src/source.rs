@@ -10,6 +10,7 @@ use super::locked::LockedRows;
 use super::long::Long;
 use super::matched::MatchRows;
 use super::named::{RecursiveRows, SharedRows, WorkingRows};
+use super::parts::PartRows;
 use super::scan::ScanRows;
 use super::sort::SortRows;
 use super::windowed::WindowRows;
@@ -75,6 +76,7 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
         StepOp::Shared { id, query } => Box::new(SharedRows::new(cx, *id, query, slots)),
         StepOp::Recursive { .. } => Box::new(RecursiveRows::new(cx, step, slots)),
         StepOp::Working { slot } => Box::new(WorkingRows::new(cx, *slot, step.width, slots)),
+        StepOp::Part { number } => Box::new(PartRows::new(cx, *number, step.width, slots)),
         StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
         StepOp::Expand { .. } => Box::new(ExpandRows::new(cx, step, slots)),
         StepOp::Window { .. } => Box::new(WindowRows::new(cx, step, slots)),

@@ -17,7 +17,8 @@ use expr::program::{Body, ModifyBody, ProgramPlan};
 use expr::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
 use expr::{Expr, eval};
 use plan::step::{WritePlan, Writer, table_index};
-use std::collections::{BTreeSet, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use txn::{LockMode, Op, OpError, OpResult, Program, Read, Write};
 
 /// A row before and after a statement.
@@ -30,7 +31,8 @@ pub(super) struct Change {
 #[derive(Clone, Copy)]
 pub(super) struct Changes<'c> {
     few: &'c [Change],
-    many: Option<&'c Pieces<Change>>,
+    /// Those from one place to another one.
+    many: Option<(&'c Pieces<Change>, usize, usize)>,
 }
 
 impl<'c> Changes<'c> {
@@ -39,25 +41,32 @@ impl<'c> Changes<'c> {
     }
 
     pub(super) fn many(many: &'c Pieces<Change>) -> Changes<'c> {
+        Changes::some(many, 0, many.len())
+    }
+
+    /// The changes from `from` to `to`.
+    pub(super) fn some(many: &'c Pieces<Change>, from: usize, to: usize) -> Changes<'c> {
         Changes {
             few: &[],
-            many: Some(many),
+            many: Some((many, from, to)),
         }
     }
 
     pub(super) fn iter(self) -> impl Iterator<Item = &'c Change> {
-        self.few.iter().chain(self.many.into_iter().flatten())
+        let many = self.many.into_iter();
+        let many = many.flat_map(|(many, from, to)| (from..to).map(move |at| &many[at]));
+        self.few.iter().chain(many)
     }
 
     pub(super) fn get(self, number: usize) -> &'c Change {
         match self.many {
-            Some(many) => &many[number],
+            Some((many, from, _)) => &many[from + number],
             None => &self.few[number],
         }
     }
 
     fn len(self) -> usize {
-        self.few.len() + self.many.map_or(0, Pieces::len)
+        self.few.len() + self.many.map_or(0, |(_, from, to)| to - from)
     }
 }
 
@@ -280,11 +289,21 @@ pub(super) async fn apply(
     slots: &Slots,
 ) -> Result<(), OpError> {
     let writer = &writers[number];
+    entries(cx, writer, changes).await?;
+    foreign::check_parents(cx, writer, changes).await?;
+    foreign::follow_children(cx, writers, number, changes, slots).await
+}
+
+/// Writes changes of the rows of one table, and nothing else.
+pub(super) async fn entries(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    changes: Changes<'_>,
+) -> Result<(), OpError> {
     let table = &*writer.table;
     check_rows(cx, writer, changes).await?;
     if let Some(rows) = all_new(changes) {
-        insert_all(cx, table, &rows).await?;
-        return foreign::check_parents(cx, writer, changes).await;
+        return insert_all(cx, table, &rows).await;
     }
     lock_copies(cx, table, changes).await?;
     let mut pending = Pending::new(cx, writer);
@@ -321,9 +340,7 @@ pub(super) async fn apply(
             }
         }
     }
-    pending.settle(changes).await?;
-    foreign::check_parents(cx, writer, changes).await?;
-    foreign::follow_children(cx, writers, number, changes, slots).await
+    pending.settle(changes).await
 }
 
 async fn insert_all(cx: &Cx<'_>, table: &Table, rows: &[&[Datum]]) -> Result<(), OpError> {
@@ -402,15 +419,67 @@ async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: Changes<'_>) -> Result
 }
 
 /// Runs an UPDATE or DELETE; returns the number of rows.
-pub(super) async fn run(
-    cx: &Cx<'_>,
-    plan: &WritePlan,
+pub(super) async fn run<'a>(
+    cx: &'a Cx<'a>,
+    plan: &'a WritePlan,
     slots: &Slots,
     emit: bool,
 ) -> Result<u64, OpError> {
-    let table = &*plan.writers[0].table;
     let mut charge = Charge::new(cx.port);
-    let mut rows = collect(cx, &plan.rows, slots, &mut charge).await?;
+    let (changes, mut returned) = changes(cx, plan, slots, None, &mut charge).await?;
+    apply(cx, &plan.writers, 0, Changes::many(&changes), slots).await?;
+    if let Some(returning) = &plan.returning {
+        let mut out = RowBatch::new(returning.len());
+        let others = returned.iter_mut().map(core::mem::take);
+        for (change, others) in changes.iter().zip(others) {
+            let row = change.new.as_ref().or(change.old.as_ref());
+            let row = row.expect("a row was changed");
+            let full: Vec<Datum> = row.iter().cloned().chain(others).collect();
+            project(cx, returning, &full, slots, &mut out)?;
+            cx.breathe(1).await;
+            if out.rows as usize >= BATCH_ROWS && emit {
+                cx.emit(core::mem::replace(&mut out, RowBatch::new(returning.len())))
+                    .await;
+            }
+        }
+        if emit {
+            cx.emit(out).await;
+        }
+    }
+    Ok(changes.len() as u64)
+}
+
+/// The rows that the parts of a statement have changed so far, with the number of the part.
+pub(super) struct Claimed<'k> {
+    pub(super) keys: &'k RefCell<BTreeMap<(u32, Vec<u8>), usize>>,
+    pub(super) part: usize,
+}
+
+impl Claimed<'_> {
+    /// Whether this part may change the row: no other one has.
+    pub(super) fn take(
+        &self,
+        table: &Table,
+        key: Vec<u8>,
+        charge: &mut Charge<'_>,
+    ) -> Result<bool, SqlError> {
+        charge.add(heap_bytes(key.capacity()) + entry_bytes(size_of::<(u32, Vec<u8>)>()))?;
+        let mut keys = self.keys.borrow_mut();
+        Ok(*keys.entry((table.id.0, key)).or_insert(self.part) == self.part)
+    }
+}
+
+/// Computes the changes of an UPDATE or DELETE, and, if it returns rows, what it has read of other
+/// tables for each.
+pub(super) async fn changes<'a>(
+    cx: &'a Cx<'a>,
+    plan: &'a WritePlan,
+    slots: &Slots,
+    claimed: Option<&Claimed<'_>>,
+    charge: &mut Charge<'_>,
+) -> Result<(Long<'a, Pieces<Change>>, Long<'a, RowList>), OpError> {
+    let table = &*plan.writers[0].table;
+    let mut rows = collect(cx, &plan.rows, slots, charge).await?;
     let width = table.columns.len();
     // A row that joins with several others is changed once.
     let mut seen = Long::new(cx.port, BTreeSet::new());
@@ -422,8 +491,14 @@ pub(super) async fn run(
         if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
         }
-        if joined && !is_first(table, &row[..width], &mut seen, &mut charge)? {
+        if joined && !is_first(table, &row[..width], &mut seen, charge)? {
             continue;
+        }
+        if let Some(claimed) = claimed {
+            let key = entry_key(table, &table.primary, &row[..width]).bytes;
+            if !claimed.take(table, key, charge)? {
+                continue;
+            }
         }
         let env = cx.env(slots);
         let mut old = row;
@@ -449,26 +524,7 @@ pub(super) async fn run(
             new,
         });
     }
-    apply(cx, &plan.writers, 0, Changes::many(&changes), slots).await?;
-    if let Some(returning) = &plan.returning {
-        let mut out = RowBatch::new(returning.len());
-        let others = returned.iter_mut().map(core::mem::take);
-        for (change, others) in changes.iter().zip(others) {
-            let row = change.new.as_ref().or(change.old.as_ref());
-            let row = row.expect("a row was changed");
-            let full: Vec<Datum> = row.iter().cloned().chain(others).collect();
-            project(cx, returning, &full, slots, &mut out)?;
-            cx.breathe(1).await;
-            if out.rows as usize >= BATCH_ROWS && emit {
-                cx.emit(core::mem::replace(&mut out, RowBatch::new(returning.len())))
-                    .await;
-            }
-        }
-        if emit {
-            cx.emit(out).await;
-        }
-    }
-    Ok(changes.len() as u64)
+    Ok((changes, returned))
 }
 
 /// Whether a row has not been seen yet.
@@ -478,7 +534,15 @@ fn is_first(
     seen: &mut BTreeSet<Vec<u8>>,
     charge: &mut Charge<'_>,
 ) -> Result<bool, SqlError> {
-    let key = entry_key(table, &table.primary, row).bytes;
+    is_first_of(entry_key(table, &table.primary, row).bytes, seen, charge)
+}
+
+/// As [`is_first`] for the row's key.
+pub(super) fn is_first_of(
+    key: Vec<u8>,
+    seen: &mut BTreeSet<Vec<u8>>,
+    charge: &mut Charge<'_>,
+) -> Result<bool, SqlError> {
     charge.add(heap_bytes(key.capacity()) + entry_bytes(size_of::<Vec<u8>>()))?;
     Ok(seen.insert(key))
 }

@@ -123,7 +123,7 @@ fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
 }
 
 /// What only a session can do. `cargo xtask slt` runs these like all the others.
-const OF_SESSIONS: [&str; 10] = [
+const OF_SESSIONS: [&str; 12] = [
     "pg_compat_advisory.slt",
     "pg_compat_alter_views.slt",
     "pg_compat_cursors.slt",
@@ -134,6 +134,8 @@ const OF_SESSIONS: [&str; 10] = [
     "pg_compat_notify.slt",
     "pg_compat_savepoints.slt",
     "pg_compat_settings.slt",
+    "pg_compat_with_writes.slt",
+    "pg_compat_merge.slt",
 ];
 
 #[test]

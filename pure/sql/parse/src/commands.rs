@@ -103,8 +103,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => session(cursors::parse(words)?),
         "LISTEN" | "UNLISTEN" | "NOTIFY" => session(channels(words)?),
         "LOCK" => maintenance::lock(words).map(Some),
-        "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "REINDEX"
-        | "CLUSTER" => Err(words.unsupported(&first)),
+        "DO" | "CALL" | "IMPORT" | "SECURITY" | "REFRESH" | "LOAD" | "REINDEX" | "CLUSTER" => {
+            Err(words.unsupported(&first))
+        }
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
         "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
         "DELETE" if !words.is_at(1, "FROM") => Err(words.unexpected_at(1)),
@@ -118,7 +119,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "DROP" if words.is(&["DROP", "VIEW"]) => table_as::drop_views(words).map(Some),
         "DROP" if words.is(&["DROP", "TYPE"]) => enums::drop(words).map(Some),
         "ALTER" if words.is(&["ALTER", "TYPE"]) => enums::alter(words).map(Some),
-        "SELECT" | "WITH" => table_as::select_into(words),
+        "MERGE" => super::merge::parse(words).map(Some),
+        "WITH" => super::with::parse(words),
+        "SELECT" => table_as::select_into(words),
         "ALTER" if words.is(&["ALTER", "VIEW"]) => views::alter(words).map(Some),
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => relations::alter(words).map(Some),
         _ => Ok(None),
@@ -488,7 +491,11 @@ fn prepare(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         words.source,
         &words.tokens[words.at.min(words.tokens.len())..],
     )?;
-    if !matches!(statement.kind(), Kind::Sql(_) | Kind::Insert(..)) {
+    let is_rows = matches!(
+        statement.kind(),
+        Kind::Sql(_) | Kind::Insert(..) | Kind::With(_) | Kind::Merge(_)
+    );
+    if !is_rows {
         return Err(words.unexpected());
     }
     Ok(Kind::Prepare {
@@ -621,8 +628,12 @@ fn copy(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["COPY"])?;
     let source = if words.peek() == &Token::LParen {
         let group = words.group()?;
-        let query = with_library(words.source, group, |parser| parser.parse_query())?;
-        CopySource::Query(query)
+        let query = with_library(words.source, group, |parser| parser.parse_query());
+        let misplaced = |error| {
+            let inner = Words::new(group, words.source);
+            super::with::check(&inner).err().unwrap_or(error)
+        };
+        CopySource::Query(query.map_err(misplaced)?)
     } else {
         let position = words
             .tokens

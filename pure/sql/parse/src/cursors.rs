@@ -1,7 +1,7 @@
 //! DECLARE, FETCH, MOVE and CLOSE.
 
-use super::nested;
 use super::words::Words;
+use super::{Kind, nested};
 use crate::session::{Declaration, Direction, SessionCommand};
 use base::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
@@ -75,10 +75,15 @@ fn declare(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
         words.at += at;
         return Err(words.unsupported("a parameter in DECLARE"));
     }
+    let statement = nested(words.source, query)?;
+    if matches!(statement.kind(), Kind::With(_)) {
+        let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
     Ok(SessionCommand::Declare(Declaration {
         name,
         backward: !no_scroll,
-        statement: nested(words.source, query)?,
+        statement,
     }))
 }
 

@@ -23,6 +23,7 @@ mod keywords;
 mod lexer;
 mod like;
 mod maintenance;
+mod merge;
 mod operand;
 mod options;
 pub mod ranked;
@@ -50,11 +51,13 @@ pub use explain::ExplainOptions;
 pub use indexes::{IndexStatement, OperatorClass};
 pub use insert::{InsertWords, Overriding};
 pub use like::Like;
+pub use merge::{MergeAction, MergeStatement, MergeWhen};
 pub use relations::{AlterRelation, RelationChange, SequenceWords};
 pub use rights::RightsStatement;
 pub use source::Source;
 pub use table_as::{TableAs, ViewDrop};
 pub use views::{ViewRename, ViewStatement};
+pub use with::{WithQuery, WithStatement, not_at_top};
 pub use words::fold;
 
 use crate::session::SessionCommand;
@@ -105,6 +108,9 @@ pub enum Kind {
     Sql(Box<ast::Statement>),
     /// INSERT with words that the library does not know.
     Insert(Box<ast::Statement>, Box<InsertWords>),
+    /// WITH that changes rows.
+    With(Box<WithStatement>),
+    Merge(Box<MergeStatement>),
     CreateTable(Box<TableStatement>),
     AlterTable(Box<AlterStatement>),
     CreateIndex(Box<IndexStatement>),
@@ -479,9 +485,6 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
             false => Kind::Sql(Box::new(statement)),
         });
     }
-    if constraints::is_word(tokens, 0, "WITH") {
-        with::check(&mut Words::new(tokens, source))?;
-    }
     if indexes::is_create_index(tokens) {
         let (tokens, classes) = indexes::without_classes(source, tokens)?;
         let (tokens, _) = simplified(source, &tokens)?;
@@ -498,7 +501,11 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
     {
         (tokens, index_condition) = (kept, Some(condition));
     }
-    let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
+    let parsed = with_library(source, &tokens, |parser| parser.parse_statement());
+    let statement = parsed.map_err(|error| match with::check(&Words::new(&tokens, source)) {
+        Ok(()) => error,
+        Err(misplaced) => misplaced,
+    })?;
     if overriding.is_none() && index_condition.is_none() {
         return Ok(Kind::Sql(Box::new(statement)));
     }

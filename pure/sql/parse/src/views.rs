@@ -4,7 +4,7 @@ use super::comment::name;
 use super::source::Walk;
 use super::words::Words;
 use super::{Kind, Statement, nested};
-use base::SqlError;
+use base::{SqlError, SqlState};
 use sqlparser::tokenizer::{Location, Token};
 
 /// CREATE VIEW.
@@ -112,6 +112,10 @@ pub(super) fn create(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         return Err(words.unexpected());
     }
     let query = nested(words.source, tokens)?;
+    if matches!(query.kind(), Kind::With(_)) {
+        let message = "views must not contain data-modifying statements in WITH";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
     Ok(Kind::CreateView(Box::new(ViewStatement {
         replace,
         name,

@@ -22,6 +22,7 @@ impl Run {
             | Action::Point(_)
             | Action::Insert(_)
             | Action::Write(_)
+            | Action::Parts(_)
             | Action::Truncate(_)
             | Action::CopyFrom(_)
             | Action::Show(_) => survey.acts = true,
@@ -62,8 +63,11 @@ impl Survey {
 
     fn step(&mut self, step: &Step) {
         match &step.op {
-            StepOp::One | StepOp::Virtual(_) | StepOp::Function { .. } | StepOp::Working { .. } => {
-            }
+            StepOp::One
+            | StepOp::Virtual(_)
+            | StepOp::Function { .. }
+            | StepOp::Part { .. }
+            | StepOp::Working { .. } => {}
             StepOp::Values { calls, .. } => calls.iter().for_each(|call| self.call(call)),
             StepOp::Scan(scan) => self.scan(scan),
             StepOp::Filter { input, .. }

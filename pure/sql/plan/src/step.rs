@@ -38,6 +38,8 @@ pub enum Action {
     Point(PointPlan),
     Insert(Box<InsertPlan>),
     Write(Box<WritePlan>),
+    /// WITH that changes rows, and MERGE.
+    Parts(Box<PartsPlan>),
     Truncate(Vec<WritePlan>),
     CopyFrom(Box<CopyFromPlan>),
     CopyTo(Box<CopyToPlan>),
@@ -200,6 +202,10 @@ pub enum StepOp {
     Working {
         slot: u32,
     },
+    /// The rows that a part of the statement returns.
+    Part {
+        number: u32,
+    },
 }
 
 /// Access to the rows of one table.
@@ -299,6 +305,7 @@ impl Action {
         match self {
             Action::Insert(plan) => all(&plan.writers),
             Action::Write(plan) => all(&plan.writers),
+            Action::Parts(plan) => plan.parts.iter().for_each(|part| all(part.writers())),
             Action::Truncate(plans) => plans.iter().for_each(|plan| all(&plan.writers)),
             Action::CopyFrom(plan) => all(&plan.writers),
             Action::Point(plan) => told(&plan.table),
@@ -383,6 +390,97 @@ pub struct WritePlan {
     pub each: Option<Box<PointOp>>,
     /// Over `rows` with new values in the target's columns.
     pub returning: Option<Vec<Expr>>,
+}
+
+/// A statement of several parts. All of them see the rows as they were before it.
+#[allow(missing_docs)]
+pub struct PartsPlan {
+    /// The last one is the statement's own, if it is no query.
+    pub parts: Vec<Part>,
+    pub query: Option<Step>,
+    /// Several parts change the same table: a row that one has changed is left by the others.
+    pub overlap: bool,
+}
+
+/// What one part does.
+pub enum Part {
+    /// INSERT.
+    Insert(Box<InsertPlan>),
+    /// UPDATE or DELETE.
+    Write(Box<WritePlan>),
+    /// MERGE.
+    Merge(Box<Merge>),
+}
+
+impl Part {
+    /// How its table is written.
+    pub fn writers(&self) -> &Arc<[Writer]> {
+        match self {
+            Part::Insert(plan) => &plan.writers,
+            Part::Write(plan) => &plan.writers,
+            Part::Merge(plan) => &plan.writers,
+        }
+    }
+
+    /// What RETURNING gives.
+    pub fn returning(&self) -> Option<&Vec<Expr>> {
+        match self {
+            Part::Insert(plan) => plan.returning.as_ref(),
+            Part::Write(plan) => plan.returning.as_ref(),
+            Part::Merge(_) => None,
+        }
+    }
+
+    /// Its first word.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Part::Insert(_) => "INSERT",
+            Part::Write(write) if write.assignments.is_some() => "UPDATE",
+            Part::Write(_) => "DELETE",
+            Part::Merge(_) => "MERGE",
+        }
+    }
+
+    /// What gives the rows that it works on.
+    pub fn rows(&self) -> &Step {
+        match self {
+            Part::Insert(plan) => &plan.source,
+            Part::Write(plan) => &plan.rows,
+            Part::Merge(plan) => &plan.rows,
+        }
+    }
+}
+
+/// MERGE.
+#[allow(missing_docs)]
+pub struct Merge {
+    pub writers: Arc<[Writer]>,
+    /// The target's columns first.
+    pub rows: Step,
+    /// A column of the target that is NULL only where no row of it matches.
+    pub key: u16,
+    pub clauses: Vec<When>,
+}
+
+/// WHEN of a MERGE: the first one whose condition is true decides. Expressions are over the rows.
+#[allow(missing_docs)]
+pub struct When {
+    pub matched: bool,
+    pub condition: Option<Expr>,
+    pub action: MergeWhen,
+}
+
+/// THEN of a MERGE.
+#[allow(missing_docs)]
+pub enum MergeWhen {
+    Nothing,
+    Delete,
+    Update(Vec<(u16, Expr)>),
+    /// `source` gives full rows for those that the slot names, as in [`StepOp::Working`].
+    Insert {
+        slot: u32,
+        source: Step,
+    },
 }
 
 /// COPY FROM.

@@ -265,7 +265,7 @@ pub fn column_text(step: &Step, column: u32) -> String {
         StepOp::Match { left, .. }
         | StepOp::Shared { query: left, .. }
         | StepOp::Recursive { base: left, .. } => of(left),
-        StepOp::Working { .. } => format!("column{}", column + 1),
+        StepOp::Working { .. } | StepOp::Part { .. } => format!("column{}", column + 1),
         StepOp::Union { inputs } => inputs.first().map_or_else(String::new, of),
         StepOp::One => "(none)".into(),
     }

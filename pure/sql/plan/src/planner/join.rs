@@ -7,7 +7,7 @@ use super::order::{Joined, Order};
 use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
 use super::{Planner, columns_of, remap};
 use crate::step::{Access, Bound, KeyPart, Scan, SlotPart, Step, StepOp};
-use base::SqlError;
+use base::{Datum, SqlError};
 use bind::rel::{Binds, JoinKind, Rel};
 use catalog::Table;
 use expr::{Compare, Expr, Func, walk};
@@ -598,7 +598,22 @@ pub(super) fn item_rows(item: &Item) -> f64 {
         (None, Some(Rel::One)) => 1.0,
         (None, Some(Rel::Values { rows, .. })) => rows.len() as f64,
         (None, Some(Rel::Virtual(_) | Rel::Function { .. })) => 100.0,
-        (None, _) => 1000.0,
+        (None, Some(rel)) => limit_of(rel).unwrap_or(1000.0),
+        (None, None) => 1000.0,
+    }
+}
+
+/// The rows that a relation has at most, if a constant LIMIT in it says so.
+fn limit_of(rel: &Rel) -> Option<f64> {
+    match rel {
+        Rel::Limit {
+            limit: Some(Expr::Const(Datum::Int(limit), _)),
+            ..
+        } => Some((*limit).clamp(1, 1000) as f64),
+        Rel::Shared { query: input, .. } | Rel::Project { input, .. } | Rel::Sort { input, .. } => {
+            limit_of(input)
+        }
+        _ => None,
     }
 }
 

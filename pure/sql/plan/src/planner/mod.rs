@@ -11,6 +11,7 @@ mod locked;
 mod named;
 mod normal;
 mod order;
+mod parts;
 mod point;
 mod query;
 mod semi;
@@ -117,6 +118,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
                 return Err(SqlError::new(SqlState::SYNTAX, message));
             }
         },
+        kind @ (Kind::With(_) | Kind::Merge(_)) => parts::statement(kind, binder)?,
         Kind::Sql(ast) => match rows_statement(ast, binder)? {
             Some(plan) => plan,
             None => {
@@ -248,7 +250,11 @@ fn run_plan(
     let version = binder.cx.catalog.version;
     let writes = matches!(
         action,
-        Action::Insert(_) | Action::Write(_) | Action::Truncate(_) | Action::CopyFrom(_)
+        Action::Insert(_)
+            | Action::Write(_)
+            | Action::Parts(_)
+            | Action::Truncate(_)
+            | Action::CopyFrom(_)
     ) || matches!(&action, Action::Point(point) if point.writes())
         || inits.iter().any(|init| {
             matches!(&init.value, InitValue::Call(call)
@@ -290,6 +296,10 @@ fn run_plan(
 
 fn query_plan(query: &ast::Query, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     let bound = binder.query(query)?;
+    finished_query(bound, binder)
+}
+
+fn finished_query(bound: BoundQuery, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     let columns: Arc<[OutColumn]> = bound.columns.clone().into();
     let (step, inits, steps) = bound_query(bound, binder)?;
     let action = match point::query(&step) {
@@ -391,6 +401,8 @@ pub(crate) struct Planner<'b, 'a> {
     pub(crate) next_step: u32,
     /// Relations that are being planned, one inside the other.
     depth: u32,
+    /// How many rows the parts of the statement have, about.
+    part_rows: Vec<f64>,
 }
 
 /// Deepest nesting of relations: planning and running them recurse.
@@ -402,6 +414,7 @@ impl<'b, 'a> Planner<'b, 'a> {
             binder,
             next_step: 0,
             depth: 0,
+            part_rows: Vec::new(),
         }
     }
 

@@ -26,6 +26,12 @@ impl Planner<'_, '_> {
                 let (width, op) = (types.len() as u32, StepOp::Working { slot });
                 Ok(self.whole(width, WORKING_ROWS, op, conditions))
             }
+            Rel::Part { number, types } => {
+                let rows = self.part_rows.get(number as usize);
+                let rows = rows.copied().unwrap_or(WORKING_ROWS);
+                let (width, op) = (types.len() as u32, StepOp::Part { number });
+                Ok(self.whole(width, rows, op, conditions))
+            }
             _ => unreachable!("called for queries of WITH only"),
         }
     }

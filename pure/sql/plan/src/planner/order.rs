@@ -7,6 +7,9 @@ use super::access::{self, Wanted};
 use super::join::{Item, LOOKUP_COST, item_rows, owners, raise};
 use expr::{Compare, Expr, Func, walk};
 
+/// An input that is no table and has at most this many rows has few.
+const FEW_ROWS: f64 = 100.0;
+
 /// A condition over several inputs.
 struct Shared {
     expr: Expr,
@@ -83,7 +86,19 @@ impl Order {
         }
         let sizes: Vec<f64> = items.iter().map(item_rows).collect();
         let mut left: Vec<usize> = (0..items.len()).collect();
-        left.sort_by(|a, b| sizes[*a].total_cmp(&sizes[*b]));
+        // A table that is locked as it is read is looked up for few rows, however small it is now:
+        // all of it would be locked.
+        let few = items.iter().zip(&sizes);
+        let mut few = few.filter(|(item, _)| item.table.is_none());
+        let few = few.any(|(_, size)| *size <= FEW_ROWS);
+        let behind = |number: usize| {
+            let Item { table, own, .. } = &items[number];
+            few && own.is_empty() && matches!(table, Some((_, Some(_))))
+        };
+        left.sort_by(|a, b| {
+            let size = sizes[*a].total_cmp(&sizes[*b]);
+            behind(*a).cmp(&behind(*b)).then(size)
+        });
         let cost = Cost {
             connected: false,
             lookup: None,

@@ -231,9 +231,10 @@ impl Planner<'_, '_> {
                 left,
                 right,
             } => self.matched(matching, (*left, *right), conditions),
-            named @ (Rel::Shared { .. } | Rel::Recursive { .. } | Rel::Working { .. }) => {
-                self.named(named, conditions)
-            }
+            named @ (Rel::Shared { .. }
+            | Rel::Recursive { .. }
+            | Rel::Working { .. }
+            | Rel::Part { .. }) => self.named(named, conditions),
             source => self.source(source, conditions),
         }
     }

@@ -11,7 +11,7 @@ use base::{Datum, OutColumn, SqlError, SqlState, Type};
 use bind::PlanCx;
 use bind::rel::Rel;
 use bind::scope::object_name;
-use bind::{Binder, BoundWrite, Conflict, ConflictAction};
+use bind::{Binder, BoundAssignment, BoundInsert, BoundWrite, Conflict, ConflictAction};
 use catalog::{Column, ColumnState, ForeignKey, Table, Validity};
 use expr::program::TableShape;
 use expr::{Compare, Expr, Func, walk};
@@ -308,7 +308,7 @@ pub fn constraint_writer(
     Planner::new(&mut binder).constraint_writer(table, constraint)
 }
 
-fn out_columns(targets: Option<&Vec<bind::Target>>) -> Arc<[OutColumn]> {
+pub(super) fn out_columns(targets: Option<&Vec<bind::Target>>) -> Arc<[OutColumn]> {
     targets
         .into_iter()
         .flatten()
@@ -335,23 +335,18 @@ pub(super) fn insert(
     binder: &mut Binder<'_>,
 ) -> Result<Plan, SqlError> {
     let bound = binder.insert(insert, words)?;
+    inserted(bound, binder)
+}
+
+/// As [`insert`] for what is bound.
+pub(super) fn inserted(mut bound: BoundInsert, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     let columns = out_columns(bound.returning.as_ref());
     let returns_rows = bound.returning.is_some();
-    let table = bound.table;
     let mut planner = Planner::new(binder);
-    let updates = bound
-        .conflict
-        .as_ref()
-        .is_some_and(|c| matches!(c.action, ConflictAction::Update { .. }));
-    let purpose = if updates {
-        Purpose::Change
-    } else {
-        Purpose::Insert
-    };
-    let writers = planner.writers(&table, purpose)?;
-    let source = planner.settled(bound.source);
+    let writers = planner.writers(&bound.table, insert_purpose(&bound))?;
+    bound.source = planner.settled(bound.source);
     let plain = bound.conflict.is_none() && !returns_rows;
-    let single = match &source {
+    let single = match &bound.source {
         Rel::Values { rows, calls, .. } if plain && calls.is_empty() => match rows.as_slice() {
             [row] => point::insert(&writers[0], row),
             _ => None,
@@ -360,27 +355,7 @@ pub(super) fn insert(
     };
     let action = match single {
         Some(point) => Action::Point(point),
-        None => {
-            let materialize = reads(&source, &table);
-            let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
-            let step = planner.rows(source, &wanted)?;
-            let conflict = bound
-                .conflict
-                .map(|conflict| on_conflict(&planner, conflict, &writers[0], returns_rows));
-            let conflict = conflict.transpose()?;
-            let returning = bound.returning.map(|targets| {
-                let exprs = targets.into_iter().map(|t| planner.settled_expr(t.expr));
-                exprs.collect::<Result<_, _>>()
-            });
-            let returning = returning.transpose()?;
-            Action::Insert(Box::new(InsertPlan {
-                writers,
-                source: step,
-                materialize,
-                conflict,
-                returning,
-            }))
-        }
+        None => Action::Insert(Box::new(planner.insert_plan(bound, writers)?)),
     };
     let inits = planner.inits()?;
     let steps = planner.next_step;
@@ -388,6 +363,93 @@ pub(super) fn insert(
     plan.columns = columns;
     plan.returns_rows = returns_rows;
     Ok(plan)
+}
+
+/// What an INSERT does with its table.
+pub(super) fn insert_purpose(bound: &BoundInsert) -> Purpose {
+    let conflict = bound.conflict.as_ref();
+    match conflict.map(|conflict| &conflict.action) {
+        Some(ConflictAction::Update { .. }) => Purpose::Change,
+        Some(ConflictAction::Nothing) | None => Purpose::Insert,
+    }
+}
+
+impl Planner<'_, '_> {
+    /// An INSERT in its general form; its source is settled.
+    pub(super) fn insert_plan(
+        &mut self,
+        bound: BoundInsert,
+        writers: Arc<[Writer]>,
+    ) -> Result<InsertPlan, SqlError> {
+        let BoundInsert {
+            table,
+            source,
+            conflict,
+            returning,
+        } = bound;
+        let materialize = reads(&source, &table);
+        let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
+        let source = self.rows(source, &wanted)?;
+        let returns_rows = returning.is_some();
+        let conflict =
+            conflict.map(|conflict| on_conflict(self, conflict, &writers[0], returns_rows));
+        let conflict = conflict.transpose()?;
+        let returning = returning.map(|targets| {
+            let exprs = targets.into_iter().map(|t| self.settled_expr(t.expr));
+            exprs.collect::<Result<_, _>>()
+        });
+        Ok(InsertPlan {
+            writers,
+            source,
+            materialize,
+            conflict,
+            returning: returning.transpose()?,
+        })
+    }
+
+    /// An UPDATE or DELETE in its general form.
+    pub(super) fn write_plan(&mut self, bound: BoundWrite) -> Result<WritePlan, SqlError> {
+        let writers = self.writers(&bound.table, Purpose::Change)?;
+        let width = bound.table.columns.len() as u32;
+        let assignments = bound.assignments.map(|list| self.settled_assignments(list));
+        let mut assignments = assignments.transpose()?;
+        let returning = bound.returning.map(|list| {
+            let exprs = list.into_iter().map(|t| self.settled_expr(t.expr));
+            exprs.collect::<Result<Vec<Expr>, SqlError>>()
+        });
+        let mut returning = returning.transpose()?;
+        // The target's columns, then what assignments and RETURNING read of other tables.
+        let mut wanted: Vec<u32> = (0..width).collect();
+        let exprs = assignments.iter().flatten().map(|(_, value)| value);
+        let exprs = exprs.chain(returning.iter().flatten());
+        wanted.extend(
+            super::columns_of(exprs)
+                .into_iter()
+                .filter(|column| *column >= width),
+        );
+        let rows = self.settled(bound.rows);
+        let rows = self.rows(rows, &wanted)?;
+        let place = |expr: &mut Expr| super::remap(expr, &wanted);
+        let values = assignments.iter_mut().flatten().map(|(_, value)| value);
+        values.chain(returning.iter_mut().flatten()).for_each(place);
+        Ok(WritePlan {
+            writers,
+            rows,
+            assignments,
+            formulas: None,
+            each: None,
+            returning,
+        })
+    }
+
+    pub(super) fn settled_assignments(
+        &self,
+        list: Vec<BoundAssignment>,
+    ) -> Result<Vec<(u16, Expr)>, SqlError> {
+        let settled = list.into_iter();
+        let settled = settled.map(|a| Ok((a.column, self.settled_expr(a.value)?)));
+        settled.collect()
+    }
 }
 
 /// What ON CONFLICT does.
@@ -403,10 +465,7 @@ fn on_conflict(
             assignments,
             condition,
         } => {
-            let assignments: Vec<(u16, Expr)> = assignments
-                .into_iter()
-                .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
-                .collect::<Result<_, SqlError>>()?;
+            let assignments = planner.settled_assignments(assignments)?;
             let condition = condition.map(|condition| planner.settled_expr(condition));
             let condition = condition.transpose()?;
             let reads = if conflict.arbiter != Some(0) {
@@ -435,55 +494,19 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
     let columns = out_columns(bound.returning.as_ref());
     let returns_rows = bound.returning.is_some();
     let mut planner = Planner::new(binder);
-    let writers = planner.writers(&bound.table, Purpose::Change)?;
-    let width = bound.table.columns.len() as u32;
-    let assignments = bound.assignments.map(|list| {
-        list.into_iter()
-            .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
-            .collect::<Result<Vec<(u16, Expr)>, SqlError>>()
-    });
-    let assignments = assignments.transpose()?;
-    let returning = bound.returning.map(|list| {
-        let exprs = list.into_iter().map(|t| planner.settled_expr(t.expr));
-        exprs.collect::<Result<Vec<Expr>, SqlError>>()
-    });
-    let returning = returning.transpose()?;
-    // The target's columns, then what assignments and RETURNING read of other tables.
-    let mut wanted: Vec<u32> = (0..width).collect();
-    let exprs = assignments.iter().flatten().map(|(_, value)| value);
-    let exprs = exprs.chain(returning.iter().flatten());
-    wanted.extend(
-        super::columns_of(exprs)
-            .into_iter()
-            .filter(|column| *column >= width),
-    );
-    let rows = planner.settled(bound.rows);
-    let step = planner.rows(rows, &wanted)?;
-    let place = |expr: &mut Expr| super::remap(expr, &wanted);
-    let assignments = assignments.map(|mut list| {
-        list.iter_mut().for_each(|(_, value)| place(value));
-        list
-    });
-    let returning = returning.map(|mut list| {
-        list.iter_mut().for_each(place);
-        list
-    });
+    let mut plan = planner.write_plan(bound)?;
     let point = point::write(
-        &step,
-        &writers[0],
-        assignments.as_deref(),
-        returning.as_deref(),
+        &plan.rows,
+        &plan.writers[0],
+        plan.assignments.as_deref(),
+        plan.returning.as_deref(),
     );
     let action = match point {
         Ok(point) => Action::Point(point),
-        Err(general) => Action::Write(Box::new(WritePlan {
-            writers,
-            rows: step,
-            assignments,
-            formulas: general.formulas,
-            each: general.each,
-            returning,
-        })),
+        Err(general) => {
+            (plan.formulas, plan.each) = (general.formulas, general.each);
+            Action::Write(Box::new(plan))
+        }
     };
     let inits = planner.inits()?;
     let steps = planner.next_step;
