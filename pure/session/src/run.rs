@@ -140,10 +140,7 @@ impl Step {
 impl Session {
     /// Starts a statement of any kind.
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
-        self.time_statement(cx.now);
-        self.statement = Some(start.prepared.clone());
-        self.statement_since = cx.now;
-        self.is_timed = true;
+        self.begin_statement(start.prepared.clone(), cx.now);
         self.since = cx.now;
         let plan = start
             .prepared

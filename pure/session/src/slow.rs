@@ -5,7 +5,9 @@
 //! its commit if it has a transaction of its own, without the time in which its client takes rows.
 
 use super::Session;
+use crate::plans::Prepared;
 use base::Time;
+use std::rc::Rc;
 
 /// Characters of a statement's text that are told at most.
 const TEXT_MAX: usize = 1_000;
@@ -26,6 +28,14 @@ pub struct SlowStatement {
 }
 
 impl Session {
+    /// A statement begins; one that began before in the same round has ended.
+    pub(super) fn begin_statement(&mut self, statement: Rc<Prepared>, now: Time) {
+        self.time_statement(now);
+        self.statement = Some(statement);
+        self.statement_since = now;
+        self.is_timed = true;
+    }
+
     /// A statement has ended, if one has begun since the last call.
     #[inline]
     pub(super) fn time_statement(&mut self, now: Time) {
