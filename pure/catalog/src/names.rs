@@ -297,7 +297,7 @@ fn literal_of(sequence: &str) -> String {
 
 /// Whether an expression calls `nextval` with a literal that names this sequence, in whatever
 /// schema.
-pub(crate) fn draws_from(expression: &str, sequence: &str) -> bool {
+pub fn draws_from(expression: &str, sequence: &str) -> bool {
     const CALL: &str = "nextval(";
     let folded = expression.to_ascii_lowercase();
     let calls = folded.match_indices(CALL);

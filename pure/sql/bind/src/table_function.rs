@@ -119,6 +119,27 @@ impl BoundFunction {
     }
 }
 
+/// `unnest` of an array, or of several side by side.
+fn bind_unnest(args: Vec<Expr>) -> Result<BoundFunction, SqlError> {
+    let element = |arg: &Expr| {
+        arg.ty().element().ok_or_else(|| {
+            let message = format!("function unnest({}) does not exist", arg.ty().name());
+            SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
+        })
+    };
+    let types = args.iter().map(element).collect::<Result<Vec<_>, _>>()?;
+    let (function, name) = match (types.len(), u8::try_from(types.len())) {
+        (1, _) => (TableFunction::Unnest, None),
+        (2.., Ok(count)) => (TableFunction::Unnests(count), Some("unnest")),
+        _ => return Err(unsupported("this number of arguments of unnest")),
+    };
+    Ok(BoundFunction {
+        function,
+        args,
+        columns: types.into_iter().map(|ty| (name, ty)).collect(),
+    })
+}
+
 /// A function that gives the parts of a JSON value.
 fn bind_rows(name: &str, rows: JsonRows, args: Vec<Expr>) -> Result<BoundFunction, SqlError> {
     let types: Vec<Type> = args.iter().map(Expr::ty).collect();
@@ -320,9 +341,11 @@ impl Binder<'_> {
         let (width, Some(found)) = (listed.width, &mut listed.found) else {
             return Err(not_in_list());
         };
+        let [(_, ty)] = *another.columns.as_slice() else {
+            return Err(not_in_list());
+        };
         let place = found.columns.len();
         let count = u8::try_from(place + 1).map_err(|_| not_in_list())?;
-        let ty = another.columns[0].1;
         found.function = TableFunction::Unnests(count);
         found.args.extend(another.args);
         found.columns.extend(another.columns);
@@ -458,16 +481,7 @@ impl Binder<'_> {
             return bind_rows(name, rows, args);
         }
         match name {
-            "unnest" => {
-                let [array] = <[Expr; 1]>::try_from(args).map_err(|_| unsupported("unnest"))?;
-                let Some(element) = array.ty().element() else {
-                    return Err(SqlError::new(
-                        SqlState::UNDEFINED_FUNCTION,
-                        format!("function unnest({}) does not exist", array.ty().name()),
-                    ));
-                };
-                Ok(plain(TableFunction::Unnest, vec![array], element))
-            }
+            "unnest" => bind_unnest(args),
             "generate_subscripts" if args.len() == 2 => {
                 let first = i64::from(!self.is_zero_based(&args[0]));
                 let int = |value| Expr::Const(Datum::Int(value), Type::Int4);

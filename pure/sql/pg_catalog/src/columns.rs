@@ -142,7 +142,7 @@ pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             };
             push(table.id.0, at + 1, 'a');
             for sequence in cx.database.sequences.values() {
-                if *default == catalog::next_of(&sequence.name) {
+                if catalog::draws_from(default, &sequence.name) {
                     push(sequence.id.0, 0, 'n');
                 }
             }
