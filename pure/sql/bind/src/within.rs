@@ -79,7 +79,7 @@ impl Binder<'_> {
         let mut types = Vec::new();
         for ast in all {
             match self.expr(ast) {
-                Ok(bound) => types.push(bound.ty().base_name()),
+                Ok(bound) => types.push(bound.ty().base_name().into_owned()),
                 Err(error) => return error,
             }
         }

@@ -116,7 +116,7 @@ pub fn resolve(
     let types: Vec<Type> = args.iter().map(Expr::ty).collect();
     let wanted = if star { None } else { signature(*func, &types) };
     let Some((wanted, ty)) = wanted else {
-        let shown: Vec<&str> = types.iter().map(|ty| ty.base_name()).collect();
+        let shown: Vec<_> = types.iter().map(|ty| ty.base_name()).collect();
         let message = format!("function {name}({}) does not exist", shown.join(", "));
         return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
             "No function matches the given name and argument types. You might need to add \
