@@ -53,8 +53,9 @@ impl Session {
         let Some(statement) = &self.statement else {
             return;
         };
-        let mut text: String = statement.text.chars().take(TEXT_MAX).collect();
-        if text.len() < statement.text.len() {
+        let shown = statement.shown();
+        let mut text: String = shown.chars().take(TEXT_MAX).collect();
+        if text.len() < shown.len() {
             text.push_str("...");
         }
         let told = SlowStatement {
