@@ -120,13 +120,13 @@ pub(super) fn bracketed(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> 
     };
     let first = (0..tokens.len()).find(|at| is_type(*at))?;
     let mut kept = tokens[..first].to_vec();
-    for at in first..tokens.len() {
+    for (at, token) in tokens.iter().enumerate().skip(first) {
         if !is_type(at) {
-            kept.push(tokens[at].clone());
+            kept.push(token.clone());
             continue;
         }
-        for token in [Token::LBracket, Token::RBracket] {
-            kept.push(TokenWithSpan::new(token, tokens[at].span));
+        for bracket in [Token::LBracket, Token::RBracket] {
+            kept.push(TokenWithSpan::new(bracket, token.span));
         }
     }
     Some(kept)
