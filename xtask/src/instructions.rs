@@ -1,11 +1,11 @@
 //! `cargo xtask instructions`: what a point statement costs the server, in instructions.
 //!
 //! One node of one shard runs under callgrind, which counts every instruction of all threads; one
-//! client of pgbench runs prepared statements, and some of them by the simple protocol as well. Two
-//! runs of different length are subtracted, so that connecting, parsing and planning drop out. The
-//! counts are compared with those recorded in `instructions.txt`: a few lines more per statement
-//! show here long before they show on a clock. By the simple protocol a statement may cost 1.3 times
-//! what it costs prepared: its plan is found by its shape (`session/shapes`).
+//! client of pgbench runs prepared statements, and some of them by the simple protocol as well.
+//! Two runs of different length are subtracted, so that connecting, parsing and planning drop out.
+//! The counts are compared with those recorded in `instructions.txt`: a few lines more per
+//! statement show here long before they show on a clock. By the simple protocol a statement may
+//! cost 1.3 times what it costs prepared: its plan is found by its shape (`session/shapes`).
 
 use crate::servers::{Folder, Trellis, client, free_ports};
 use crate::{install, repo, shell};

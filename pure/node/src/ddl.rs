@@ -71,7 +71,7 @@ pub(crate) enum Action {
     /// Start one batch of this work as a transaction and report its handle by [`Ddl::filling`].
     Fill {
         database: String,
-        work: Work,
+        work: Box<Work>,
         /// Where the batch begins.
         position: Option<FillPosition>,
         place: Place,
@@ -547,12 +547,14 @@ impl Change {
         let asked = work.before.len();
         let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::from).collect();
         if let Some(fill) = work.fill {
-            let spaces = work.after.iter().map(|command| match command {
-                Command::SetPrimaryKey { secondary, .. } => 1 + secondary.len(),
-                _ => 0,
-            });
+            let mut spaces = 0;
+            for command in &work.after {
+                if let Command::SetPrimaryKey { secondary, .. } = command {
+                    spaces += 1 + secondary.len();
+                }
+            }
             let reserve = std::iter::repeat_with(|| Step::from(Command::Reserve));
-            steps.extend(reserve.take(spaces.sum()));
+            steps.extend(reserve.take(spaces));
             steps.push_back(Step::Fill(fill));
         }
         steps.extend(work.after.into_iter().map(Step::from));
@@ -751,7 +753,7 @@ impl Change {
         };
         Action::Fill {
             database: self.database.clone(),
-            work,
+            work: Box::new(work),
             position: self.position.clone(),
             place,
         }

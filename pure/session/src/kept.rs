@@ -53,8 +53,8 @@ impl<V> Kept<V> {
         Some(&mut entry.value)
     }
 
-    /// Whether a value of this hash is kept if it is put: one is there, or the hash was seen before.
-    /// Notes that it was seen.
+    /// Whether a value of this hash may be put: one is there, or the hash was seen before. Notes
+    /// that it was seen.
     pub(crate) fn admits(&mut self, hash: u64) -> bool {
         if self.index.get(&hash).is_some() || self.seen_set.contains(&hash) {
             return true;

@@ -37,8 +37,7 @@ fn compare(ground: &Ground, database: &str, other: &Server) -> Result<usize> {
     other.create_database(COPIES[1])?;
     psql(ground, other, COPIES[1], &third)?;
     let last = dump(ground, other, COPIES[1], "last.sql")?;
-    let [first, second, third, last] =
-        [first, second, third, last].map(std::fs::read_to_string);
+    let [first, second, third, last] = [first, second, third, last].map(std::fs::read_to_string);
     let (first, second, third, last) = (first?, second?, third?, last?);
     // Expressions and queries of views are printed in two ways, so PostgreSQL's dumps are compared.
     same(&statements(&second), &statements(&last))?;

@@ -130,7 +130,7 @@ impl World {
             fill: plan.fill,
             after: plan.after,
             undo: plan.undo,
-            by: rights::By::default(),
+            by: By::default(),
         }
     }
 

@@ -226,7 +226,7 @@ impl Shard {
                 let next = self.fill_next.clone();
                 let protocol = database.protocol;
                 let handle = self.txns.spawn(database, protocol, place, move |port| {
-                    crate::fill::batch(port, work, position, next)
+                    crate::fill::batch(port, *work, position, next)
                 });
                 self.ddl.filling(handle);
             }

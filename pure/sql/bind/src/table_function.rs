@@ -497,7 +497,7 @@ impl Binder<'_> {
             "generate_subscripts" if args.len() == 2 => {
                 let last = resolve::function("array_upper", args)?;
                 self.note(&last);
-                let first = Expr::Const(base::Datum::Int(1), Type::Int4);
+                let first = Expr::Const(Datum::Int(1), Type::Int4);
                 Ok(plain(TableFunction::Series, vec![first, last], Type::Int4))
             }
             _ if let Some(array) = array_function(name) => {

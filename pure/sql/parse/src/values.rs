@@ -4,9 +4,9 @@
 use super::{Kind, Statement};
 use sqlparser::ast::{self, BinaryOperator, Expr, SetExpr, UnaryOperator, Value};
 
-/// By parameter number from 0: whether it is used once, and in a place where it stands for a value
-/// of a column: compared with one, in an IN list or BETWEEN, assigned, added to one, or in the one
-/// row of an INSERT. `count` parameters; `text(n)`: whether the literal of the parameter is a string.
+/// By parameter number from 0: whether it stands for a value of a column: compared with one, in an
+/// IN list or BETWEEN, assigned, added to one, or in the one row of an INSERT. `count` parameters,
+/// each in one place; `text(n)`: whether the literal of the parameter is a string.
 pub fn are_values(statement: &Statement, count: usize, text: &dyn Fn(usize) -> bool) -> Vec<bool> {
     let mut walk = Walk {
         found: vec![false; count],
@@ -38,7 +38,8 @@ impl Walk<'_> {
                 assignments,
                 from,
                 selection,
-                ..
+                returning: _,
+                or: _,
             } => {
                 self.joins(core::slice::from_ref(table));
                 if let Some(
@@ -111,7 +112,12 @@ impl Walk<'_> {
                 self.condition(select.selection.as_ref());
             }
             SetExpr::Query(query) => self.query(query),
-            SetExpr::SetOperation { left, right, .. } if self.depth < DEPTH_MAX => {
+            SetExpr::SetOperation {
+                op: _,
+                set_quantifier: _,
+                left,
+                right,
+            } if self.depth < DEPTH_MAX => {
                 self.depth += 1;
                 self.body(left);
                 self.body(right);
@@ -140,9 +146,14 @@ impl Walk<'_> {
 
     fn factor(&mut self, factor: &ast::TableFactor) {
         match factor {
-            ast::TableFactor::Derived { subquery, .. } => self.query(subquery),
+            ast::TableFactor::Derived {
+                lateral: _,
+                subquery,
+                alias: _,
+            } => self.query(subquery),
             ast::TableFactor::NestedJoin {
-                table_with_joins, ..
+                table_with_joins,
+                alias: _,
             } if self.depth < DEPTH_MAX => {
                 self.depth += 1;
                 self.joins(core::slice::from_ref(table_with_joins));
@@ -178,12 +189,19 @@ impl Walk<'_> {
                 }
             }
             Expr::Between {
-                expr, low, high, ..
+                expr,
+                negated: _,
+                low,
+                high,
             } if is_column(expr) => {
                 self.value(low);
                 self.value(high);
             }
-            Expr::InList { expr, list, .. } if is_column(expr) => {
+            Expr::InList {
+                expr,
+                list,
+                negated: _,
+            } if is_column(expr) => {
                 list.iter().for_each(|item| self.value(item));
             }
             Expr::Nested(inner)
@@ -195,14 +213,24 @@ impl Walk<'_> {
                 self.condition(Some(inner));
                 self.depth -= 1;
             }
-            Expr::BinaryOp { op, .. } if is_connective(op) && self.depth < DEPTH_MAX => {
+            Expr::BinaryOp {
+                left: _,
+                op,
+                right: _,
+            } if is_connective(op) && self.depth < DEPTH_MAX => {
                 self.depth += 1;
                 self.condition(Some(term));
                 self.depth -= 1;
             }
-            Expr::InSubquery { subquery, .. } | Expr::Exists { subquery, .. } => {
-                self.query(subquery);
+            Expr::InSubquery {
+                expr: _,
+                subquery,
+                negated: _,
             }
+            | Expr::Exists {
+                subquery,
+                negated: _,
+            } => self.query(subquery),
             _ => {}
         }
     }

@@ -280,7 +280,7 @@ impl<'c> Partition<'c> {
         let mut parts = frame.into_iter().filter(|part| !part.is_empty());
         let place = match call.func {
             WindowFunc::FirstValue => parts.next().map(|part| part.start),
-            WindowFunc::LastValue => parts.last().map(|part| part.end - 1),
+            WindowFunc::LastValue => parts.next_back().map(|part| part.end - 1),
             _ => {
                 let nth = match self.arg(call, 1, rows, self.at, host)?.as_int() {
                     None => return Ok(Datum::Null),

@@ -361,7 +361,12 @@ impl Actions<'_, '_, '_> {
         let database = database.expect("it is the session's");
         sequence.name = match &self.marks.sequence {
             Some(name) => name.clone(),
-            None => names::free_name(database, &self.table, core::slice::from_ref(&column.name), "seq"),
+            None => names::free_name(
+                database,
+                &self.table,
+                core::slice::from_ref(&column.name),
+                "seq",
+            ),
         };
         sequence.owned_by = Some((self.table.clone(), column.name.clone()));
         let set = TableAction::SetIdentity {
