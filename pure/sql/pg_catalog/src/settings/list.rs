@@ -111,7 +111,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "bytea_output" User, Alias(&[("hex", "hex")]), "hex",
         "Sets the output format for bytea.";
     "check_function_bodies" User, Bool, "on",
-        "Checks routine bodies when they are created; there are none.";
+        "Moot: there are no routines whose bodies could be checked.";
     "client_encoding" User reported, Encoding(ENCODINGS), "UTF8",
         "Sets the client's character set encoding.";
     "client_min_messages" User, Enum(LEVELS), "notice",
@@ -209,7 +209,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "max_prepared_transactions" Start, count(0, 262143), "0",
         "Shows that PREPARE TRANSACTION is not supported.";
     "password_encryption" User fixed, Enum(&["md5", "scram-sha-256"]), "scram-sha-256",
-        "There are no passwords.";
+        "Passwords are kept as SCRAM verifiers.";
     "plan_cache_mode" User fixed, Enum(PLAN_CACHE_MODES), "auto",
         "Plans are made once for all parameters.";
     "port" Start, count(1, 65535), "5432",
