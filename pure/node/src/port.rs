@@ -516,9 +516,14 @@ impl exec::Port for StatementPort {
             return Some(change.value.clone());
         }
         let changed = self.facts.settings.iter().find(|(key, _)| key == name);
-        match changed {
-            Some((_, value)) => Some(value.clone()),
-            None => pg_catalog::settings::lookup(name).map(|setting| setting.default.to_string()),
+        match (changed, name) {
+            (Some((_, value)), _) => Some(value.clone()),
+            // Nobody else was logged in, and no role is set.
+            (None, "session_authorization") => Some(self.facts.user.clone()),
+            (None, "role") => Some("none".to_owned()),
+            (None, _) => {
+                pg_catalog::settings::lookup(name).map(|setting| setting.default.to_string())
+            }
         }
     }
 

@@ -153,9 +153,12 @@ impl Session {
         let known = [
             ("port", self.link.ends.is_some()),
             ("max_connections", self.link.connections_max > 0),
-            ("session_authorization", true),
+            (
+                "session_authorization",
+                self.acting.session != self.acting.current,
+            ),
             ("is_superuser", !self.acting.superuser),
-            ("role", true),
+            ("role", self.settings.get(ROLE).is_some()),
         ];
         for (name, _) in known.into_iter().filter(|(_, known)| *known) {
             settings.extend(self.setting(name).map(|value| (name.to_owned(), value)));

@@ -361,7 +361,8 @@ fn relations_and_columns() {
         assert_eq!(sequences, ["20", "23"]);
         assert_eq!(
             select(cx, "pg_depend", "refobjsubid", "deptype", "a"),
-            ["1"]
+            ["1", "1", "3", "3"],
+            "a sequence, and the defaults"
         );
         assert_eq!(
             select(cx, "pg_depend", "refobjsubid", "deptype", "i"),
