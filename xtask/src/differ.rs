@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Nodes of the cluster.
 const NODES: u16 = 3;
 /// The step of CI: always the same statements, so that what it finds belongs to the change.
-const CI_OPTIONS: [&str; 6] = ["--seed", "1", "--statements", "5000", "--seconds", "90"];
+const CI_OPTIONS: [&str; 6] = ["--seed", "1", "--statements", "3500", "--seconds", "60"];
 /// What starting and stopping the servers may take, and what is under way when time is up.
 const BESIDE: Duration = Duration::from_secs(120);
 

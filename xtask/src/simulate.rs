@@ -22,19 +22,19 @@ const SHARES: [Share; 3] = [
     Share {
         protocol: "two_phase",
         seeds: 1_000,
-        seconds: 38,
+        seconds: 25,
         at_least: 25,
     },
     Share {
         protocol: "leap",
         seeds: 1_000,
-        seconds: 38,
+        seconds: 25,
         at_least: 25,
     },
     Share {
         protocol: "formula",
         seeds: 1_000,
-        seconds: 38,
+        seconds: 25,
         at_least: 25,
     },
 ];
