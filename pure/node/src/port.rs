@@ -6,7 +6,6 @@ use crate::sequence::{SequenceDraws, draw, last_drawn, set_drawn};
 use crate::show::Shows;
 use crate::snapshot::Held;
 use crate::used::Used;
-use base::limits::PROGRAM_BYTES_MAX;
 use base::{
     DatabaseId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId,
     is_planted,
@@ -21,7 +20,7 @@ use parse::session::Isolation;
 use parse::show::Show;
 use plan::Plan;
 use session::barrier::behind;
-use session::errors::{disk_full, memory_used_up};
+use session::errors::{disk_full, memory_used_up, program_too_long};
 use session::message::{
     FromTxn, SessionEffects, SessionFacts, SettingChange, StatementNo, TxnHandle,
 };
@@ -515,15 +514,14 @@ impl exec::Port for StatementPort {
         if let Some(change) = set.into_iter().find(|change| change.name == name) {
             return Some(change.value.clone());
         }
-        let changed = self.facts.settings.iter().find(|(key, _)| key == name);
-        match (changed, name) {
-            (Some((_, value)), _) => Some(value.clone()),
+        if let Some((_, value)) = self.facts.settings.iter().find(|(key, _)| key == name) {
+            return Some(value.clone());
+        }
+        match name {
             // Nobody else was logged in, and no role is set.
-            (None, "session_authorization") => Some(self.facts.user.clone()),
-            (None, "role") => Some("none".to_owned()),
-            (None, _) => {
-                pg_catalog::settings::lookup(name).map(|setting| setting.default.to_string())
-            }
+            "session_authorization" => Some(self.facts.user.clone()),
+            "role" => Some("none".to_owned()),
+            _ => pg_catalog::settings::lookup(name).map(|it| it.default.to_string()),
         }
     }
 
@@ -794,12 +792,4 @@ impl exec::Port for StatementPort {
     fn snapshot(&self) -> Option<Ts> {
         self.held().map(|held| held.at)
     }
-}
-
-/// 54000: a program for the shards with the rows does not fit into a frame between nodes.
-fn program_too_long(bytes: usize) -> SqlError {
-    let text = format!("conditions and expressions over rows of {bytes} bytes are too large");
-    SqlError::new(SqlState::PROGRAM_LIMIT, text).detail(format!(
-        "They may have at most {PROGRAM_BYTES_MAX} bytes, their parameters included."
-    ))
 }

@@ -1,6 +1,7 @@
 //! Errors of the session itself, and errors for the protocol's reasons.
 
 use base::is_planted;
+use base::limits::PROGRAM_BYTES_MAX;
 use base::{Datum, IndexId, Key, NodeId, Planted, ShardId, SqlError, SqlState, TxnId, Type};
 use catalog::{Database, Index, Table};
 use std::fmt::Write;
@@ -118,6 +119,14 @@ pub fn disk_full(node: NodeId) -> SqlError {
         format!("the disk of node {node} is full"),
     )
     .hint("Free some space there; reads and rollbacks still work.")
+}
+
+/// 54000: a program for the shards with the rows does not fit into a frame between nodes.
+pub fn program_too_long(bytes: usize) -> SqlError {
+    let text = format!("conditions and expressions over rows of {bytes} bytes are too large");
+    SqlError::new(SqlState::PROGRAM_LIMIT, text).detail(format!(
+        "They may have at most {PROGRAM_BYTES_MAX} bytes, their parameters included."
+    ))
 }
 
 /// 53200: a statement that needs more than its node has left.
