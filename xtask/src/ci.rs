@@ -35,7 +35,6 @@ const STEPS: &[Step] = &[
     ("package", package::check),
     ("demo", demo),
     ("sim", simulate::run),
-    ("planted", simulate::planted),
     ("clients", clients::run_all),
     ("slt", clients::run_slt),
     ("differ", differ::run_share),

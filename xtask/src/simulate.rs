@@ -1,5 +1,4 @@
-//! The CI steps `sim`: seeds under faults, dealt over all workloads, within a fixed time; and
-//! `planted`: recorded seeds of planted bugs.
+//! The CI step `sim`: seeds under faults, dealt over all workloads, within a fixed time.
 
 use crate::{ci, repo, shell};
 use anyhow::{Context, Result, ensure};
@@ -78,27 +77,4 @@ fn run_share(share: &Share) -> Result<usize> {
         .context("the last line is not `N passed, M failed`")?;
     ensure!(failed == "0", "{failed} seeds of {protocol} failed");
     passed.parse().context("a number of seeds")
-}
-
-/// The time in which the replay of planted bugs must be built and done.
-const PLANTED_LIMIT: Duration = Duration::from_secs(10 * 60);
-
-/// Replays the recorded seed of each planted bug, with and without it; runs the schedules that the
-/// rules of a paper admit; and has a node meet a panic in planning.
-pub(crate) fn planted() -> Result<usize> {
-    let mut command = ci::cargo();
-    command.args(["test", "--profile", "planted"]);
-    command.args(["-p", "sim", "-p", "runtime", "-p", "formula"]);
-    command.args([
-        "--features",
-        "sim/planted,runtime/planted,formula/planted",
-        "--test",
-        "planted",
-    ]);
-    let log = repo::cache_dir()?.join("planted.log");
-    let text = shell::run_logged(&mut command, &log, PLANTED_LIMIT)?;
-    println!("{}", shell::tail(&text, 60));
-    let passed: usize = text.lines().map(ci::passed_tests).sum();
-    ensure!(passed > 0, "no planted bug was replayed");
-    Ok(passed)
 }

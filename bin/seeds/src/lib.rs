@@ -50,7 +50,7 @@ enum SimCommand {
     Shrink(OneArgs),
     /// Run a seed once and count the syncs, then once for each with a power cut there
     Syncs(SyncsArgs),
-    /// Look for the seeds that see planted bugs (builds with the feature `planted`)
+    /// Look for the seeds that see planted bugs (not in a release build)
     Planted(planted::PlantedArgs),
     /// How fast clusters would be, by a model of cores, links and disks
     Scale(scale::ScaleArgs),

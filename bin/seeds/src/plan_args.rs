@@ -40,7 +40,7 @@ pub(crate) struct PlanArgs {
     /// Power cut at a sync: node, number of its sync, `before` or `after`, separated by commas
     #[arg(long)]
     stop_at: Option<String>,
-    /// A rule that is broken on purpose; only builds with the feature `planted` can
+    /// A rule that is broken on purpose; a release build cannot
     #[arg(long, hide = true)]
     plant: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! `trellis sim planted`: which workload sees which planted bug, after how many seeds.
 //!
-//! Needs a build with `--features planted`; no other build has the switches.
+//! Needs a build with debug assertions; a release build does not have the switches.
 
 use super::plan_args::PlanArgs;
 use super::pool::{Done, Pool};
@@ -55,8 +55,8 @@ struct Row {
 /// Carries out `trellis sim planted`.
 pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
     ensure!(
-        base::plant(None) && cfg!(feature = "planted"),
-        "this build has no planted bugs: build with --features planted"
+        base::plant(None) && cfg!(debug_assertions),
+        "this build has no planted bugs: run it as `cargo run -p trellis -- sim planted`"
     );
     let mut out = std::io::stdout();
     let mut search = Search {

@@ -1,7 +1,5 @@
 //! A bug in planning, planted: the client gets XX000, and session and node go on.
-//!
-//! `cargo test -p runtime --features planted --test planted`.
-#![cfg(feature = "planted")]
+#![cfg(debug_assertions)]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use base::{NodeId, Planted, plant};

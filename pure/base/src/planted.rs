@@ -3,14 +3,14 @@
 //! A checker that never fails proves nothing. So each rule that keeps transactions right has a
 //! switch that breaks it, and docs/planted.md says which workload notices, after how many seeds.
 //!
-//! The switches exist only with the feature `planted`, which no build that ships turns on: without
-//! it [`is_planted`] is the constant `false` and the deviation is not compiled in.
+//! The switches exist in builds with debug assertions, as tests are built. In a release build
+//! [`is_planted`] is the constant `false`, and the deviation is not compiled in.
 
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Which bug is switched on: its place in [`Planted::ALL`] from 1; 0 is none.
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
 macro_rules! planted {
@@ -226,9 +226,9 @@ planted! {
 #[inline(always)]
 #[must_use]
 pub fn is_planted(bug: Planted) -> bool {
-    #[cfg(feature = "planted")]
+    #[cfg(debug_assertions)]
     return ACTIVE.load(Ordering::Relaxed) == bug as u8 + 1;
-    #[cfg(not(feature = "planted"))]
+    #[cfg(not(debug_assertions))]
     {
         let _ = bug;
         false
@@ -238,9 +238,9 @@ pub fn is_planted(bug: Planted) -> bool {
 /// Switches one bug on, or all off, in the whole process. Returns whether this build can.
 #[must_use]
 pub fn plant(bug: Option<Planted>) -> bool {
-    #[cfg(feature = "planted")]
+    #[cfg(debug_assertions)]
     ACTIVE.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::Relaxed);
-    cfg!(feature = "planted") || bug.is_none()
+    cfg!(debug_assertions) || bug.is_none()
 }
 
 #[cfg(test)]

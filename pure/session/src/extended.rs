@@ -293,6 +293,7 @@ impl Session {
     }
 
     pub(super) fn on_execute(&mut self, cx: &mut SessionCx<'_>, name: String, rows_max: u32) {
+        self.sent = None;
         let failed = self.block == Block::Failed;
         let Some(portal) = self.portal_mut(&name) else {
             return self.fail(cx, errors::no_portal(&name), Position(0));

@@ -240,6 +240,8 @@ pub struct Session {
     seen: Ts,
     /// The statement that runs or ran last, for SHOW SESSIONS.
     statement: Option<Rc<Prepared>>,
+    /// The text of that statement, if it was found by its shape.
+    sent: Option<String>,
     /// When that statement began.
     statement_since: Time,
     /// Its end has not been noted.
@@ -310,6 +312,7 @@ impl Session {
             true_from: Position(0),
             seen: Ts::ZERO,
             statement: None,
+            sent: None,
             statement_since: Time(0),
             is_timed: false,
             slow: Vec::new(),

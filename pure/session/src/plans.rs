@@ -141,6 +141,17 @@ impl PlanCache {
         Some(found.clone())
     }
 
+    /// Whether a statement would be kept if it was planned now: it was asked for before.
+    pub(crate) fn admits(
+        &mut self,
+        database: DatabaseId,
+        text: &str,
+        declared: &[Type],
+        zone: &str,
+    ) -> bool {
+        self.kept.admits(hash_of(database, text, declared, zone))
+    }
+
     /// Notes a statement that was just planned; the cache keeps it from its second time on.
     pub(crate) fn offer(&mut self, prepared: &Rc<Prepared>) {
         // Long texts are bulk loads, not statements of a program.

@@ -8,13 +8,14 @@ use crate::kept::Kept;
 use crate::plans::Prepared;
 use crate::{Session, SessionCx};
 use base::lookup::FixedHasher;
-use base::{DatabaseId, SqlError, Type};
+use base::{DatabaseId, Type};
 use exec::port::Params;
 use parse::shape::Shape;
 use parse::values::are_values;
 use plan::Plan;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What is known of a shape.
 #[derive(Clone)]
@@ -88,43 +89,26 @@ impl Session {
 
     fn of_shape(&mut self, cx: &mut SessionCx<'_>, text: &str, shape: &Shape) -> Option<Shaped> {
         let database = self.database(cx).ok()?.id;
-        let hash = hash_of(database, shape);
+        let hash = hash_of(database, self.settings.zone_name(), shape);
         let form = match cx.plans.shapes.find(hash, database, shape) {
             Some(Form::Never(version)) if version == cx.catalog.version => return None,
-            Some(Form::Never(_)) | None => {
-                if !cx.plans.shapes.kept.admits(hash) {
-                    return None;
-                }
+            Some(Form::Whole(prepared)) if self.is_usable(cx, &prepared) => Form::Whole(prepared),
+            Some(Form::Partly(kept)) => Form::Partly(kept),
+            // Not known, or known for another catalog or number of rows.
+            _ if !cx.plans.shapes.kept.admits(hash) => return None,
+            _ => {
                 let form = self.form_of(cx, text, shape)?;
                 cx.plans.shapes.put(hash, database, shape, form.clone());
                 form
             }
-            Some(form) => form,
         };
         match form {
-            Form::Whole(prepared) if self.is_usable(cx, &prepared) => {
+            Form::Whole(prepared) => {
                 let params = self.values(cx, text, shape, &[], &prepared)?;
                 Some((prepared, params))
             }
-            Form::Whole(_) => {
-                // Planned for another catalog, zone, or number of rows.
-                let form = self.form_of(cx, text, shape)?;
-                cx.plans.shapes.put(hash, database, shape, form.clone());
-                match form {
-                    Form::Whole(prepared) => {
-                        let params = self.values(cx, text, shape, &[], &prepared)?;
-                        Some((prepared, params))
-                    }
-                    Form::Partly(_) | Form::Never(_) => None,
-                }
-            }
             Form::Partly(kept) => {
-                let own = shape.with_literals(text, &kept);
-                let declared = types_of(shape, &kept);
-                let prepared = match self.cached(cx, &own, &declared) {
-                    Some(prepared) => prepared,
-                    None => self.alike(cx, text, &own, &declared)?,
-                };
+                let prepared = self.partly(cx, text, shape, &kept)?;
                 let params = self.values(cx, text, shape, &kept, &prepared)?;
                 Some((prepared, params))
             }
@@ -134,6 +118,7 @@ impl Session {
 
     /// Finds out about a shape by one of its texts. `None`: the text itself cannot be planned.
     fn form_of(&mut self, cx: &mut SessionCx<'_>, text: &str, shape: &Shape) -> Option<Form> {
+        let alone = self.planned_alone(cx, text)?;
         let never = Form::Never(cx.catalog.version);
         let Ok(statements) = self.parse(cx, &shape.text) else {
             return Some(never);
@@ -148,30 +133,46 @@ impl Session {
             return Some(never);
         }
         let kept: Rc<[bool]> = values.iter().map(|value| !value).collect();
-        let whole = !kept.contains(&true);
-        let own = match whole {
-            true => shape.text.clone(),
-            false => shape.with_literals(text, &kept),
-        };
-        match (self.alike(cx, text, &own, &types_of(shape, &kept)), whole) {
-            (Some(prepared), true) => Some(Form::Whole(prepared)),
-            (Some(_), false) => Some(Form::Partly(kept)),
-            (None, _) => {
-                let planned = self.planned_alone(cx, text).is_ok();
-                planned.then_some(never)
-            }
-        }
+        let own = shape.with_literals(text, &kept);
+        let prepared = self.alike(cx, &alone, &own, &types_of(shape, &kept));
+        Some(match prepared {
+            Some(prepared) if !kept.contains(&true) => Form::Whole(prepared),
+            Some(_) => Form::Partly(kept),
+            None => never,
+        })
     }
 
-    /// The statement `own`, which is `text` with parameters, if it is planned as the text would be.
-    fn alike(
+    /// The statement of a shape some of whose literals stay in the text. What stays may be another
+    /// one each time, so it is planned when the same ones come again.
+    fn partly(
         &mut self,
         cx: &mut SessionCx<'_>,
         text: &str,
+        shape: &Shape,
+        kept: &[bool],
+    ) -> Option<Rc<Prepared>> {
+        let own = shape.with_literals(text, kept);
+        let declared = types_of(shape, kept);
+        if let Some(prepared) = self.cached(cx, &own, &declared) {
+            return Some(prepared);
+        }
+        let database = self.database(cx).ok()?.id;
+        let zone = self.settings.zone_name();
+        if !cx.plans.admits(database, &own, &declared, zone) {
+            return None;
+        }
+        let alone = self.planned_alone(cx, text)?;
+        self.alike(cx, &alone, &own, &declared)
+    }
+
+    /// The statement `own`, planned, if its plan is like that of the text without parameters.
+    fn alike(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        alone: &Plan,
         own: &str,
         declared: &[Type],
     ) -> Option<Rc<Prepared>> {
-        let alone = self.planned_alone(cx, text).ok()?;
         let prepared = self.prepare(cx, own, declared).ok()?;
         let plan = prepared.plan.as_ref()?;
         let same = plan.params.len() == declared.len()
@@ -182,16 +183,12 @@ impl Session {
         same.then_some(prepared)
     }
 
-    fn planned_alone(
-        &mut self,
-        cx: &mut SessionCx<'_>,
-        text: &str,
-    ) -> Result<std::sync::Arc<Plan>, SqlError> {
-        let statements = self.parse(cx, text)?;
-        let [statement] = &statements[..] else {
-            return Err(parse::unsupported("a shape of several statements"));
-        };
-        self.plan(cx, statement, &[])
+    /// The plan of a text. `None`: it is not one statement, or has errors.
+    fn planned_alone(&mut self, cx: &mut SessionCx<'_>, text: &str) -> Option<Arc<Plan>> {
+        match &self.parse(cx, text).ok()?[..] {
+            [statement] => self.plan(cx, statement, &[]).ok(),
+            _ => None,
+        }
     }
 
     /// The literals that are not `kept` as values of the plan's parameters. `None`: one is none.
@@ -221,9 +218,11 @@ fn types_of(shape: &Shape, kept: &[bool]) -> Vec<Type> {
     taken.map(|(_, literal)| literal.ty).collect()
 }
 
-fn hash_of(database: DatabaseId, shape: &Shape) -> u64 {
+/// Sessions of other time zones have entries of their own: a plan is made for one.
+fn hash_of(database: DatabaseId, zone: &str, shape: &Shape) -> u64 {
     let mut hasher = FixedHasher::default();
     hasher.write_u32(database.0);
+    hasher.write(zone.as_bytes());
     hasher.write(shape.text.as_bytes());
     for literal in &shape.literals {
         literal.ty.hash(&mut hasher);

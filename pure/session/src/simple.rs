@@ -32,11 +32,14 @@ impl Session {
         self.since = cx.now;
         self.has_long |= text.len() >= LONG_BYTES;
         let mut query = QueryString::default();
-        let cached = self.cached(cx, &text, &[]);
-        let ready = cached.map(|prepared| (prepared, no_params()));
-        match ready.or_else(|| self.shaped(cx, &text)) {
-            Some(ready) => query.ready = Some(ready),
-            None => match self.parse(cx, &text) {
+        self.sent = None;
+        if let Some(prepared) = self.cached(cx, &text, &[]) {
+            query.ready = Some((prepared, no_params()));
+        } else if let Some(shaped) = self.shaped(cx, &text) {
+            query.ready = Some(shaped);
+            self.sent = Some(text);
+        } else {
+            match self.parse(cx, &text) {
                 // The unnamed portal stays, as in PostgreSQL.
                 Ok(statements) if statements.is_empty() => {
                     self.say(Reply::EmptyQuery, Position(0));
@@ -50,7 +53,7 @@ impl Session {
                     self.fail(cx, error, Position(0));
                     return;
                 }
-            },
+            }
         }
         if (query.ready.is_some() || !query.rest.is_empty())
             && let Some(portal) = self.unnamed_portal.take()

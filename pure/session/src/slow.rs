@@ -23,7 +23,7 @@ pub struct SlowStatement {
     pub database: Box<str>,
     /// How long it took.
     pub duration_us: u64,
-    /// Its text without parameters, cut off if it is long.
+    /// Its text without the values of parameters, cut off if it is long.
     pub text: String,
 }
 
@@ -50,10 +50,7 @@ impl Session {
 
     #[cold]
     fn note_slow(&mut self, duration_us: u64) {
-        let Some(statement) = &self.statement else {
-            return;
-        };
-        let shown = statement.shown();
+        let shown = self.statement_text();
         let mut text: String = shown.chars().take(TEXT_MAX).collect();
         if text.len() < shown.len() {
             text.push_str("...");
@@ -66,6 +63,16 @@ impl Session {
             text,
         };
         self.slow.push(told);
+    }
+
+    /// The statement that runs or ran last, as others may see it; empty before the first. Of one that
+    /// was found by its shape, the text that the client has sent.
+    pub(super) fn statement_text(&self) -> &str {
+        let text = self
+            .statement
+            .as_ref()
+            .map_or("", |statement| statement.shown());
+        self.sent.as_deref().unwrap_or(text)
     }
 
     /// Whether there are statements that took long and were not told yet.

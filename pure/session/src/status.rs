@@ -56,10 +56,7 @@ impl Session {
             database: &self.database,
             application_name: self.settings.get("application_name").unwrap_or_default(),
             state,
-            statement: self
-                .statement
-                .as_ref()
-                .map_or("", |statement| statement.shown()),
+            statement: self.statement_text(),
             since: self.since,
             ends: self.link.ends.as_ref(),
             connected: self.connected,

@@ -1,9 +1,9 @@
 //! Every planted bug is seen at its recorded seed, and nothing is seen there without it.
 //!
-//! `cargo test -p sim --release --features planted --test planted`. A seed means another run after
+//! `cargo test -p sim --test planted`. A seed means another run after
 //! many a change of the product; then the seeds behind it are tried, a bounded number of them, and
 //! the test asks for a new search (`trellis sim planted --record .`) if none sees the bug.
-#![cfg(feature = "planted")]
+#![cfg(debug_assertions)]
 
 use base::{Planted, plant};
 use sim::planted::{Found, parse};

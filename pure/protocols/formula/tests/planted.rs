@@ -1,6 +1,6 @@
 //! Rules that are broken by planted bugs (F1 to F8 as the paper prints them): each schedule goes
 //! wrong then.
-#![cfg(feature = "planted")]
+#![cfg(debug_assertions)]
 
 #[path = "bed/world.rs"]
 mod world;

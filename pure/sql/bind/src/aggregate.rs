@@ -173,20 +173,7 @@ impl Binder<'_> {
             clauses,
         } = list;
         let distinct = matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct));
-        let mut args = Vec::new();
-        let mut star = false;
-        for arg in given {
-            match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => {
-                    args.push(self.argument(name, arg)?);
-                }
-                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => star = true,
-                FunctionArg::Unnamed(row) if let Some(row) = self.row_argument(name, row)? => {
-                    args.push(row);
-                }
-                _ => return Err(unsupported("this form of aggregate argument")),
-            }
-        }
+        let (args, star) = self.call_args(name, given, "this form of aggregate argument")?;
         let filter = filter
             .map(|filter| self.condition(filter, "FILTER"))
             .transpose()?;
@@ -210,6 +197,30 @@ impl Binder<'_> {
             filter,
             order,
         })
+    }
+
+    /// The arguments of an aggregate or window function, and whether `*` is one; `unknown` is what
+    /// 0A000 calls any other form.
+    pub(super) fn call_args(
+        &mut self,
+        name: &str,
+        given: &[FunctionArg],
+        unknown: &str,
+    ) -> Result<(Vec<Expr>, bool), SqlError> {
+        let (mut args, mut star) = (Vec::new(), false);
+        for arg in given {
+            match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => {
+                    args.push(self.argument(name, arg)?);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => star = true,
+                FunctionArg::Unnamed(row) if let Some(row) = self.row_argument(name, row)? => {
+                    args.push(row);
+                }
+                _ => return Err(unsupported(unknown)),
+            }
+        }
+        Ok((args, star))
     }
 }
 

@@ -15,9 +15,9 @@ use expr::resolve::{self, Context};
 use expr::{Expr, walk};
 use parse::windows::{Excluded, excluded};
 use sqlparser::ast::{
-    self, DuplicateTreatment, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, NamedWindowDefinition, NamedWindowExpr, Spanned, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
+    self, DuplicateTreatment, Expr as Ast, FunctionArgumentClause, FunctionArguments,
+    NamedWindowDefinition, NamedWindowExpr, Spanned, WindowFrameBound, WindowFrameUnits,
+    WindowSpec, WindowType,
 };
 use window::frame::windowing;
 use window::{Edge, Exclusion, Frame, Key, Units, WindowCall, WindowFunc, reach};
@@ -226,19 +226,8 @@ impl Binder<'_> {
         else {
             return Err(unsupported("this form of a window function"));
         };
-        let (mut args, mut star) = (Vec::new(), false);
-        for arg in given {
-            match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => {
-                    args.push(self.argument(name, arg)?);
-                }
-                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => star = true,
-                FunctionArg::Unnamed(row) if let Some(row) = self.row_argument(name, row)? => {
-                    args.push(row);
-                }
-                _ => return Err(unsupported("this form of an argument of a window function")),
-            }
-        }
+        let unknown = "this form of an argument of a window function";
+        let (args, star) = self.call_args(name, given, unknown)?;
         if matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct)) {
             return Err(not_implemented(
                 "DISTINCT is not implemented for window functions",

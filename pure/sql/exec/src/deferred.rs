@@ -5,15 +5,14 @@
 //! it. What a savepoint has undone is found to be gone by the same look.
 
 use super::batch::idle;
+use super::fill::plan_cx;
 use super::foreign::{parent_there, shown_key_of};
 use super::source::collect;
 use super::{Charge, Slots};
 use crate::port::Port;
 use base::{Datum, SqlError, SqlState, TableId};
-use bind::PlanCx;
 use catalog::{Deferral, Table};
 use expr::rows::{GroupKey, datum_heap_bytes};
-use expr::zoned;
 use plan::{KeyCheck, key_check};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -133,13 +132,7 @@ pub async fn set_constraints(
         }
     };
     let zone = port.setting("timezone");
-    let plan_cx = PlanCx {
-        catalog: port.catalog(),
-        database: port.database(),
-        param_types: &[],
-        zone: zoned::of_setting(zone.as_deref()),
-        rows: &|_| None,
-    };
+    let plan_cx = plan_cx(&*port, zone.as_deref());
     let mut known: Option<(Arc<Table>, String, Option<KeyCheck>)> = None;
     for owed in taken {
         let same = |(table, name, _): &(Arc<Table>, String, _)| {

@@ -134,6 +134,17 @@ pub async fn primary_key(
     Ok(next)
 }
 
+/// What checks and defaults are planned with, for a session whose setting of the time zone is `zone`.
+pub(crate) fn plan_cx<'a>(port: &'a dyn Port, zone: Option<&'a str>) -> PlanCx<'a> {
+    PlanCx {
+        catalog: port.catalog(),
+        database: port.database(),
+        param_types: &[],
+        zone: zoned::of_setting(zone),
+        rows: &|_| None,
+    }
+}
+
 /// Looks whether the rows from `position` on meet a check or foreign key. Gives where to go on,
 /// `None` at the end. New rows are checked by their writers already.
 ///
@@ -147,13 +158,7 @@ pub async fn validate(
 ) -> Result<Option<FillPosition>, OpError> {
     let table = table(&*port, table_name)?;
     let zone = port.setting("timezone");
-    let plan_cx = PlanCx {
-        catalog: port.catalog(),
-        database: port.database(),
-        param_types: &[],
-        zone: zoned::of_setting(zone.as_deref()),
-        rows: &|_| None,
-    };
+    let plan_cx = plan_cx(&*port, zone.as_deref());
     let writer = plan::constraint_writer(&plan_cx, &table, constraint)?;
     let cx = FillCx::new(&*port);
     let Batch { rows, next } = cx.rows(&table, position).await?;

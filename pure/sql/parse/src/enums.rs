@@ -2,6 +2,7 @@
 
 use super::Kind;
 use super::comment::name;
+use super::table_as::dropped;
 use super::words::Words;
 use base::SqlError;
 use sqlparser::tokenizer::Token;
@@ -104,17 +105,10 @@ pub(super) fn alter(words: &mut Words<'_>) -> Result<Kind, SqlError> {
 }
 
 pub(super) fn drop(words: &mut Words<'_>) -> Result<Kind, SqlError> {
-    words.expect(&["DROP", "TYPE"])?;
-    let if_exists = words.take(&["IF", "EXISTS"]);
-    let mut names = vec![name(words)?];
-    while words.take_token(&Token::Comma) {
-        names.push(name(words)?);
-    }
-    let behavior = words.take_any(&["CASCADE", "RESTRICT"]);
-    words.expect_end()?;
+    let (names, if_exists, cascade) = dropped(words, "TYPE")?;
     kind(EnumStatement::Drop {
         names,
         if_exists,
-        cascade: behavior == Some("CASCADE"),
+        cascade,
     })
 }

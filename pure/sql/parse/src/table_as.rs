@@ -171,7 +171,20 @@ fn nested_text<'w>(words: &Words<'w>, from: usize, to: usize) -> &'w str {
 
 /// DROP VIEW.
 pub(super) fn drop_views(words: &mut Words<'_>) -> Result<Kind, SqlError> {
-    words.expect(&["DROP", "VIEW"])?;
+    let (names, if_exists, cascade) = dropped(words, "VIEW")?;
+    Ok(Kind::DropViews(Box::new(ViewDrop {
+        names,
+        if_exists,
+        cascade,
+    })))
+}
+
+/// What a DROP of this kind names, each by its parts; whether IF EXISTS and CASCADE are there.
+pub(super) fn dropped(
+    words: &mut Words<'_>,
+    kind: &'static str,
+) -> Result<(Vec<Vec<String>>, bool, bool), SqlError> {
+    words.expect(&["DROP", kind])?;
     let if_exists = words.take(&["IF", "EXISTS"]);
     let mut names = vec![name(words)?];
     while words.take_token(&Token::Comma) {
@@ -179,9 +192,5 @@ pub(super) fn drop_views(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     }
     let behavior = words.take_any(&["CASCADE", "RESTRICT"]);
     words.expect_end()?;
-    Ok(Kind::DropViews(Box::new(ViewDrop {
-        names,
-        if_exists,
-        cascade: behavior == Some("CASCADE"),
-    })))
+    Ok((names, if_exists, behavior == Some("CASCADE")))
 }

@@ -4,13 +4,12 @@
 //! A row that lacks the value of a new column has NULL there. Rows that are written meanwhile have
 //! the default, so a row is filled once, however often its batch is tried.
 
-use super::table;
+use super::{plan_cx, table};
 use crate::batch::{Batch, FillCx, FillPosition};
 use crate::port::Port;
 use base::{Datum, SqlError, SqlState};
 use bind::PlanCx;
 use catalog::Table;
-use expr::zoned;
 use plan::{AlterFill, DefaultValues};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,13 +26,7 @@ pub async fn alter(
 ) -> Result<Option<FillPosition>, OpError> {
     let table = table(&*port, &fill.table)?;
     let zone = port.setting("timezone");
-    let plan_cx = PlanCx {
-        catalog: port.catalog(),
-        database: port.database(),
-        param_types: &[],
-        zone: zoned::of_setting(zone.as_deref()),
-        rows: &|_| None,
-    };
+    let plan_cx = plan_cx(&*port, zone.as_deref());
     let cx = FillCx::new(&*port);
     let mode = match fill.columns.is_empty() {
         true => LockMode::Shared,
