@@ -31,6 +31,8 @@ pub struct Need {
 pub struct Needs {
     /// Privileges, in the order of the text.
     pub relations: Vec<Need>,
+    /// Relations that only their owners may use so, after the privileges on others.
+    pub owned: Vec<(u32, ObjectKind, Box<str>)>,
     /// What only a superuser may do: the sentence for others.
     pub superuser: Option<Box<str>>,
     /// Some are needed by owners of views, whoever runs the statement.
@@ -78,6 +80,10 @@ impl Rights {
                 let (noun, name) = (need.kind.noun(), &need.name);
                 return Err(denied(format!("permission denied for {noun} {name}")));
             }
+        }
+        for (relation, kind, name) in &needs.owned {
+            let target = Target::Relation(*relation);
+            self.check_owner(role, (&target, *kind, name), database_owner)?;
         }
         Ok(())
     }

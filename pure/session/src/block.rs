@@ -342,8 +342,7 @@ impl Session {
         self.at = 0;
         self.retry = None;
         self.carried = None;
-        self.keep_settings();
-        self.tell_others(cx, wait);
+        self.has_committed(cx, wait);
         match self
             .ending
             .take()
@@ -362,6 +361,13 @@ impl Session {
                 self.start_ddl(cx, &plan);
             }
         }
+    }
+
+    /// What was done in the transaction lasts from now on.
+    pub(super) fn has_committed(&mut self, cx: &mut SessionCx<'_>, wait: Position) {
+        self.keep_settings();
+        self.hold_cursors();
+        self.tell_others(cx, wait);
     }
 
     /// Rolls back the open transaction without waiting for the coordinator.

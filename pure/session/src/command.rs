@@ -333,6 +333,7 @@ impl Session {
             return Err(SqlError::new(SqlState::ACTIVE_TXN, message));
         }
         self.close_portals();
+        self.cursors.clear();
         self.prepared.clear();
         self.settings.keep(ROLE, None, false, false);
         self.settings.keep(SESSION_ROLE, None, false, false);

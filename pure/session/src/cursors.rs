@@ -1,6 +1,7 @@
 //! Cursors by DECLARE. A cursor takes all rows when it is declared: later changes of its own
 //! transaction do not show in it, as in PostgreSQL, and it can be read in any direction. The rows
-//! of all cursors of a session count against its `statement_memory`.
+//! of all cursors of a session count against its `statement_memory`. A cursor WITH HOLD stays when
+//! its transaction commits, until CLOSE or the end of the session.
 
 use super::run::Start;
 use super::{Block, Session, SessionCx, errors};
@@ -16,6 +17,7 @@ use wire::{Format, Reply, Tag};
 pub(super) struct Declaring {
     name: String,
     backward: bool,
+    holds: bool,
     rows: Gathered,
     /// The last of the positions that its rows wait for.
     wait: Position,
@@ -29,10 +31,13 @@ impl Declaring {
     }
 }
 
-/// A cursor between its DECLARE and the end of its transaction.
+/// A cursor between its DECLARE and its end: that of its transaction, unless it is WITH HOLD.
 pub(super) struct DeclaredCursor {
     columns: Arc<[OutColumn]>,
     backward: bool,
+    holds: bool,
+    /// Its transaction has committed, so that no other takes it away.
+    kept: bool,
     rows: Gathered,
     /// Number of the present row, from 1; 0: before the first; one more than there are: behind the
     /// last.
@@ -155,6 +160,7 @@ impl Session {
         let Declaration {
             name,
             backward,
+            holds,
             statement,
         } = declaration;
         let prepared = self.prepare_statement(cx, statement, &[]);
@@ -164,7 +170,12 @@ impl Session {
                 let message = "only queries can be declared as cursors";
                 return Err(SqlError::new(SqlState::INVALID_CURSOR_DEFINITION, message));
             }
-            self.check_declared(name)?;
+            self.check_declared(name, *holds)?;
+            if *holds && plan.is_some_and(|plan| plan.locks) {
+                let message = "DECLARE CURSOR WITH HOLD ... FOR UPDATE is not supported";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                    .detail("Holdable cursors must be READ ONLY."));
+            }
             Ok(prepared)
         });
         match checked {
@@ -178,6 +189,7 @@ impl Session {
                     declares: Some(Box::new(Declaring {
                         name: name.clone(),
                         backward: *backward,
+                        holds: *holds,
                         rows: Gathered::default(),
                         wait: Position(0),
                     })),
@@ -188,8 +200,8 @@ impl Session {
         }
     }
 
-    fn check_declared(&self, name: &str) -> Result<(), SqlError> {
-        if self.block == Block::None {
+    fn check_declared(&self, name: &str, holds: bool) -> Result<(), SqlError> {
+        if self.block == Block::None && !holds {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new(SqlState::NO_ACTIVE_TXN, message));
         }
@@ -253,6 +265,8 @@ impl Session {
         let cursor = DeclaredCursor {
             columns: step.plan.columns.clone(),
             backward: declaring.backward,
+            holds: declaring.holds,
+            kept: false,
             rows: core::mem::take(&mut declaring.rows),
             at: 0,
         };
@@ -263,6 +277,17 @@ impl Session {
     /// The columns of a cursor, if there is one of this name.
     pub(super) fn cursor_columns(&self, name: &str) -> Option<Arc<[OutColumn]>> {
         self.cursors.get(name).map(|cursor| cursor.columns.clone())
+    }
+
+    /// The transaction has committed: what was declared WITH HOLD in it stays.
+    pub(super) fn hold_cursors(&mut self) {
+        let cursors = self.cursors.values_mut();
+        cursors.for_each(|cursor| cursor.kept |= cursor.holds);
+    }
+
+    /// The transaction has ended or failed: its cursors end, those of earlier ones stay.
+    pub(super) fn end_cursors(&mut self) {
+        self.cursors.retain(|_, cursor| cursor.kept);
     }
 
     pub(super) fn drop_cursor(&mut self, name: &str) {

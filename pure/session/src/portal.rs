@@ -119,16 +119,16 @@ impl Session {
         cursors.find(|cursor| cursor.number == number)
     }
 
-    /// All portals end with their transaction.
+    /// All portals end with their transaction, and all cursors that it does not leave behind.
     pub(super) fn close_portals(&mut self) {
         self.unnamed_portal = None;
         self.portals.clear();
-        self.cursors.clear();
+        self.end_cursors();
     }
 
     /// The block has failed: its portals stay until it ends, but do not run any more.
     pub(super) fn spend_portals(&mut self) {
-        self.cursors.clear();
+        self.end_cursors();
         let portals = self
             .unnamed_portal
             .iter_mut()

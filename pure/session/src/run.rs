@@ -253,7 +253,8 @@ impl Session {
                 }
                 Block::None | Block::Implicit | Block::Failed => start.last && !self.owes,
             };
-        if rows_max > 0 {
+        // What a limited Execute leaves, and a cursor WITH HOLD, last until the batch ends.
+        if rows_max > 0 || start.declares.is_some() {
             self.enter_implicit_block();
         }
         let timeout_us = self.settings.knobs.statement_timeout_us;
@@ -736,8 +737,7 @@ impl Session {
             self.carried = None;
             self.steps.clear();
             self.at = 0;
-            self.keep_settings();
-            self.tell_others(cx, wait);
+            self.has_committed(cx, wait);
             if self.block == Block::Implicit {
                 self.after_block(false);
             }

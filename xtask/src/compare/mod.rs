@@ -140,6 +140,7 @@ pub(crate) fn smoke() -> Result<usize> {
     let json = repo::cache_dir()?.join("compare.json");
     run(&Plan {
         json: Some(json),
+        rounds: 1,
         ..Plan::quick()
     })
 }

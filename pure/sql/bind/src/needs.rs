@@ -31,6 +31,12 @@ impl Binder<'_> {
         self.need(sequence.id.0, ObjectKind::Sequence, &sequence.name, wanted);
     }
 
+    /// The statement does with a sequence what only its owner may.
+    pub fn need_own_sequence(&mut self, sequence: &catalog::Sequence) {
+        let (id, name) = (sequence.id.0, sequence.name.as_str().into());
+        self.needs.owned.push((id, ObjectKind::Sequence, name));
+    }
+
     /// The statement does what only a superuser may.
     pub fn need_superuser(&mut self, sentence: &str) {
         self.needs.superuser.get_or_insert_with(|| sentence.into());

@@ -42,7 +42,7 @@ pub(crate) fn idle(port: &dyn Port, slots: u32) -> Cx<'_> {
         inits: Vec::new(),
         slots,
         planned: port.catalog().version,
-        action: Action::Truncate(Vec::new()),
+        action: Action::Truncate(Vec::new(), Vec::new()),
         steps: 1,
         sizes: false,
     };

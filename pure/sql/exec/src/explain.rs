@@ -247,7 +247,7 @@ impl Lines<'_> {
                 self.step(&plan.rows, 1);
             }
             Action::Parts(plan) => self.parts(plan),
-            Action::Truncate(plans) => {
+            Action::Truncate(plans, _) => {
                 for plan in plans {
                     self.line(0, &format!("Truncate {}", plan.writers[0].table.name));
                 }

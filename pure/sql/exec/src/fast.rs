@@ -152,7 +152,7 @@ fn run_slot(run: &Run, env: &Env<'_>) -> Option<Slot> {
             parts.find_map(|part| step_slot(part.rows(), env))
         }),
         Action::Explain { run, .. } => run_slot(run, env),
-        Action::Truncate(_) | Action::CopyFrom(_) | Action::CopyTo(_) | Action::Show(_) => None,
+        Action::Truncate(..) | Action::CopyFrom(_) | Action::CopyTo(_) | Action::Show(_) => None,
     }
 }
 

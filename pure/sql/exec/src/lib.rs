@@ -282,9 +282,12 @@ async fn statement<'a>(
             }
         }
         Action::Parts(plan) => Box::pin(parts::run(cx, plan, &slots, emit)).await?,
-        Action::Truncate(plans) => {
+        Action::Truncate(plans, restarted) => {
             for plan in plans {
                 write::run(cx, plan, &slots, false).await?;
+            }
+            for sequence in restarted {
+                sequences::restart(cx, sequence).await?;
             }
             Tag::Word("TRUNCATE TABLE")
         }

@@ -1,4 +1,5 @@
-//! Calls about a sequence that an argument names: `setval`, and `nextval` of a computed name.
+//! Calls about a sequence that an argument names: `setval`, and `nextval` of a computed name; and
+//! TRUNCATE .. RESTART IDENTITY.
 
 use super::Cx;
 use super::calls::{currval, nextval};
@@ -83,6 +84,17 @@ async fn set(cx: &Cx<'_>, sequence: &Sequence, value: i64, given: bool) -> Resul
     asked(cx, sequence, SequenceAsk::Set { value, given }).await?;
     asked(cx, sequence, SequenceAsk::Forget { value, given }).await?;
     Ok(Datum::Int(value))
+}
+
+/// Has the sequence begin anew; like all that it does, this is not undone with the transaction.
+pub(crate) async fn restart(cx: &Cx<'_>, name: &str) -> Result<(), OpError> {
+    let mut all = cx.port.database().sequences.values();
+    let found = all.find(|sequence| sequence.name == name).cloned();
+    let sequence = found.ok_or_else(|| {
+        let message = format!("relation \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_TABLE, message)
+    })?;
+    set(cx, &sequence, sequence.start, false).await.map(drop)
 }
 
 async fn asked(cx: &Cx<'_>, sequence: &Sequence, ask: SequenceAsk) -> Result<(i64, bool), OpError> {

@@ -49,11 +49,10 @@ fn declare(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
         }
     }
     words.expect(&["CURSOR"])?;
-    if words.is(&["WITH", "HOLD"]) {
-        let error = words.unsupported("a cursor WITH HOLD");
-        return Err(error.hint("Fetch its rows before the end of the transaction."));
+    let holds = words.take(&["WITH", "HOLD"]);
+    if !holds {
+        words.take(&["WITHOUT", "HOLD"]);
     }
-    words.take(&["WITHOUT", "HOLD"]);
     words.expect(&["FOR"])?;
     let begins = ["SELECT", "VALUES", "WITH", "TABLE"];
     if !begins.iter().any(|word| words.is(&[word])) && words.peek() != &Token::LParen {
@@ -83,6 +82,7 @@ fn declare(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
     Ok(SessionCommand::Declare(Declaration {
         name,
         backward: !no_scroll,
+        holds,
         statement,
     }))
 }

@@ -23,6 +23,8 @@ pub struct Declaration {
     pub name: String,
     /// Whether it goes backward too: it is not NO SCROLL.
     pub backward: bool,
+    /// Whether it outlives the transaction: it is WITH HOLD.
+    pub holds: bool,
     /// The query.
     pub statement: Statement,
 }

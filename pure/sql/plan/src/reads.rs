@@ -23,7 +23,7 @@ impl Run {
             | Action::Insert(_)
             | Action::Write(_)
             | Action::Parts(_)
-            | Action::Truncate(_)
+            | Action::Truncate(..)
             | Action::CopyFrom(_)
             | Action::Show(_) => survey.acts = true,
         }

@@ -40,7 +40,8 @@ pub enum Action {
     Write(Box<WritePlan>),
     /// WITH that changes rows, and MERGE.
     Parts(Box<PartsPlan>),
-    Truncate(Vec<WritePlan>),
+    /// The tables, and the names of the sequences that begin anew.
+    Truncate(Vec<WritePlan>, Vec<String>),
     CopyFrom(Box<CopyFromPlan>),
     CopyTo(Box<CopyToPlan>),
     Show(Show),
@@ -306,7 +307,7 @@ impl Action {
             Action::Insert(plan) => all(&plan.writers),
             Action::Write(plan) => all(&plan.writers),
             Action::Parts(plan) => plan.parts.iter().for_each(|part| all(part.writers())),
-            Action::Truncate(plans) => plans.iter().for_each(|plan| all(&plan.writers)),
+            Action::Truncate(plans, _) => plans.iter().for_each(|plan| all(&plan.writers)),
             Action::CopyFrom(plan) => all(&plan.writers),
             Action::Point(plan) => told(&plan.table),
             Action::Explain { run, .. } => run.action.each_written(told),

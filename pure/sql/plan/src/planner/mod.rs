@@ -164,18 +164,13 @@ fn rows_statement(ast: &ast::Statement, binder: &mut Binder<'_>) -> Result<Optio
         } => {
             binder.no(partitions.is_some(), "PARTITION")?;
             binder.no(on_cluster.is_some(), "ON")?;
-            if matches!(identity, Some(ast::TruncateIdentityOption::Restart)) {
-                return Err(SqlError::new(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    "RESTART IDENTITY is not supported",
-                ));
-            }
+            let restarts = matches!(identity, Some(ast::TruncateIdentityOption::Restart));
             let names: Vec<_> = table_names
                 .iter()
                 .map(|ast::TruncateTableTarget { name }| name)
                 .collect();
             let cascade = matches!(cascade, Some(ast::CascadeOption::Cascade));
-            write::truncate(&names, cascade, binder)?
+            write::truncate(&names, (cascade, restarts), binder)?
         }
         _ => return Ok(None),
     }))
@@ -253,7 +248,7 @@ fn run_plan(
         Action::Insert(_)
             | Action::Write(_)
             | Action::Parts(_)
-            | Action::Truncate(_)
+            | Action::Truncate(..)
             | Action::CopyFrom(_)
     ) || matches!(&action, Action::Point(point) if point.writes())
         || inits.iter().any(|init| {

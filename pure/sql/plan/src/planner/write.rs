@@ -516,10 +516,11 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
     Ok(plan)
 }
 
-/// TRUNCATE deletes row by row: it can be rolled back and read around like any change.
+/// TRUNCATE deletes row by row: it can be rolled back and read around like any change. The sequences
+/// that the tables own begin anew if it `restarts` them.
 pub(super) fn truncate(
     names: &[&ast::ObjectName],
-    cascade: bool,
+    (cascade, restarts): (bool, bool),
     binder: &mut Binder<'_>,
 ) -> Result<Plan, SqlError> {
     let mut tables = names
@@ -577,5 +578,25 @@ pub(super) fn truncate(
         });
     }
     let steps = planner.next_step;
-    run_plan(binder, Action::Truncate(plans), Vec::new(), steps)
+    let restarted = match restarts {
+        true => need_owned(&tables, binder),
+        false => Vec::new(),
+    };
+    let action = Action::Truncate(plans, restarted);
+    run_plan(binder, action, Vec::new(), steps)
+}
+
+/// The sequences that columns of the tables own; the statement needs to own them as well.
+fn need_owned(tables: &[Arc<Table>], binder: &mut Binder<'_>) -> Vec<String> {
+    let all = binder.cx.database.sequences.values();
+    let owned = all.filter(|sequence| {
+        let owner = sequence.owned_by.as_ref();
+        owner.is_some_and(|(table, _)| tables.iter().any(|known| known.name == *table))
+    });
+    let owned: Vec<_> = owned.cloned().collect();
+    let names = owned.iter().map(|sequence| {
+        binder.need_own_sequence(sequence);
+        sequence.name.clone()
+    });
+    names.collect()
 }
