@@ -300,7 +300,8 @@ impl ShardThread {
         let behind = self.start.journal.durable() > self.durable && self.is_holding();
         let (outside, resumable) = self.outside();
         let timeout = outside.map_or(timeout, |pause| timeout.min(pause));
-        if behind || resumable || self.lingerers.is_busy() || self.take_one_mail() {
+        let due = behind || resumable || !self.dirty.is_empty();
+        if due || self.lingerers.is_busy() || self.take_one_mail() {
             Duration::ZERO
         } else {
             timeout
@@ -685,7 +686,10 @@ impl ShardThread {
 
     /// One write per socket that has something to say.
     fn flush(&mut self) {
-        while let Some(token) = self.dirty.pop() {
+        // A client that reads as fast as rows come is dirty again at once, and must wait for its
+        // next turn: timers and others come first.
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for token in dirty.drain(..) {
             let Some(client) = self.clients.get_mut(&token) else {
                 continue;
             };
@@ -710,6 +714,9 @@ impl ShardThread {
             {
                 self.lingerers.add(token, client.stream);
             }
+        }
+        if self.dirty.is_empty() {
+            self.dirty = dirty;
         }
         let now = self.now();
         let mut had_output = false;
