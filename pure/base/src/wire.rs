@@ -2,7 +2,7 @@
 //!
 //! Numbers are in network order. NULL has no binary form: the caller tells it apart by length -1.
 
-use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
+use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN, is_time};
 use crate::datum::{Datum, Interval, Type};
 use crate::decimal::Decimal;
 use crate::error::{SqlError, SqlState};
@@ -69,6 +69,15 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
                 return Err(SqlError::new(
                     SqlState::DATETIME_OVERFLOW,
                     "date out of range",
+                ));
+            }
+        },
+        Type::Time(_) => match i64::from_be_bytes(fixed(bytes)?) {
+            micros if is_time(micros) => Datum::Time(micros),
+            _ => {
+                return Err(SqlError::new(
+                    SqlState::DATETIME_OVERFLOW,
+                    "time out of range",
                 ));
             }
         },
@@ -166,7 +175,7 @@ fn encode_other(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         }
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
-        Datum::Timestamp(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Timestamp(value) | Datum::Time(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Uuid(value) => out.extend_from_slice(value),
         Datum::Interval(value) => {
             out.extend_from_slice(&value.micros.to_be_bytes());

@@ -5,6 +5,7 @@
 
 use super::aggregate::AggregateCall;
 use super::{Binder, unsupported};
+use base::types::ArrayKind;
 use base::{SqlError, SqlState, Type};
 use expr::resolve::{self, Context};
 use expr::{ArrayFunc, Expr, Func};
@@ -118,7 +119,13 @@ impl Binder<'_> {
             filter: Some(&filter),
             within_group: &[],
         };
-        let array = self.aggregate("array_agg", sorted)?;
+        let mut array = self.aggregate("array_agg", sorted)?;
+        if within == Within::Continuous
+            && let Some(Type::Time(_)) = array.ty().element()
+        {
+            let spans = Type::Array(ArrayKind::Interval);
+            array = resolve::coerce(array, spans, Context::Implicit)?;
+        }
         let Some(element) = array.ty().element() else {
             return Err(unsupported(&format!("{name} of these values")));
         };
