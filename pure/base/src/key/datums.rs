@@ -7,7 +7,7 @@
 //! | value | bytes |
 //! |---|---|
 //! | NULL | `ff` (so last when ascending, first when descending, as in PostgreSQL) |
-//! | integer, date, timestamp | `80`+v for 0 <= v < 112; else sign and length, magnitude |
+//! | integer, date, time, timestamp | `80`+v for 0 <= v < 112; else sign and length, magnitude |
 //! | boolean | `00` or `01` |
 //! | float | `01`, then 8 bytes: sign bit flipped, or all bits if negative; one zero, one NaN |
 //! | numeric | a byte with sign and exponent, then two digits per byte, the last one marked |
@@ -53,7 +53,7 @@ const EXPONENT_MAX: i32 = 38;
 
 /// Appends the encoding of one key column.
 ///
-/// Integers, floats, dates, timestamps and uuids take no allocation beyond `out` itself.
+/// Integers, floats, dates, times, timestamps and uuids take no allocation beyond `out` itself.
 #[inline]
 pub fn encode_datum(out: &mut Vec<u8>, datum: &Datum, descending: bool) {
     let start = out.len();
