@@ -72,15 +72,7 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
                 ));
             }
         },
-        Type::Time(_) => match i64::from_be_bytes(fixed(bytes)?) {
-            micros if is_time(micros) => Datum::Time(micros),
-            _ => {
-                return Err(SqlError::new(
-                    SqlState::DATETIME_OVERFLOW,
-                    "time out of range",
-                ));
-            }
-        },
+        Type::Time(_) => decode_time(i64::from_be_bytes(fixed(bytes)?))?,
         Type::Timestamp(_) | Type::Timestamptz(_) => match i64::from_be_bytes(fixed(bytes)?) {
             micros @ (i64::MIN | i64::MAX | TIMESTAMP_MIN..TIMESTAMP_END) => {
                 Datum::Timestamp(micros)
@@ -109,6 +101,14 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
         }
         Type::Array(kind) => decode_array(kind.element(), bytes)?,
     })
+}
+
+fn decode_time(micros: i64) -> Result<Datum, SqlError> {
+    if is_time(micros) {
+        return Ok(Datum::Time(micros));
+    }
+    let message = "time out of range";
+    Err(SqlError::new(SqlState::DATETIME_OVERFLOW, message))
 }
 
 fn decode_text(bytes: &[u8]) -> Result<&str, SqlError> {

@@ -155,6 +155,12 @@ pub(super) fn decode_value(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> 
     }
 }
 
+fn decode_time(bytes: &[u8]) -> Result<Datum, CodecError> {
+    let micros = Some(read_int(bytes)?).filter(|micros| is_time(*micros));
+    let micros = micros.ok_or(CodecError::Malformed("time column"))?;
+    Ok(Datum::Time(micros))
+}
+
 fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
     let malformed = CodecError::Malformed;
     Ok(match ty {
@@ -172,13 +178,9 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
         | Type::Xid
         | Type::Tid => Datum::Int(read_int(bytes)?),
         Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(read_int(bytes)?),
-        Type::Time(_) => {
-            let micros = Some(read_int(bytes)?).filter(|micros| is_time(*micros));
-            Datum::Time(micros.ok_or(malformed("time column"))?)
-        }
+        Type::Time(_) => return decode_time(bytes),
         Type::Date => {
-            let days = i32::try_from(read_int(bytes)?);
-            Datum::Date(days.map_err(|_| malformed("date column"))?)
+            Datum::Date(i32::try_from(read_int(bytes)?).map_err(|_| malformed("date column"))?)
         }
         Type::Float4 | Type::Float8 => {
             if let Ok(single) = bytes.try_into() {

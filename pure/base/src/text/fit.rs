@@ -78,12 +78,7 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
             }
             other => Ok(other),
         },
-        Type::Time(digits) => Ok(match datum {
-            Datum::Timestamp(i64::MIN | i64::MAX) => Datum::Null,
-            Datum::Timestamp(micros) => Datum::Time(round_time(split_timestamp(micros).1, digits)),
-            Datum::Time(micros) => Datum::Time(round_time(micros, digits)),
-            other => other,
-        }),
+        Type::Time(digits) => Ok(fit_time(digits, datum)),
         Type::Date => Ok(match datum {
             Datum::Timestamp(i64::MIN) => Datum::Date(i32::MIN),
             Datum::Timestamp(i64::MAX) => Datum::Date(i32::MAX),
@@ -101,6 +96,15 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
         | Type::Jsonb
         | Type::Enum(_)
         | Type::Unknown => Ok(datum),
+    }
+}
+
+fn fit_time(digits: Option<u8>, datum: Datum) -> Datum {
+    match datum {
+        Datum::Timestamp(i64::MIN | i64::MAX) => Datum::Null,
+        Datum::Timestamp(micros) => Datum::Time(round_time(split_timestamp(micros).1, digits)),
+        Datum::Time(micros) => Datum::Time(round_time(micros, digits)),
+        other => other,
     }
 }
 

@@ -15,6 +15,9 @@ use sqlparser::ast::{
     FunctionArgumentList, FunctionArguments, OrderByExpr,
 };
 
+/// Times in a continuous distribution are taken as intervals.
+const SPANS: Type = Type::Array(ArrayKind::Interval);
+
 /// An aggregate with WITHIN GROUP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Within {
@@ -120,11 +123,8 @@ impl Binder<'_> {
             within_group: &[],
         };
         let mut array = self.aggregate("array_agg", sorted)?;
-        if within == Within::Continuous
-            && let Some(Type::Time(_)) = array.ty().element()
-        {
-            let spans = Type::Array(ArrayKind::Interval);
-            array = resolve::coerce(array, spans, Context::Implicit)?;
+        if let (Within::Continuous, Some(Type::Time(_))) = (within, array.ty().element()) {
+            array = resolve::coerce(array, SPANS, Context::Implicit)?;
         }
         let Some(element) = array.ty().element() else {
             return Err(unsupported(&format!("{name} of these values")));

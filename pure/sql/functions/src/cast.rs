@@ -3,9 +3,9 @@
 //! Which conversions exist, and where they apply by themselves, is decided by `resolve`; here they
 //! are carried out.
 
+use crate::datetime::interval_of_time;
 use crate::json;
 use base::calendar::{MICROS_PER_DAY, join_timestamp, split_timestamp};
-use base::datum::Interval;
 use base::text::{self, fit, fit_explicit};
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 
@@ -84,11 +84,7 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             other => keep(other, from, to, |value| matches!(value, Datum::Time(_))),
         },
         Type::Interval => match value {
-            Datum::Time(micros) => Ok(Datum::Interval(Interval {
-                months: 0,
-                days: 0,
-                micros,
-            })),
+            Datum::Time(micros) => Ok(interval_of_time(micros).into()),
             other => keep(other, from, to, |value| matches!(value, Datum::Interval(_))),
         },
         Type::Bytea => keep(value, from, to, |value| matches!(value, Datum::Bytes(_))),

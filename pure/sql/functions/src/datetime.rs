@@ -117,7 +117,7 @@ fn shift_date(days: i32, by: i64) -> Result<i32, SqlError> {
 }
 
 /// A part of a day as an interval.
-fn interval_of_time(micros: i64) -> Interval {
+pub(crate) fn interval_of_time(micros: i64) -> Interval {
     Interval {
         months: 0,
         days: 0,
