@@ -274,6 +274,22 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_tests_lists_every_step() {
+        let text = std::fs::read_to_string(repo::root().join("docs/testing.md")).unwrap();
+        let rows = text.lines().skip_while(|line| !line.starts_with("| step |"));
+        let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+        // The first cell may name several steps, each between backticks.
+        let cells = rows.filter_map(|row| row.split('|').nth(1));
+        let mut listed: Vec<&str> = cells
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let mut steps: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+        listed.sort_unstable();
+        steps.sort_unstable();
+        assert_eq!(listed, steps);
+    }
+
+    #[test]
     fn steps_are_chosen_by_name() {
         let select = |args: &[&str]| {
             let args: Vec<String> = args.iter().map(|arg| arg.to_string()).collect();

@@ -13,14 +13,23 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "usage: cargo xtask package --out DIR [--program FILE]";
 /// A node answers by then.
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// Pages of the manual that go with the program.
-const PAGES: [&str; 6] = [
+/// What of the manual goes with the program. Pages in folders of `docs` are for those who have the
+/// sources.
+const PAGES: [&str; 14] = [
     "access.md",
+    "admission.md",
+    "formats.md",
+    "formulas.md",
+    "grafana.json",
     "limits.md",
+    "memory.md",
     "metrics.md",
     "operations.md",
     "peers.md",
+    "pg_locks.md",
+    "rights.md",
     "show.md",
+    "stages.md",
 ];
 
 /// Runs the command.
@@ -278,6 +287,20 @@ fn wait_for(root: &Path, port: u16) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn linked_pages_are_packaged() {
+        for page in PAGES {
+            let text = fs::read_to_string(repo::root().join("docs").join(page)).unwrap();
+            let links = text
+                .split("](")
+                .skip(1)
+                .filter_map(|rest| rest.split([')', '#']).next());
+            for link in links.filter(|link| !link.is_empty() && !link.contains(['/', ':'])) {
+                assert!(PAGES.contains(&link), "{page} links to {link}");
+            }
+        }
+    }
 
     #[test]
     fn the_newest_symbol_counts() {

@@ -1,6 +1,6 @@
 //! The CI step `sim`: seeds under faults, dealt over all workloads, within a fixed time.
 
-use crate::{ci, repo, shell};
+use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Duration;

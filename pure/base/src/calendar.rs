@@ -25,6 +25,12 @@ pub const TIMESTAMP_MIN: i64 = DATE_MIN as i64 * MICROS_PER_DAY;
 /// First timestamp that is too late: 294277-01-01 00:00.
 pub const TIMESTAMP_END: i64 = 9_223_371_331_200_000_000;
 
+/// Whether so many microseconds since midnight are a time of day; a whole day is 24:00.
+#[inline]
+pub fn is_time(micros: i64) -> bool {
+    (0..=MICROS_PER_DAY).contains(&micros)
+}
+
 /// Days of a 400-year cycle, after which the calendar repeats.
 const CYCLE_DAYS: i64 = 146_097;
 /// Days from 2000-01-01 to 2000-03-01. Counting from March puts the leap day last in its year.

@@ -46,6 +46,8 @@ pub enum Datum {
     Array(Box<[Datum]>),
     /// `jsonb`
     Jsonb(Jsonb),
+    /// `time`: microseconds since midnight, from 0 to those of a whole day (24:00:00).
+    Time(i64),
 }
 
 /// The elements of a serialized array: the variants of [`Datum`] in their order, without arrays.
@@ -66,6 +68,7 @@ enum Element {
     /// Stands in the place of arrays, which no array holds.
     Array(Never),
     Jsonb(Jsonb),
+    Time(i64),
 }
 
 /// What no bytes stand for.
@@ -93,6 +96,7 @@ fn flat_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Datum]>
         Element::Interval(value) => Datum::Interval(value),
         Element::Array(never) => match never {},
         Element::Jsonb(value) => Datum::Jsonb(value),
+        Element::Time(value) => Datum::Time(value),
     });
     Ok(datums.collect())
 }
@@ -209,6 +213,7 @@ impl Datum {
             (Datum::Bytes(a), Datum::Bytes(b)) => a.cmp(b),
             (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
             (Datum::Timestamp(a), Datum::Timestamp(b)) => a.cmp(b),
+            (Datum::Time(a), Datum::Time(b)) => a.cmp(b),
             (Datum::Date(a), Datum::Timestamp(b)) => date_micros(*a).cmp(&i128::from(*b)),
             (Datum::Timestamp(a), Datum::Date(b)) => i128::from(*a).cmp(&date_micros(*b)),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
@@ -237,7 +242,8 @@ impl Datum {
             Datum::Interval(_) => 6,
             Datum::Array(_) => 7,
             Datum::Jsonb(_) => 8,
-            Datum::Null => 9,
+            Datum::Time(_) => 9,
+            Datum::Null => 10,
         }
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! | value | bytes |
 //! |---|---|
-//! | integer, date, timestamp | two's complement in 0 (zero), 1, 2, 4 or 8 bytes |
+//! | integer, date, time, timestamp | two's complement in 0 (zero), 1, 2, 4 or 8 bytes |
 //! | boolean | 1 |
 //! | float | 4 if exact in single precision, else 8 |
 //! | numeric | scale, then the unscaled number in as few bytes as possible |

@@ -1,6 +1,6 @@
 //! Random values of every type for model tests; small ranges so that equal values meet often.
 
-use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
+use crate::calendar::{DATE_MAX, DATE_MIN, MICROS_PER_DAY, TIMESTAMP_END, TIMESTAMP_MIN};
 use crate::{Datum, Decimal, Interval, Jsonb, Prng, Type};
 
 /// One type of every encoding, arrays of every kind.
@@ -116,6 +116,11 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
             0 => [i32::MIN, i32::MAX, DATE_MIN, DATE_MAX][prng.below(4) as usize],
             1 => prng.between(DATE_MIN.into(), DATE_MAX.into()) as i32,
             _ => prng.between(-40_000, 40_000) as i32,
+        }),
+        Type::Time(_) => Datum::Time(match prng.below(6) {
+            0 => [0, MICROS_PER_DAY][prng.below(2) as usize],
+            1 => prng.between(0, 24) * (MICROS_PER_DAY / 24),
+            _ => prng.between(0, MICROS_PER_DAY),
         }),
         Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(match prng.below(6) {
             0 => [i64::MIN, i64::MAX, TIMESTAMP_MIN, TIMESTAMP_END - 1][prng.below(4) as usize],

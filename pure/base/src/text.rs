@@ -78,6 +78,7 @@ fn parse_with(zone: Option<&Zone>, ty: Type, text: &str) -> Result<Datum, SqlErr
         Type::Jsonb => Jsonb::parse(text).map(Datum::Jsonb),
         Type::Bytea => scalar::parse_bytea(text),
         Type::Date => datetime::parse_date(text).map(Datum::Date),
+        Type::Time(_) => datetime::parse_time(text).map(Datum::Time),
         Type::Timestamp(_) | Type::Timestamptz(_) => {
             datetime::parse_timestamp(text, ty, zone).map(Datum::Timestamp)
         }
@@ -114,6 +115,7 @@ pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Jsonb(value) => out.extend_from_slice(value.as_str().as_bytes()),
         Datum::Bytes(value) => scalar::format_bytea(value, out),
         Datum::Date(value) => datetime::format_date(*value, out),
+        Datum::Time(value) => datetime::format_time(*value, out),
         Datum::Timestamp(value) => {
             if matches!(ty, Type::Timestamptz(_)) {
                 datetime::format_moment(*value, None, out);

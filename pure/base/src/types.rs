@@ -66,6 +66,8 @@ pub enum Type {
     /// An enum type of a user, by its oid. Values are [`crate::Datum::Int`]: the place of the label
     /// in the order of the type. The catalog has the labels and the name.
     Enum(u32),
+    /// `time(p) without time zone`; as `Timestamp`.
+    Time(Option<u8>),
 }
 
 /// What pg_type says of a type, whatever its modifiers, and of the array of the type.
@@ -162,6 +164,7 @@ elements! {
     Char(length = 0): "character" "bpchar" 1042 1014 -1 'S';
     Varchar(length = None): "character varying" "varchar" 1043 1015 -1 'S';
     Date: "date" "date" 1082 1182 4 'D';
+    Time(digits = None): "time without time zone" "time" 1083 1183 8 'D';
     Timestamp(digits = None): "timestamp without time zone" "timestamp" 1114 1115 8 'D';
     Timestamptz(digits = None): "timestamp with time zone" "timestamptz" 1184 1185 8 'D';
     Interval: "interval" "interval" 1186 1187 16 'T';
@@ -243,6 +246,7 @@ pub enum ArrayKind {
     Json,
     Jsonb,
     Enum(u32),
+    Time(Option<u8>),
 }
 
 /// What stands around the oid of a type of a user in place of its name, which only the catalog
@@ -251,7 +255,7 @@ pub const UNNAMED: [char; 2] = ['\u{1}', '\u{2}'];
 
 impl Type {
     /// The types that columns of users have, without modifiers and arrays.
-    pub const SCALARS: [Type; 18] = [
+    pub const SCALARS: [Type; 19] = [
         Type::Bool,
         Type::Int2,
         Type::Int4,
@@ -264,6 +268,7 @@ impl Type {
         Type::Char(0),
         Type::Bytea,
         Type::Date,
+        Type::Time(None),
         Type::Timestamp(None),
         Type::Timestamptz(None),
         Type::Uuid,
@@ -278,6 +283,7 @@ impl Type {
             Type::Numeric(Some((precision, scale))) => format!("numeric({precision},{scale})"),
             Type::Varchar(Some(n)) => format!("character varying({n})"),
             Type::Char(n) if n > 0 => format!("character({n})"),
+            Type::Time(Some(p)) => format!("time({p}) without time zone"),
             Type::Timestamp(Some(p)) => format!("timestamp({p}) without time zone"),
             Type::Timestamptz(Some(p)) => format!("timestamp({p}) with time zone"),
             Type::Array(kind) if self.typmod() != -1 => format!("{}[]", kind.element().name()),
@@ -355,6 +361,7 @@ impl Type {
             (Type::Numeric(_), None) => Type::Numeric(None),
             (Type::Varchar(_), length) => Type::Varchar(length),
             (Type::Char(_), length) => Type::Char(length.unwrap_or(0)),
+            (Type::Time(_), _) => Type::Time(second_digits(typmod)),
             (Type::Timestamp(_), _) => Type::Timestamp(second_digits(typmod)),
             (Type::Timestamptz(_), _) => Type::Timestamptz(second_digits(typmod)),
             (Type::Array(kind), _) => {
@@ -373,7 +380,9 @@ impl Type {
             }
             Type::Varchar(Some(n)) => n as i32 + 4,
             Type::Char(n) if n > 0 => n as i32 + 4,
-            Type::Timestamp(Some(p)) | Type::Timestamptz(Some(p)) => i32::from(p),
+            Type::Time(Some(p)) | Type::Timestamp(Some(p)) | Type::Timestamptz(Some(p)) => {
+                i32::from(p)
+            }
             Type::Array(kind) => kind.element().typmod(),
             _ => -1,
         }
@@ -385,6 +394,7 @@ impl Type {
             Type::Numeric(_) => Type::Numeric(None),
             Type::Varchar(_) => Type::Varchar(None),
             Type::Char(_) => Type::Char(0),
+            Type::Time(_) => Type::Time(None),
             Type::Timestamp(_) => Type::Timestamp(None),
             Type::Timestamptz(_) => Type::Timestamptz(None),
             Type::Array(kind) => {
@@ -467,7 +477,7 @@ impl Type {
     }
 }
 
-/// The modifier of a timestamp: digits of a second's fraction.
+/// The modifier of a time or timestamp: digits of a second's fraction.
 fn second_digits(typmod: i32) -> Option<u8> {
     let digits = u8::try_from(typmod).ok()?;
     (digits <= SECOND_DIGITS_MAX).then_some(digits)
@@ -496,6 +506,7 @@ mod tests {
             Type::Numeric(Some((38, 38))),
             Type::Varchar(Some(1)),
             Type::Char(24),
+            Type::Time(Some(3)),
             Type::Timestamp(Some(0)),
             Type::Timestamptz(Some(6)),
             Type::Array(ArrayKind::Varchar(Some(3))),
@@ -526,7 +537,7 @@ mod tests {
 
     #[test]
     fn every_array_has_its_element() {
-        assert_eq!(Type::elements().count(), 29);
+        assert_eq!(Type::elements().count(), 30);
         for element in Type::elements() {
             assert_eq!(element.array_of().and_then(Type::element), Some(element));
         }

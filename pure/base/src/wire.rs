@@ -2,7 +2,7 @@
 //!
 //! Numbers are in network order. NULL has no binary form: the caller tells it apart by length -1.
 
-use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
+use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN, is_time};
 use crate::datum::{Datum, Interval, Type};
 use crate::decimal::Decimal;
 use crate::error::{SqlError, SqlState};
@@ -72,6 +72,7 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
                 ));
             }
         },
+        Type::Time(_) => decode_time(i64::from_be_bytes(fixed(bytes)?))?,
         Type::Timestamp(_) | Type::Timestamptz(_) => match i64::from_be_bytes(fixed(bytes)?) {
             micros @ (i64::MIN | i64::MAX | TIMESTAMP_MIN..TIMESTAMP_END) => {
                 Datum::Timestamp(micros)
@@ -100,6 +101,14 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
         }
         Type::Array(kind) => decode_array(kind.element(), bytes)?,
     })
+}
+
+fn decode_time(micros: i64) -> Result<Datum, SqlError> {
+    if is_time(micros) {
+        return Ok(Datum::Time(micros));
+    }
+    let message = "time out of range";
+    Err(SqlError::new(SqlState::DATETIME_OVERFLOW, message))
 }
 
 fn decode_text(bytes: &[u8]) -> Result<&str, SqlError> {
@@ -166,7 +175,7 @@ fn encode_other(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         }
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
-        Datum::Timestamp(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Timestamp(value) | Datum::Time(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Uuid(value) => out.extend_from_slice(value),
         Datum::Interval(value) => {
             out.extend_from_slice(&value.micros.to_be_bytes());

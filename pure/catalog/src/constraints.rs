@@ -301,6 +301,7 @@ fn family(ty: Type) -> Type {
             Type::Text
         }
         Type::Timestamp(_) | Type::Timestamptz(_) => Type::Timestamptz(None),
+        Type::Time(_) => Type::Time(None),
         other => other,
     }
 }

@@ -90,6 +90,7 @@ pub fn value_bytes(value: &Datum) -> usize {
         | Datum::Float(_)
         | Datum::Decimal(_)
         | Datum::Date(_)
+        | Datum::Time(_)
         | Datum::Timestamp(_)
         | Datum::Uuid(_)
         | Datum::Interval(_) => 0,

@@ -1,5 +1,5 @@
 create table dept (id serial primary key, name varchar(40) not null unique, budget numeric(12,2) default 0.00 check (budget >= 0));
-create table emp (id bigint generated always as identity primary key, dept_id int references dept(id) on delete cascade, email text not null, hired date default current_date, doc jsonb, raw json, pic bytea, tags text[], u uuid, ok boolean default true, f float8, r real, s smallint, c char(5), ts timestamp, tz timestamptz default now(), iv interval, constraint emp_email_uq unique (email), constraint emp_chk check (s is null or s < 1000));
+create table emp (id bigint generated always as identity primary key, dept_id int references dept(id) on delete cascade, email text not null, hired date default current_date, doc jsonb, raw json, pic bytea, tags text[], u uuid, ok boolean default true, f float8, r real, s smallint, c char(5), ts timestamp, tz timestamptz default now(), iv interval, at time(3) default '09:00:00', constraint emp_email_uq unique (email), constraint emp_chk check (s is null or s < 1000));
 create index emp_hired on emp (hired desc, dept_id);
 create unique index emp_lower on emp (u, s);
 create table nokey (a int, b text);

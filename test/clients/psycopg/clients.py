@@ -37,7 +37,7 @@ def types_survive_in_both_formats(url):
         conn.execute(
             "CREATE TABLE kinds (id int PRIMARY KEY, b bool, i2 int2, i8 int8, f float8,"
             " n numeric(20,5), t text, c char(4), y bytea, d date, ts timestamp,"
-            " tz timestamptz, u uuid)"
+            " tz timestamptz, u uuid, hour time, hours time[])"
         )
         zone = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
         row = (
@@ -46,16 +46,17 @@ def types_survive_in_both_formats(url):
             datetime.datetime(2026, 1, 2, 3, 4, 5, 678901),
             datetime.datetime(2026, 6, 7, 8, 9, 10, 11, tzinfo=zone),
             uuid.UUID("12345678-1234-5678-1234-567812345678"),
+            datetime.time(23, 59, 59, 999999), [datetime.time(0), datetime.time(4, 5)],
         )
-        marks = ", ".join(["%s"] * 13)
+        marks = ", ".join(["%s"] * 15)
         conn.execute(f"INSERT INTO kinds VALUES ({marks})", (1, *row))
-        conn.execute(f"INSERT INTO kinds VALUES ({marks})", (2, *[None] * 12))
+        conn.execute(f"INSERT INTO kinds VALUES ({marks})", (2, *[None] * 14))
         for binary in (False, True):
             cursor = conn.cursor(binary=binary)
             found = cursor.execute("SELECT * FROM kinds WHERE id = %s", (1,)).fetchone()
             assert found == (1, *row), (binary, found)
             found = cursor.execute("SELECT * FROM kinds WHERE id = 2").fetchone()
-            assert found == (2, *[None] * 12)
+            assert found == (2, *[None] * 14)
         names = [column.name for column in cursor.description]
         assert names[:4] == ["id", "b", "i2", "i8"], names
         assert cursor.description[5].type_code == 1700

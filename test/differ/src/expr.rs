@@ -265,6 +265,8 @@ impl Generator {
             Type::Int8 | Type::Numeric(_) | Type::Float8 => Type::Int4,
             Type::Int4 => self.one_of(&[Type::Int2, Type::Bool]),
             Type::Date => self.one_of(&[Type::Timestamp(None), Type::Timestamptz(None)]),
+            Type::Time(None) => self.one_of(&[Type::Interval, Type::Timestamp(None)]),
+            Type::Interval => Type::Time(None),
             Type::Timestamp(None) => self.one_of(&[Type::Date, Type::Timestamptz(None)]),
             Type::Timestamptz(None) => self.one_of(&[Type::Date, Type::Timestamp(None)]),
             other => other,

@@ -48,6 +48,7 @@ pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
         Type::Int4 => format!("({plain})"),
         Type::Numeric(_) if plain.contains('.') && !plain.starts_with('-') => plain,
         Type::Date => format!("DATE '{plain}'"),
+        Type::Time(None) => format!("TIME '{plain}'"),
         Type::Timestamp(None) => format!("TIMESTAMP '{plain}'"),
         Type::Interval => format!("INTERVAL '{plain}'"),
         Type::Text if prng.below(3) == 0 => format!("'{plain}'"),
@@ -78,6 +79,7 @@ fn content(prng: &mut Prng, ty: Type) -> String {
         )
         .into(),
         Type::Date => date(prng).into(),
+        Type::Time(None) => time(prng).into(),
         Type::Timestamp(None) => format!("{} {}", date(prng), time(prng)),
         Type::Timestamptz(None) => {
             let zone = pick(prng, &["+00", "+02", "-05:30"]);

@@ -7,7 +7,7 @@
 //! | value | bytes |
 //! |---|---|
 //! | NULL | `ff` (so last when ascending, first when descending, as in PostgreSQL) |
-//! | integer, date, timestamp | `80`+v for 0 <= v < 112; else sign and length, magnitude |
+//! | integer, date, time, timestamp | `80`+v for 0 <= v < 112; else sign and length, magnitude |
 //! | boolean | `00` or `01` |
 //! | float | `01`, then 8 bytes: sign bit flipped, or all bits if negative; one zero, one NaN |
 //! | numeric | a byte with sign and exponent, then two digits per byte, the last one marked |
@@ -21,7 +21,7 @@
 //! Equal values give equal bytes; decoding therefore gives *an* equal value: decimals come back
 //! with their smallest scale, those in a jsonb too, intervals normalised, -0.0 as 0.0.
 
-use crate::calendar::MICROS_PER_DAY;
+use crate::calendar::{MICROS_PER_DAY, is_time};
 use crate::codec::CodecError;
 use crate::datum::{Datum, Interval, Type};
 use crate::decimal::{Decimal, POW10};
@@ -53,7 +53,7 @@ const EXPONENT_MAX: i32 = 38;
 
 /// Appends the encoding of one key column.
 ///
-/// Integers, floats, dates, timestamps and uuids take no allocation beyond `out` itself.
+/// Integers, floats, dates, times, timestamps and uuids take no allocation beyond `out` itself.
 #[inline]
 pub fn encode_datum(out: &mut Vec<u8>, datum: &Datum, descending: bool) {
     let start = out.len();
@@ -71,7 +71,9 @@ fn encode_other(out: &mut Vec<u8>, datum: &Datum) {
     match datum {
         Datum::Null => out.push(NULL),
         Datum::Bool(value) => out.push(u8::from(*value)),
-        Datum::Int(value) | Datum::Timestamp(value) => encode_int(out, *value),
+        Datum::Int(value) | Datum::Timestamp(value) | Datum::Time(value) => {
+            encode_int(out, *value);
+        }
         Datum::Date(value) => encode_int(out, i64::from(*value)),
         Datum::Float(value) => {
             out.push(PRESENT);
@@ -314,6 +316,10 @@ impl Reader<'_, '_> {
             | Type::Xid
             | Type::Tid => Datum::Int(self.int(first)?),
             Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(self.int(first)?),
+            Type::Time(_) => {
+                let micros = Some(self.int(first)?).filter(|micros| is_time(*micros));
+                Datum::Time(micros.ok_or(CodecError::Malformed("time key column"))?)
+            }
             Type::Date => {
                 let days = i32::try_from(self.int(first)?);
                 Datum::Date(days.map_err(|_| CodecError::Malformed("date key column"))?)

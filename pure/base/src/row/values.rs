@@ -1,6 +1,7 @@
 //! Encoding of single values inside a row.
 
 use super::{RowRef, TRUNCATED, count_size, encode};
+use crate::calendar::is_time;
 use crate::codec::CodecError;
 use crate::datum::{Datum, Interval, Type};
 use crate::decimal::Decimal;
@@ -40,7 +41,7 @@ pub fn value_len(datum: &Datum) -> usize {
     match datum {
         Datum::Null => 0,
         Datum::Bool(_) => 1,
-        Datum::Int(value) | Datum::Timestamp(value) => int_len(*value),
+        Datum::Int(value) | Datum::Timestamp(value) | Datum::Time(value) => int_len(*value),
         Datum::Date(value) => int_len(i64::from(*value)),
         Datum::Float(value) => {
             if is_single(*value) {
@@ -80,7 +81,9 @@ pub(super) fn write_value(datum: &Datum, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => {}
         Datum::Bool(value) => out.push(u8::from(*value)),
-        Datum::Int(value) | Datum::Timestamp(value) => write_int(*value, out),
+        Datum::Int(value) | Datum::Timestamp(value) | Datum::Time(value) => {
+            write_int(*value, out);
+        }
         Datum::Date(value) => write_int(i64::from(*value), out),
         Datum::Float(value) => {
             if is_single(*value) {
@@ -152,6 +155,12 @@ pub(super) fn decode_value(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> 
     }
 }
 
+fn decode_time(bytes: &[u8]) -> Result<Datum, CodecError> {
+    let micros = Some(read_int(bytes)?).filter(|micros| is_time(*micros));
+    let micros = micros.ok_or(CodecError::Malformed("time column"))?;
+    Ok(Datum::Time(micros))
+}
+
 fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
     let malformed = CodecError::Malformed;
     Ok(match ty {
@@ -169,9 +178,9 @@ fn decode_other(bytes: &[u8], ty: Type) -> Result<Datum, CodecError> {
         | Type::Xid
         | Type::Tid => Datum::Int(read_int(bytes)?),
         Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(read_int(bytes)?),
+        Type::Time(_) => return decode_time(bytes),
         Type::Date => {
-            let days = i32::try_from(read_int(bytes)?);
-            Datum::Date(days.map_err(|_| malformed("date column"))?)
+            Datum::Date(i32::try_from(read_int(bytes)?).map_err(|_| malformed("date column"))?)
         }
         Type::Float4 | Type::Float8 => {
             if let Ok(single) = bytes.try_into() {

@@ -7,7 +7,8 @@
 use super::{put, trim};
 use crate::calendar::{
     DATE_MAX, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
-    UNIX_EPOCH_DAYS, days_from_ymd, days_in_month, join_timestamp, split_timestamp, ymd_from_days,
+    UNIX_EPOCH_DAYS, days_from_ymd, days_in_month, is_time, join_timestamp, split_timestamp,
+    ymd_from_days,
 };
 use crate::datum::Type;
 use crate::error::{SqlError, SqlState};
@@ -117,6 +118,16 @@ pub(super) fn parse_timestamp(text: &str, ty: Type, zone: Option<&Zone>) -> Resu
     join_timestamp(days, micros - shift).ok_or_else(|| BadTime::Range.into_error(name, text))
 }
 
+/// Microseconds since midnight of a time. A date before it and a zone behind it are ignored.
+pub(super) fn parse_time(text: &str) -> Result<i64, SqlError> {
+    let fields = Fields {
+        clock: true,
+        ..Fields::default()
+    };
+    let read = scan(text, fields).and_then(Fields::finish_clock);
+    read.map_err(|bad| bad.into_error("time", text))
+}
+
 /// Whether a text tells the zone of its moment, or is none.
 pub(super) fn names_zone(text: &str) -> bool {
     !matches!(parse_moment(text), Ok(Moment::At { offset: None, .. }))
@@ -140,11 +151,16 @@ struct Fields {
     afternoon: Option<bool>,
     before_christ: bool,
     whole: Option<Moment>,
+    /// Only a time is wanted: numbers that stand alone are times.
+    clock: bool,
 }
 
 fn parse_moment(text: &str) -> Result<Moment, BadTime> {
+    scan(text, Fields::default()).and_then(Fields::finish)
+}
+
+fn scan(text: &str, mut fields: Fields) -> Result<Fields, BadTime> {
     let mut scanner = Scanner { rest: trim(text) };
-    let mut fields = Fields::default();
     while let Some(first) = scanner.rest.bytes().next() {
         match first {
             b' ' | b'\t' | b'\n' | b'\r' | b',' => scanner.skip(1),
@@ -154,7 +170,7 @@ fn parse_moment(text: &str) -> Result<Moment, BadTime> {
             _ => return Err(BadTime::Syntax),
         }
     }
-    fields.finish()
+    Ok(fields)
 }
 
 /// The part of the text that is still to be read.
@@ -207,14 +223,20 @@ impl<'a> Scanner<'a> {
                 self.skip(1);
                 self.time(value, fields)
             }
-            Some(separator @ (b'-' | b'/')) if fields.date.is_none() => {
+            // Six digits are a time, with the offset of a zone behind it.
+            Some(separator @ (b'-' | b'/'))
+                if fields.date.is_none() && !(fields.clock && count == 6) =>
+            {
                 self.skip(1);
                 self.date(value, count, *separator, fields)
             }
-            _ if count == 8 && fields.date.is_none() => {
+            _ if fields.clock && fields.time.is_none() && count == 4 => {
+                fields.set_time(value / 100, value % 100, 0, 0)
+            }
+            _ if !fields.clock && count == 8 && fields.date.is_none() => {
                 fields.set_date(value as i32 / 10_000, value / 100 % 100, value % 100)
             }
-            _ if count == 6 && fields.date.is_some() && fields.time.is_none() => {
+            _ if count == 6 && (fields.clock || fields.date.is_some()) && fields.time.is_none() => {
                 self.rest = &start[6..];
                 fields.set_time(
                     value / 10_000,
@@ -263,7 +285,11 @@ impl<'a> Scanner<'a> {
 
     /// The rest of a time whose hour and colon were read.
     fn time(&mut self, hour: u32, fields: &mut Fields) -> Result<(), BadTime> {
-        let (minute, _) = self.digits()?;
+        let minute = match self.rest.bytes().next() {
+            Some(b'0'..=b'9') => self.digits()?.0,
+            // "10:" is 10:00, as in PostgreSQL.
+            _ => 0,
+        };
         let (mut second, mut fraction) = (0, 0);
         if self.eat(b':') {
             second = self.digits()?.0;
@@ -320,7 +346,11 @@ impl<'a> Scanner<'a> {
             self.take_while(|byte| byte.is_ascii_alphabetic() || byte == b'/' || byte == b'_');
         let lower = word.to_ascii_lowercase();
         match lower.as_str() {
-            "t" if fields.date.is_some() && fields.time.is_none() => Ok(()),
+            "t" if (fields.clock || fields.date.is_some()) && fields.time.is_none() => Ok(()),
+            "allballs" if fields.clock => {
+                fields.set_time(0, 0, 0, 0)?;
+                fields.set_offset(0)
+            }
             "am" | "pm" => {
                 fields.afternoon = Some(lower == "pm");
                 Ok(())
@@ -348,7 +378,7 @@ impl<'a> Scanner<'a> {
                         None => Ok(()),
                     };
                 }
-                if is_weekday(&lower) {
+                if is_weekday(&lower) && !fields.clock {
                     return Ok(());
                 }
                 if let Some(offset) = zone::abbreviation(&lower) {
@@ -411,6 +441,34 @@ impl Fields {
             Some(_) => Err(BadTime::Syntax),
             None => Ok(()),
         }
+    }
+
+    /// Microseconds since midnight.
+    fn finish_clock(self) -> Result<i64, BadTime> {
+        let more = self.whole.is_some() || self.month.is_some() || !self.numbers.is_empty();
+        // The offset of a zone by name is that of a day.
+        let undated = self.zone.is_some() && self.date.is_none();
+        let Some(time) = self.time.filter(|_| !more && !undated) else {
+            return Err(BadTime::Syntax);
+        };
+        if let Some((year, month, day)) = self.date
+            && (year == 0
+                || !(1..=12).contains(&month)
+                || !(1..=days_in_month(year, month)).contains(&day))
+        {
+            return Err(BadTime::Field);
+        }
+        let time = match self.afternoon {
+            Some(_) if time >= 13 * MICROS_PER_HOUR => return Err(BadTime::Field),
+            Some(afternoon) => {
+                let noon = if afternoon { 12 * MICROS_PER_HOUR } else { 0 };
+                time % (12 * MICROS_PER_HOUR) + noon
+            }
+            None => time,
+        };
+        Some(time)
+            .filter(|time| is_time(*time))
+            .ok_or(BadTime::Field)
     }
 
     fn finish(mut self) -> Result<Moment, BadTime> {
@@ -549,6 +607,11 @@ pub(super) fn format_date(days: i32, out: &mut Vec<u8>) {
             }
         }
     }
+}
+
+pub(super) fn format_time(micros: i64, out: &mut Vec<u8>) {
+    debug_assert!(is_time(micros), "times are checked when they are made");
+    put_time(micros.clamp(0, MICROS_PER_DAY), out);
 }
 
 pub(super) fn format_timestamp(micros: i64, out: &mut Vec<u8>) {

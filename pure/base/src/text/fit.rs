@@ -78,6 +78,7 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
             }
             other => Ok(other),
         },
+        Type::Time(digits) => Ok(fit_time(digits, datum)),
         Type::Date => Ok(match datum {
             Datum::Timestamp(i64::MIN) => Datum::Date(i32::MIN),
             Datum::Timestamp(i64::MAX) => Datum::Date(i32::MAX),
@@ -95,6 +96,15 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
         | Type::Jsonb
         | Type::Enum(_)
         | Type::Unknown => Ok(datum),
+    }
+}
+
+fn fit_time(digits: Option<u8>, datum: Datum) -> Datum {
+    match datum {
+        Datum::Timestamp(i64::MIN | i64::MAX) => Datum::Null,
+        Datum::Timestamp(micros) => Datum::Time(round_time(split_timestamp(micros).1, digits)),
+        Datum::Time(micros) => Datum::Time(round_time(micros, digits)),
+        other => other,
     }
 }
 
@@ -241,6 +251,13 @@ pub fn round_timestamp(micros: i64, digits: u8) -> Result<i64, SqlError> {
             Err(SqlError::new(SqlState::DATETIME_OVERFLOW, message))
         }
     }
+}
+
+/// A time of day with `digits` digits of the fraction of its second, halves up: up to 24:00.
+fn round_time(micros: i64, digits: Option<u8>) -> i64 {
+    let digits = digits.unwrap_or(SECOND_DIGITS_MAX);
+    let unit = 10i64.pow(u32::from(SECOND_DIGITS_MAX.saturating_sub(digits)));
+    (micros + unit / 2) / unit * unit
 }
 
 /// Midnight of `days`; the infinities stay infinite. 22008 if no timestamp reaches that far.

@@ -77,6 +77,7 @@ fn any_text_is_read_or_refused() {
         };
         for ty in [
             Type::Date,
+            Type::Time(None),
             Type::Timestamptz(None),
             Type::Interval,
             NUMERIC,
@@ -352,6 +353,46 @@ fn timestamps() {
             (
                 "x",
                 "22007: invalid input syntax for type timestamp with time zone: \"x\"",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn times() {
+    check(
+        Type::Time(None),
+        &[
+            ("04:05:06.789", "04:05:06.789"),
+            ("04:05", "04:05:00"),
+            ("040506", "04:05:06"),
+            ("0405", "04:05:00"),
+            ("T04:05", "04:05:00"),
+            ("04:05 PM", "16:05:00"),
+            ("12:30 am", "00:30:00"),
+            ("04:05:06-08:00", "04:05:06"),
+            ("2003-04-12 04:05:06 America/New_York", "04:05:06"),
+            ("24:00", "24:00:00"),
+            ("23:59:60", "24:00:00"),
+            ("23:59:59.9999999", "24:00:00"),
+            ("allballs", "00:00:00"),
+            ("", "22007: invalid input syntax for type time: \"\""),
+            ("10", "22007: invalid input syntax for type time: \"10\""),
+            (
+                "2003-04-12",
+                "22007: invalid input syntax for type time: \"2003-04-12\"",
+            ),
+            (
+                "25:00",
+                "22008: date/time field value out of range: \"25:00\"",
+            ),
+            (
+                "13:05 PM",
+                "22008: date/time field value out of range: \"13:05 PM\"",
+            ),
+            (
+                "24:00:01",
+                "22008: date/time field value out of range: \"24:00:01\"",
             ),
         ],
     );

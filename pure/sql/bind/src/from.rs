@@ -498,6 +498,9 @@ impl Binder<'_> {
             assert!(binds.is_empty(), "a view reads no row of another");
             (rel, scope)
         } else if let Some(row) = self.sequence_rows(schema.as_deref(), &table) {
+            if self.is_new_view() {
+                return Err(unsupported("a view of a sequence"));
+            }
             let Factor { rel, scope, .. } = self.view_factor(&row, &shown, locking)?;
             (rel, scope)
         } else {

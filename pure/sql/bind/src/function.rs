@@ -349,6 +349,9 @@ pub(super) fn refuse_unbuilt(name: &str) -> Result<(), SqlError> {
     if name == "regexp_matches" {
         return Err(unsupported(name).hint("Use regexp_match, which gives the first match."));
     }
+    if name == "current_time" {
+        return Err(unsupported(name).hint("Use LOCALTIME, which has no time zone."));
+    }
     match (is_path, is_record) {
         (true, _) => {
             let hint = "Use the operators ->, #> and @>, or jsonb_array_elements in FROM.";

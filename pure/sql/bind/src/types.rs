@@ -54,10 +54,13 @@ pub fn named_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<NamedType, SqlError>
         D::Bytea => Type::Bytea,
         D::Date => Type::Date,
         D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            Type::Timestamp(second_digits(*digits, "")?)
+            Type::Timestamp(second_digits(*digits, "TIMESTAMP", "")?)
         }
         D::Timestamp(digits, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
-            Type::Timestamptz(second_digits(*digits, " WITH TIME ZONE")?)
+            Type::Timestamptz(second_digits(*digits, "TIMESTAMP", " WITH TIME ZONE")?)
+        }
+        D::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            Type::Time(second_digits(*digits, "TIME", "")?)
         }
         D::Uuid => Type::Uuid,
         D::Interval => Type::Interval,
@@ -129,9 +132,9 @@ fn custom(name: &str, modifiers: &[String]) -> Result<NamedType, SqlError> {
         [length] => length_of(length, name).map(Some),
         _ => Err(invalid_modifier()),
     };
-    let digits = |zone| match *numbers()?.as_slice() {
+    let digits = |kind, zone| match *numbers()?.as_slice() {
         [] => Ok(None),
-        [digits] => second_digits(Some(digits), zone),
+        [digits] => second_digits(Some(digits), kind, zone),
         _ => Err(invalid_modifier()),
     };
     let plain = match name {
@@ -143,8 +146,9 @@ fn custom(name: &str, modifiers: &[String]) -> Result<NamedType, SqlError> {
             [precision, scale] => numeric(&ExactNumberInfo::PrecisionAndScale(precision, scale))?,
             _ => return Err(invalid_modifier()),
         },
-        "timestamp" => Type::Timestamp(digits("")?),
-        "timestamptz" => Type::Timestamptz(digits(" WITH TIME ZONE")?),
+        "time" => Type::Time(digits("TIME", "")?),
+        "timestamp" => Type::Timestamp(digits("TIMESTAMP", "")?),
+        "timestamptz" => Type::Timestamptz(digits("TIMESTAMP", " WITH TIME ZONE")?),
         _ if !modifiers.is_empty() => {
             unmodified(name)?;
             return Err(no_modifier(name));
@@ -167,8 +171,8 @@ fn unmodified(name: &str) -> Result<NamedType, SqlError> {
         "int2vector" => Type::Array(ArrayKind::Int2),
         "oidvector" => Type::Array(ArrayKind::Oid),
         "regoper" | "regoperator" | "regconfig" | "regdictionary" | "regcollation" | "xml"
-        | "money" | "inet" | "cidr" | "macaddr" | "point" | "time" | "timetz" | "bit"
-        | "varbit" | "tsvector" | "tsquery" => return Err(unsupported(name)),
+        | "money" | "inet" | "cidr" | "macaddr" | "point" | "timetz" | "bit" | "varbit"
+        | "tsvector" | "tsquery" => return Err(unsupported(name)),
         other => match (Type::named(other), other.strip_prefix('_')) {
             (Some(plain), _) => plain,
             (None, Some(element)) => match custom(element, &[]) {
@@ -184,13 +188,13 @@ fn unmodified(name: &str) -> Result<NamedType, SqlError> {
 }
 
 /// Digits of a second's fraction. PostgreSQL reduces more than six with a warning.
-fn second_digits(digits: Option<u64>, zone: &str) -> Result<Option<u8>, SqlError> {
+fn second_digits(digits: Option<u64>, kind: &str, zone: &str) -> Result<Option<u8>, SqlError> {
     let max = SECOND_DIGITS_MAX;
     match digits {
         None => Ok(None),
         Some(digits) if digits <= u64::from(max) => Ok(Some(digits as u8)),
         Some(digits) => Err(bad_modifier(&format!(
-            "TIMESTAMP({digits}){zone} precision must not exceed the maximum allowed, {max}"
+            "{kind}({digits}){zone} precision must not exceed the maximum allowed, {max}"
         ))),
     }
 }

@@ -217,6 +217,11 @@ impl Binder<'_> {
         Some(view.columns.get(place)?.name.clone())
     }
 
+    /// The query of a new view is being bound.
+    pub(super) fn is_new_view(&self) -> bool {
+        self.views.noted.is_some()
+    }
+
     fn noting(&mut self) -> Option<&mut Noted> {
         match self.views.inside {
             Some(_) => None,

@@ -5,6 +5,7 @@
 
 use super::aggregate::AggregateCall;
 use super::{Binder, unsupported};
+use base::types::ArrayKind;
 use base::{SqlError, SqlState, Type};
 use expr::resolve::{self, Context};
 use expr::{ArrayFunc, Expr, Func};
@@ -13,6 +14,9 @@ use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, OrderByExpr,
 };
+
+/// Times in a continuous distribution are taken as intervals.
+const SPANS: Type = Type::Array(ArrayKind::Interval);
 
 /// An aggregate with WITHIN GROUP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +122,10 @@ impl Binder<'_> {
             filter: Some(&filter),
             within_group: &[],
         };
-        let array = self.aggregate("array_agg", sorted)?;
+        let mut array = self.aggregate("array_agg", sorted)?;
+        if let (Within::Continuous, Some(Type::Time(_))) = (within, array.ty().element()) {
+            array = resolve::coerce(array, SPANS, Context::Implicit)?;
+        }
         let Some(element) = array.ty().element() else {
             return Err(unsupported(&format!("{name} of these values")));
         };

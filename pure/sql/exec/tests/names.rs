@@ -92,6 +92,7 @@ const NAMES: &[(&str, &str)] = &[
     ("overlay(b placing 'x' from 1)", "overlay"),
     ("current_date", "current_date"),
     ("current_timestamp", "current_timestamp"),
+    ("localtime", "localtime"),
     ("localtimestamp", "localtimestamp"),
     ("current_user", "current_user"),
     ("current_schema", "current_schema"),

@@ -128,7 +128,7 @@ fn sum_kind(ty: Type) -> Option<(SumKind, Type, Type)> {
         Type::Float4 => (SumKind::Real, Type::Float4, Type::Float8),
         // Unknown arguments become the preferred type of numbers.
         Type::Float8 | Type::Unknown => (SumKind::Float, Type::Float8, Type::Float8),
-        Type::Interval => (SumKind::Interval, Type::Interval, Type::Interval),
+        Type::Interval | Type::Time(_) => (SumKind::Interval, Type::Interval, Type::Interval),
         _ => return None,
     })
 }
@@ -205,10 +205,10 @@ impl AggFunc {
             "count" => one(AggFunc::Count, known, Type::Int8),
             "sum" | "avg" => {
                 let (kind, sum, average) = sum_kind(first)?;
-                let wanted = if first == Type::Unknown {
-                    Type::Float8
-                } else {
-                    first
+                let wanted = match first {
+                    Type::Unknown => Type::Float8,
+                    Type::Time(_) => Type::Interval,
+                    _ => first,
                 };
                 if name == "sum" {
                     one(AggFunc::Sum(kind), wanted, sum)

@@ -385,7 +385,7 @@ fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Dat
 fn is_temporal(value: &Datum) -> bool {
     matches!(
         value,
-        Datum::Date(_) | Datum::Timestamp(_) | Datum::Interval(_)
+        Datum::Date(_) | Datum::Time(_) | Datum::Timestamp(_) | Datum::Interval(_)
     )
 }
 

@@ -73,10 +73,12 @@ fn fails(node: &Expr) -> bool {
 /// Whether a conversion depends on settings: it is made when the statement runs.
 pub(super) fn is_stable_cast(from: Type, to: Type) -> bool {
     let shown = |ty: Type| ty.is_datetime() || matches!(ty, Type::Interval | Type::Array(_));
+    let time = |ty: Type| matches!(ty, Type::Time(_));
     let zoned = |ty: Type| matches!(ty, Type::Timestamptz(_));
-    from.is_text() && shown(to)
+    from.is_text() && (shown(to) || time(to))
         || shown(from) && to.is_text()
         || from.is_datetime() && to.is_datetime() && zoned(from) != zoned(to)
+        || zoned(from) && time(to)
 }
 
 /// Whether PostgreSQL takes the node for dependent on settings, so that its planner computes

@@ -73,6 +73,7 @@ fn instant(time: Time, ty: Type, args: &[Datum]) -> Datum {
     }
     match ty {
         Type::Date => Datum::Date(split_timestamp(micros).0),
+        Type::Time(_) => Datum::Time(split_timestamp(micros).1),
         _ => Datum::Timestamp(micros),
     }
 }

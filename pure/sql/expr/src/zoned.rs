@@ -167,7 +167,9 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
             let local = Expr::Call(func.clone(), core::mem::take(args), Type::Timestamp(None));
             Some(converted(local, ty, true, zone))
         }
-        Func::Session(SessionFunc::TxnTime) if matches!(ty, Type::Date | Type::Timestamp(_)) => {
+        Func::Session(SessionFunc::TxnTime)
+            if matches!(ty, Type::Date | Type::Time(_) | Type::Timestamp(_)) =>
+        {
             let now = Type::Timestamptz(None);
             let now = Expr::Call(func.clone(), core::mem::take(args), now);
             Some(converted(now, ty, true, zone))

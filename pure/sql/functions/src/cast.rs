@@ -3,8 +3,9 @@
 //! Which conversions exist, and where they apply by themselves, is decided by `resolve`; here they
 //! are carried out.
 
+use crate::datetime::interval_of_time;
 use crate::json;
-use base::calendar::{join_timestamp, split_timestamp};
+use base::calendar::{MICROS_PER_DAY, join_timestamp, split_timestamp};
 use base::text::{self, fit, fit_explicit};
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 
@@ -76,7 +77,16 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
                 matches!(value, Datum::Timestamp(_))
             }),
         },
-        Type::Interval => keep(value, from, to, |value| matches!(value, Datum::Interval(_))),
+        Type::Time(_) => match value {
+            Datum::Timestamp(i64::MIN | i64::MAX) => Ok(Datum::Null),
+            Datum::Timestamp(micros) => Ok(Datum::Time(split_timestamp(micros).1)),
+            Datum::Interval(span) => Ok(Datum::Time(span.micros.rem_euclid(MICROS_PER_DAY))),
+            other => keep(other, from, to, |value| matches!(value, Datum::Time(_))),
+        },
+        Type::Interval => match value {
+            Datum::Time(micros) => Ok(interval_of_time(micros).into()),
+            other => keep(other, from, to, |value| matches!(value, Datum::Interval(_))),
+        },
         Type::Bytea => keep(value, from, to, |value| matches!(value, Datum::Bytes(_))),
         Type::Uuid => keep(value, from, to, |value| matches!(value, Datum::Uuid(_))),
         Type::Array(kind) => match value {

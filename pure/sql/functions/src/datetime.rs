@@ -1,5 +1,5 @@
-//! Dates, timestamps and intervals. The session time zone is UTC, so `timestamp` and `timestamptz`
-//! have the same values.
+//! Dates, times, timestamps and intervals. The session time zone is UTC, so `timestamp` and
+//! `timestamptz` have the same values.
 
 mod construct;
 mod extract;
@@ -35,7 +35,7 @@ fn is_infinite_date(days: i32) -> bool {
     days == i32::MIN || days == i32::MAX
 }
 
-/// `+ - * /` and unary `-` with a date, timestamp or interval among the arguments.
+/// `+ - * /` and unary `-` with a date, time, timestamp or interval among the arguments.
 pub fn arithmetic(func: &Func, args: &[Datum]) -> Result<Datum, SqlError> {
     Ok(match (func, args) {
         (Func::Add, [Datum::Date(days), Datum::Int(n)] | [Datum::Int(n), Datum::Date(days)]) => {
@@ -69,6 +69,18 @@ pub fn arithmetic(func: &Func, args: &[Datum]) -> Result<Datum, SqlError> {
         (Func::Sub, [Datum::Timestamp(a), Datum::Timestamp(b)]) => {
             Datum::Interval(difference(*a, *b)?)
         }
+        (Func::Add, [Datum::Date(days), Datum::Time(time)])
+        | (Func::Add, [Datum::Time(time), Datum::Date(days)]) => {
+            Datum::Timestamp(shift(date_to_timestamp(*days)?, interval_of_time(*time))?)
+        }
+        (Func::Add, [Datum::Time(time), Datum::Interval(by)])
+        | (Func::Add, [Datum::Interval(by), Datum::Time(time)]) => {
+            Datum::Time(shift_time(*time, by.micros, false))
+        }
+        (Func::Sub, [Datum::Time(time), Datum::Interval(by)]) => {
+            Datum::Time(shift_time(*time, by.micros, true))
+        }
+        (Func::Sub, [Datum::Time(a), Datum::Time(b)]) => Datum::Interval(interval_of_time(*a - *b)),
         (Func::Add, [Datum::Interval(a), Datum::Interval(b)]) => Datum::Interval(sum(*a, *b)?),
         (Func::Sub, [Datum::Interval(a), Datum::Interval(b)]) => {
             Datum::Interval(sum(*a, negate(*b)?)?)
@@ -102,6 +114,22 @@ fn shift_date(days: i32, by: i64) -> Result<i32, SqlError> {
     moved
         .filter(|days| supported.contains(days))
         .ok_or_else(|| out_of_range("date"))
+}
+
+/// A part of a day as an interval.
+pub(crate) fn interval_of_time(micros: i64) -> Interval {
+    Interval {
+        months: 0,
+        days: 0,
+        micros,
+    }
+}
+
+/// A time of day so much later or earlier, of whatever day.
+fn shift_time(time: i64, by: i64, back: bool) -> i64 {
+    let by = by % MICROS_PER_DAY;
+    let moved = if back { time - by } else { time + by };
+    moved.rem_euclid(MICROS_PER_DAY)
 }
 
 /// A timestamp moved by months, then days, then time.
@@ -217,6 +245,7 @@ pub fn apply(func: DateFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError
         DateFunc::Age => Datum::Interval(construct::age(args)?),
         DateFunc::MakeDate => Datum::Date(construct::make_date(args)?),
         DateFunc::MakeTimestamp => Datum::Timestamp(construct::make_timestamp(args)?),
+        DateFunc::MakeTime => Datum::Time(construct::make_time(args)?),
         DateFunc::MakeInterval => Datum::Interval(construct::make_interval(args)?),
         DateFunc::ToTimestampEpoch => Datum::Timestamp(from_epoch(args)?),
         DateFunc::ToTimestamp => {

@@ -255,7 +255,7 @@ pub enum ArrayFunc {
     PercentileDisc,
 }
 
-/// Functions of dates, timestamps and intervals.
+/// Functions of dates, times, timestamps and intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum DateFunc {
@@ -282,13 +282,14 @@ pub enum DateFunc {
     AtTimeZone,
     /// `(a, b) OVERLAPS (c, d)`.
     Overlaps,
+    MakeTime,
 }
 
 /// Functions that ask the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum SessionFunc {
-    /// `now()`: start of the transaction; the type of the call says timestamp(tz) or date.
+    /// `now()`: start of the transaction; the type of the call says timestamp(tz), date or time.
     TxnTime,
     /// `statement_timestamp()`.
     StatementTime,

@@ -136,13 +136,14 @@ pub(super) static OPCLASSES: &[OpClass] = &[
     opclass_of(3125, "numeric_ops", 1988, 1700, 0),
     opclass_of(1981, "oid_ops", 1989, 26, 0),
     opclass_of(3126, "text_ops", 1994, 25, 0),
+    opclass_of(10_038, "time_ops", 1996, 1083, 0),
     opclass_of(3127, "timestamptz_ops", 434, 1184, 0),
     opclass_of(3128, "timestamp_ops", 434, 1114, 0),
     opclass_of(10_065, "uuid_ops", 2968, 2950, 0),
 ];
 
 /// Operator families: number and name.
-const FAMILIES: [(u32, &str); 13] = [
+const FAMILIES: [(u32, &str); 14] = [
     (424, "bool_ops"),
     (426, "bpchar_ops"),
     (428, "bytea_ops"),
@@ -155,6 +156,7 @@ const FAMILIES: [(u32, &str); 13] = [
     (1988, "numeric_ops"),
     (1989, "oid_ops"),
     (1994, "text_ops"),
+    (1996, "time_ops"),
     (2968, "uuid_ops"),
 ];
 

@@ -141,6 +141,7 @@ mod tests {
             "current_timestamp",
             "localtimestamp",
             "current_date",
+            "localtime",
             "current_user",
             "session_user",
             "current_role",

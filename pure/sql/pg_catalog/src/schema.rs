@@ -78,7 +78,7 @@ fn measures(ty: Type) -> [Datum; 6] {
         Type::Char(n) if n > 0 => of_text(int(n), i64::from(n) * 4),
         Type::Text | Type::Varchar(None) | Type::Char(_) => of_text(Datum::Null, 1 << 30),
         Type::Date => moment(0),
-        Type::Timestamp(digits) | Type::Timestamptz(digits) => {
+        Type::Time(digits) | Type::Timestamp(digits) | Type::Timestamptz(digits) => {
             moment(digits.unwrap_or(base::types::SECOND_DIGITS_MAX))
         }
         Type::Interval => moment(base::types::SECOND_DIGITS_MAX),

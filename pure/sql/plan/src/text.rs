@@ -1,7 +1,7 @@
 //! Names, keys and expressions of steps as EXPLAIN shows them.
 
 use crate::step::{Access, KeyPart, Scan, Step, StepOp, table_index};
-use base::Datum;
+use base::{Datum, Type};
 use catalog::Table;
 use expr::aggregate::AggFunc;
 use expr::program::{Body, PartialAggregate};
@@ -122,7 +122,12 @@ pub fn expr_text(expr: &Expr, names: Names<'_>) -> String {
     };
     match expr {
         Expr::Const(Datum::Null, _) => "NULL".into(),
-        Expr::Const(datum, ty) if ty.is_text() || ty.is_datetime() || ty.enum_id().is_some() => {
+        Expr::Const(datum, ty)
+            if ty.is_text()
+                || ty.is_datetime()
+                || matches!(ty, Type::Time(_))
+                || ty.enum_id().is_some() =>
+        {
             format!("'{}'", cut(shown(*ty, datum)).replace('\'', "''"))
         }
         Expr::Const(datum, ty) => cut(shown(*ty, datum)),

@@ -26,7 +26,7 @@ pub fn of(value: Type, offset: Type) -> Result<Reach, SqlError> {
         Type::Int8 => &[Type::Int8],
         Type::Float4 | Type::Float8 => &[Type::Float8],
         Type::Numeric(_) => &[Type::Numeric(None)],
-        Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval => {
+        Type::Date | Type::Time(_) | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval => {
             &[Type::Interval]
         }
         _ => {
@@ -114,6 +114,16 @@ pub fn compare(value: &Datum, base: &Datum, offset: &Datum, subtract: bool) -> O
                 (Err(_), true) => Ordering::Greater,
                 (Err(_), false) => Ordering::Less,
             }
+        }
+        // Without the modulo of times: what is beyond midnight is beyond all values.
+        (Datum::Time(value), Datum::Time(base), Datum::Interval(offset)) => {
+            let (base, offset) = (i128::from(*base), i128::from(offset.micros));
+            let sum = if subtract {
+                base - offset
+            } else {
+                base + offset
+            };
+            i128::from(*value).cmp(&sum)
         }
         _ => value.compare(base),
     }

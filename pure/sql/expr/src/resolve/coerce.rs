@@ -74,6 +74,8 @@ fn needed_context(from: Type, to: Type) -> Option<Context> {
         (Int4, InternalChar) | (InternalChar, Int4) => Some(Explicit),
         (Date, Timestamp(_) | Timestamptz(_)) | (Timestamp(_), Timestamptz(_)) => Some(Implicit),
         (Timestamp(_) | Timestamptz(_), Date) | (Timestamptz(_), Timestamp(_)) => Some(Assignment),
+        (Time(_), Interval) => Some(Implicit),
+        (Interval | Timestamp(_) | Timestamptz(_), Time(_)) => Some(Assignment),
         (Name, Text) | (InternalChar, Text) => Some(Implicit),
         (Name | InternalChar, Varchar(_) | Char(_)) => Some(Assignment),
         (a, Name) if string(a) => Some(Implicit),
@@ -274,7 +276,8 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
 
 /// `'now'`, `'today'`, `'tomorrow'` and `'yesterday'`, which depend on the clock.
 fn clock_literal(literal: &str, to: Type) -> Option<Expr> {
-    if !to.is_datetime() {
+    let is_time = matches!(to, Type::Time(_));
+    if !to.is_datetime() && !is_time {
         return None;
     }
     let shift = match literal.trim().to_ascii_lowercase().as_str() {
@@ -285,6 +288,7 @@ fn clock_literal(literal: &str, to: Type) -> Option<Expr> {
                 to,
             ));
         }
+        _ if is_time => return None,
         "today" => 0,
         "tomorrow" => 1,
         "yesterday" => -1,

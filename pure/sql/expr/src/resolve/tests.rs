@@ -6,7 +6,7 @@ use super::{Context, assemble, coerce};
 use crate::aggregate::{AggFunc, AggState, is_aggregate};
 use crate::tests::Session;
 use crate::{Env, Expr, NoColumns, eval, fold};
-use base::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
+use base::calendar::{DATE_MAX, DATE_MIN, MICROS_PER_DAY, TIMESTAMP_END, TIMESTAMP_MIN};
 use base::{Datum, Decimal, Interval, Jsonb, Prng, Type, types::ArrayKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -19,7 +19,7 @@ const OPERATORS: [&str; 43] = [
     "-", "+", "->", "->>", "#>", "#>>", "?", "?|", "?&", "#-",
 ];
 
-const TYPES: [Type; 24] = [
+const TYPES: [Type; 25] = [
     Type::Bool,
     Type::Int2,
     Type::Int4,
@@ -44,6 +44,7 @@ const TYPES: [Type; 24] = [
     Type::Array(ArrayKind::Text),
     Type::Json,
     Type::Jsonb,
+    Type::Time(None),
 ];
 
 /// Pieces of JSON.
@@ -302,6 +303,10 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
                 _ => prng.between(i64::from(DATE_MIN), i64::from(DATE_MAX)) as i32,
             })
         }
+        Type::Time(_) => {
+            let any = prng.between(0, MICROS_PER_DAY);
+            Datum::Time(pick(prng, &[0, 1, MICROS_PER_DAY - 1, MICROS_PER_DAY, any]))
+        }
         Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(timestamp(prng)),
         Type::Uuid => Datum::Uuid([prng.next_u64() as u8; 16]),
         Type::Interval => interval(prng).into(),
@@ -374,10 +379,12 @@ fn is_of(ty: Type, value: &Datum) -> bool {
         (Type::Timestamp(_) | Type::Timestamptz(_), Datum::Timestamp(at)) => {
             matches!(*at, i64::MIN | i64::MAX) || (TIMESTAMP_MIN..TIMESTAMP_END).contains(at)
         }
+        (Type::Time(_), Datum::Time(micros)) => base::calendar::is_time(*micros),
         (Type::Array(kind), Datum::Array(items)) => {
             items.iter().all(|item| is_of(kind.element(), item))
         }
-        (Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Array(_), _) => false,
+        (Type::Date | Type::Time(_) | Type::Timestamp(_) | Type::Timestamptz(_), _) => false,
+        (Type::Array(_), _) => false,
         (Type::Bool, _) => value.as_bool().is_some(),
         (Type::Bytea, _) => value.as_bytes().is_some(),
         (Type::Uuid, _) => matches!(value, Datum::Uuid(_)),

@@ -101,6 +101,7 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         DataType::Char(n) | DataType::Character(n) => Type::Char(length(n).unwrap_or(1)),
         DataType::Bytea => Type::Bytea,
         DataType::Date => Type::Date,
+        DataType::Time(None, sqlparser::ast::TimezoneInfo::None) => Type::Time(None),
         DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::Tz)
         | DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::WithTimeZone) => {
             Type::Timestamptz(None)

@@ -1,9 +1,9 @@
 //! Making dates and intervals out of parts, `age`, `justify_*` and OVERLAPS.
 
 use super::super::func::DateFunc;
-use super::{DAYS_PER_MONTH, is_infinite, out_of_range, shift, timestamp};
+use super::{DAYS_PER_MONTH, is_infinite, out_of_range, shift, shift_time, timestamp};
 use base::calendar::{
-    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, days_from_ymd, days_in_month,
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, days_from_ymd, days_in_month, is_time,
     join_timestamp, split_timestamp, ymd_from_days,
 };
 use base::datum::Interval;
@@ -60,6 +60,23 @@ pub(super) fn make_timestamp(args: &[Datum]) -> Result<i64, SqlError> {
         + (second * 1e6).round_ties_even() as i64;
     let (more, micros) = (micros / MICROS_PER_DAY, micros % MICROS_PER_DAY);
     join_timestamp(days + more as i32, micros).ok_or_else(|| out_of_range("timestamp"))
+}
+
+/// `make_time(hour, minute, second)`.
+pub(super) fn make_time(args: &[Datum]) -> Result<i64, SqlError> {
+    let (hour, minute) = (int(args, 0), int(args, 1));
+    let second = args[2].as_float().expect("the binder passes a float");
+    let fields =
+        (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&second);
+    let micros = fields.then(|| {
+        hour * MICROS_PER_HOUR
+            + minute * MICROS_PER_MINUTE
+            + (second * 1e6).round_ties_even() as i64
+    });
+    micros.filter(|micros| is_time(*micros)).ok_or_else(|| {
+        let message = format!("time field value out of range: {hour}:{minute:02}:{second:02}");
+        SqlError::new(SqlState::DATETIME_OVERFLOW, message)
+    })
 }
 
 /// `make_interval(years, months, weeks, days, hours, mins, secs)`, all optional from the right.
@@ -171,15 +188,20 @@ pub(super) fn justify(func: DateFunc, a: Interval) -> Result<Interval, SqlError>
 /// `(a, b) OVERLAPS (c, d)` of half-open time ranges; ends may be intervals.
 pub(super) fn overlaps(args: &[Datum]) -> Result<Datum, SqlError> {
     let range = |i: usize| -> Result<Option<(i64, Option<i64>)>, SqlError> {
+        let at = |i: usize| match &args[i] {
+            Datum::Time(time) => Ok(*time),
+            _ => timestamp(args, i),
+        };
         let start = if args[i].is_null() {
             None
         } else {
-            Some(timestamp(args, i)?)
+            Some(at(i)?)
         };
-        let end = match &args[i + 1] {
-            Datum::Null => None,
-            Datum::Interval(by) => start.map(|start| shift(start, *by)).transpose()?,
-            _ => Some(timestamp(args, i + 1)?),
+        let end = match (&args[i], &args[i + 1]) {
+            (_, Datum::Null) => None,
+            (Datum::Time(time), Datum::Interval(by)) => Some(shift_time(*time, by.micros, false)),
+            (_, Datum::Interval(by)) => start.map(|start| shift(start, *by)).transpose()?,
+            _ => Some(at(i + 1)?),
         };
         Ok(match (start, end) {
             (None, None) => None,

@@ -74,6 +74,7 @@ fn type_of(value: &Datum) -> &'static str {
     match value {
         Datum::Date(_) => "date",
         Datum::Interval(_) => "interval",
+        Datum::Time(_) => "time without time zone",
         _ => "timestamp without time zone",
     }
 }
@@ -95,7 +96,7 @@ pub(super) fn unsupported(name: &str, value: &Datum) -> SqlError {
 /// A field's value: `units / 10^scale`.
 struct Units(i128, u8);
 
-/// Extracts `name` from a date, timestamp (`zoned`: with time zone) or interval as numeric or
+/// Extracts `name` from a date, time, timestamp (`zoned`: with time zone) or interval as numeric or
 /// float, as `ty` says.
 pub(super) fn extract(name: &str, value: &Datum, zoned: bool, ty: Type) -> Result<Datum, SqlError> {
     let field = Field::named(name).ok_or_else(|| unrecognized(name, value))?;
@@ -108,6 +109,7 @@ pub(super) fn extract(name: &str, value: &Datum, zoned: bool, ty: Type) -> Resul
     }
     let units = match value {
         Datum::Interval(interval) => of_interval(field, *interval),
+        Datum::Time(time) => of_time(field, *time),
         Datum::Date(i32::MIN | i32::MAX) => return of_infinity(field, value, ty),
         Datum::Timestamp(at) if is_infinite(*at) => return of_infinity(field, value, ty),
         // `date_part` sees a date as its midnight, `extract` knows that it has no time.
@@ -215,6 +217,19 @@ fn of_timestamp(field: Field, at: i64) -> Option<Units> {
         Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute => Units(0, 0),
         Field::Epoch => Units(i128::from(at) + i128::from(UNIX_EPOCH_MICROS), 6),
         _ => of_date(field, days)?,
+    })
+}
+
+fn of_time(field: Field, time: i64) -> Option<Units> {
+    let of_minute = i128::from(time % MICROS_PER_MINUTE);
+    Some(match field {
+        Field::Microseconds => Units(of_minute, 0),
+        Field::Milliseconds => Units(of_minute, 3),
+        Field::Second => Units(of_minute, 6),
+        Field::Minute => Units((time % MICROS_PER_HOUR / MICROS_PER_MINUTE).into(), 0),
+        Field::Hour => Units((time / MICROS_PER_HOUR).into(), 0),
+        Field::Epoch => Units(time.into(), 6),
+        _ => return None,
     })
 }
 

@@ -577,6 +577,7 @@ fn keeps_values(from: Type, to: Type) -> bool {
         (Type::Numeric(Some((digits, scale))), Type::Numeric(Some((more, same)))) => {
             scale == same && digits <= more
         }
+        (Type::Time(from), Type::Time(to)) => finer(from, to),
         (Type::Timestamp(from), Type::Timestamp(to)) => finer(from, to),
         (Type::Timestamptz(from), Type::Timestamptz(to)) => finer(from, to),
         (from, to) => from == to,

@@ -49,6 +49,7 @@ pub(super) fn check(table: &Table, column: u16, class: &OperatorClass) -> Result
         Type::Char(_) => &["bpchar_ops", "bpchar_pattern_ops"],
         Type::Bytea => &["bytea_ops"],
         Type::Date => &["date_ops"],
+        Type::Time(_) => &["time_ops"],
         Type::Timestamp(_) => &["timestamp_ops"],
         Type::Timestamptz(_) => &["timestamptz_ops"],
         Type::Uuid => &["uuid_ops"],

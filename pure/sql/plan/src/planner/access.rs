@@ -115,6 +115,7 @@ pub(super) fn same_kind(a: Type, b: Type) -> bool {
         Type::Jsonb => 13,
         // Only values of the same enum type meet.
         Type::Enum(_) => 14,
+        Type::Time(_) => 15,
         Type::Array(_) | Type::Unknown | Type::Xid | Type::Json => 12,
     };
     class(a) == class(b) && class(a) != 12

@@ -1,4 +1,4 @@
-//! Functions of dates, timestamps and intervals, and `to_char`.
+//! Functions of dates, times, timestamps and intervals, and `to_char`.
 
 use super::*;
 use functions::DateFunc;
@@ -7,14 +7,15 @@ use functions::DateFunc;
 pub(super) static TABLE: &[Function] = table! {
     "extract": Func::Date(DateFunc::Extract) => (TXT, DATE) NUM, (TXT, TS) NUM;
     "extract": Func::Date(DateFunc::ExtractZoned) => (TXT, TSTZ) NUM;
-    "extract": Func::Date(DateFunc::Extract) => (TXT, SPAN) NUM;
+    "extract": Func::Date(DateFunc::Extract) => (TXT, SPAN) NUM, (TXT, TIME) NUM;
     "date_part": Func::Date(DateFunc::Extract) => (TXT, DATE) F8, (TXT, TS) F8;
     "date_part": Func::Date(DateFunc::ExtractZoned) => (TXT, TSTZ) F8;
-    "date_part": Func::Date(DateFunc::Extract) => (TXT, SPAN) F8;
+    "date_part": Func::Date(DateFunc::Extract) => (TXT, SPAN) F8, (TXT, TIME) F8;
     "date_trunc": Func::Date(DateFunc::Trunc) => (TXT, TS) TS, (TXT, TSTZ) TSTZ, (TXT, SPAN) SPAN;
     "date_bin": Func::Date(DateFunc::Bin) => (SPAN, TS, TS) TS, (SPAN, TSTZ, TSTZ) TSTZ;
     "age": Func::Date(DateFunc::Age) => (TS, TS) SPAN, (TSTZ, TSTZ) SPAN;
     "make_date": Func::Date(DateFunc::MakeDate) => (I4, I4, I4) DATE;
+    "make_time": Func::Date(DateFunc::MakeTime) => (I4, I4, F8) TIME;
     "make_timestamp": Func::Date(DateFunc::MakeTimestamp) => (I4, I4, I4, I4, I4, F8) TS;
     "make_timestamptz": Func::Date(DateFunc::MakeTimestamp) => (I4, I4, I4, I4, I4, F8) TSTZ;
     "make_interval": Func::Date(DateFunc::MakeInterval) => () SPAN, (I4) SPAN, (I4, I4) SPAN,
@@ -31,7 +32,9 @@ pub(super) static TABLE: &[Function] = table! {
         (SPAN, TSTZ) TS;
     "overlaps": Func::Date(DateFunc::Overlaps) => (TS, TS, TS, TS) BOOL, (TS, SPAN, TS, SPAN) BOOL,
         (TS, TS, TS, SPAN) BOOL, (TS, SPAN, TS, TS) BOOL, (TSTZ, TSTZ, TSTZ, TSTZ) BOOL,
-        (TSTZ, SPAN, TSTZ, SPAN) BOOL, (TSTZ, TSTZ, TSTZ, SPAN) BOOL, (TSTZ, SPAN, TSTZ, TSTZ) BOOL;
+        (TSTZ, SPAN, TSTZ, SPAN) BOOL, (TSTZ, TSTZ, TSTZ, SPAN) BOOL, (TSTZ, SPAN, TSTZ, TSTZ) BOOL,
+        (TIME, TIME, TIME, TIME) BOOL, (TIME, SPAN, TIME, SPAN) BOOL, (TIME, TIME, TIME, SPAN) BOOL,
+        (TIME, SPAN, TIME, TIME) BOOL;
     "to_char": Func::ToChar(Type::Timestamp(None)) => (TS, TXT) TXT;
     "to_char": Func::ToChar(Type::Timestamptz(None)) => (TSTZ, TXT) TXT;
     "to_char": Func::ToChar(Type::Interval) => (SPAN, TXT) TXT;

@@ -158,6 +158,7 @@ const PADDED: Arg = Arg::Padded;
 const NAME: Arg = Arg::Is(Type::Name);
 const BYTEA: Arg = Arg::Is(Type::Bytea);
 const DATE: Arg = Arg::Is(Type::Date);
+const TIME: Arg = Arg::Is(Type::Time(None));
 const TS: Arg = Arg::Is(Type::Timestamp(None));
 const TSTZ: Arg = Arg::Is(Type::Timestamptz(None));
 const SPAN: Arg = Arg::Is(Type::Interval);

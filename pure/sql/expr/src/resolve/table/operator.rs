@@ -20,7 +20,7 @@ static COMPARED: &[Overload] = overloads![
     (TS, TS) BOOL, (TSTZ, TSTZ) BOOL, (DATE, TS) BOOL, (TS, DATE) BOOL, (DATE, TSTZ) BOOL,
     (TSTZ, DATE) BOOL, (TS, TSTZ) BOOL, (TSTZ, TS) BOOL, (UUID, UUID) BOOL, (SPAN, SPAN) BOOL,
     (OID, OID) BOOL, (ICHAR, ICHAR) BOOL, (TID, TID) BOOL, (ARRAY, ARRAY) BOOL,
-    (JSONB, JSONB) BOOL
+    (JSONB, JSONB) BOOL, (TIME, TIME) BOOL
 ];
 
 /// Types that are equal or not, without an order.
@@ -51,9 +51,11 @@ const fn arithmetic(names: &'static [&'static str], func: Func) -> Function {
 /// All other operators with two operands but comparisons.
 static INFIX: &[Function] = table! {
     "+": Func::Add => (DATE, I4) DATE, (I4, DATE) DATE, (DATE, SPAN) TS, (SPAN, DATE) TS,
-        (TS, SPAN) TS, (SPAN, TS) TS, (TSTZ, SPAN) TSTZ, (SPAN, TSTZ) TSTZ, (SPAN, SPAN) SPAN;
+        (TS, SPAN) TS, (SPAN, TS) TS, (TSTZ, SPAN) TSTZ, (SPAN, TSTZ) TSTZ, (SPAN, SPAN) SPAN,
+        (DATE, TIME) TS, (TIME, DATE) TS, (TIME, SPAN) TIME, (SPAN, TIME) TIME;
     "-": Func::Sub => (DATE, I4) DATE, (DATE, DATE) I4, (DATE, SPAN) TS, (TS, SPAN) TS,
-        (TSTZ, SPAN) TSTZ, (TS, TS) SPAN, (TSTZ, TSTZ) SPAN, (SPAN, SPAN) SPAN;
+        (TSTZ, SPAN) TSTZ, (TS, TS) SPAN, (TSTZ, TSTZ) SPAN, (SPAN, SPAN) SPAN,
+        (TIME, SPAN) TIME, (TIME, TIME) SPAN;
     "*": Func::Mul => (SPAN, F8) SPAN, (F8, SPAN) SPAN;
     "/": Func::Div => (SPAN, F8) SPAN;
     "%": Func::Rem => (I2, I2) I2, (I4, I4) I4, (I8, I8) I8, (NUM, NUM) NUM;

@@ -8,6 +8,7 @@ pub(super) static TABLE: &[Function] = table! {
     "now" "transaction_timestamp": Func::Session(SessionFunc::TxnTime) => () TSTZ;
     "current_timestamp": Func::Session(SessionFunc::TxnTime) => () TSTZ, (I4) TSTZ;
     "localtimestamp": Func::Session(SessionFunc::TxnTime) => () TS, (I4) TS;
+    "localtime": Func::Session(SessionFunc::TxnTime) => () TIME, (I4) TIME;
     "current_date": Func::Session(SessionFunc::TxnTime) => () DATE;
     "statement_timestamp": Func::Session(SessionFunc::StatementTime) => () TSTZ;
     "clock_timestamp": Func::Session(SessionFunc::ClockTime) => () TSTZ;
