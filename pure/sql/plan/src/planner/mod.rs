@@ -36,7 +36,7 @@ pub use copy::CopyShape;
 pub use fill::{DefaultValues, default_values};
 use sqlparser::ast;
 use std::sync::Arc;
-pub use write::{KeyCheck, constraint_writer, key_check};
+pub use write::{KeyCheck, KeyRows, constraint_writer, key_check};
 
 /// Binds and plans one statement.
 ///
