@@ -260,7 +260,7 @@ fn run_plan(
             matches!(&init.value, InitValue::Call(call)
             if match &call.kind {
                 bind::rel::CallKind::Nextval(_) => true,
-                bind::rel::CallKind::Sequence(call, _) => call.writes(),
+                bind::rel::CallKind::Sequence(call, _, _) => call.writes(),
                 _ => false,
             })
         });
