@@ -42,6 +42,11 @@ impl Binder<'_> {
         let Some((call, counts)) = asked(name) else {
             return Ok(None);
         };
+        if call == SequenceCall::Set && self.optional > 0 {
+            // Calls are made for every row before its expressions are computed.
+            return Err(unsupported("setval where it may not be reached")
+                .hint("Call it by itself, not behind CASE, COALESCE, AND or OR."));
+        }
         let asks = !self.need_call(call, args.first().and_then(|arg| literal(arg)));
         if let ("nextval" | "currval", [arg]) = (name, args)
             && let Some(text) = literal(arg)
