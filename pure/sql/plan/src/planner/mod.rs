@@ -5,6 +5,7 @@ mod aggregate;
 mod constant;
 mod copy;
 mod estimate;
+mod few;
 mod fill;
 mod join;
 mod locked;
