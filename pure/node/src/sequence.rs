@@ -292,10 +292,10 @@ async fn read(port: &dyn Port, sequence: &Sequence) -> Result<Counter, OpError> 
         unreachable!("a get answers rows")
     };
     Ok(match batch.iter().next() {
-        Some([Datum::Int(number), flag]) => match flag {
-            Datum::Bool(true) => Counter::Named(*number),
-            Datum::Bool(false) => Counter::Last(*number),
-            _ => Counter::Next(*number),
+        Some([Datum::Int(number), flag]) => match flag.as_bool() {
+            Some(true) => Counter::Named(*number),
+            Some(false) => Counter::Last(*number),
+            None => Counter::Next(*number),
         },
         Some(row) => unreachable!("a counter row is a number and a flag, not {row:?}"),
         None => Counter::Named(sequence.first.unwrap_or(sequence.start)),
