@@ -155,6 +155,7 @@ fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) -> Start {
 /// Sets a savepoint, or goes back to one, on all shards on which the transaction may have written.
 /// Operations of statements that were cut off come first.
 async fn save(savepoint: Savepoint, port: Rc<StatementPort>) -> Result<Tag, OpError> {
+    port.txn.deferred.borrow_mut().save(savepoint);
     let _ = poll_fn(|_| port.poll_drained()).await;
     let planned = port.catalog().version;
     let asked: Vec<OpFuture<'_>> = port

@@ -5,9 +5,11 @@
 //! another one's lock. After a crash the rest of a block is lost: a gap again, never a repetition.
 //!
 //! `setval` writes the row in such a transaction, and then all shards forget their blocks. A second
-//! column tells that the next number is the one which `setval` named, not one behind it.
+//! column tells that the next number is the one which `setval` named, not one behind it (true), or
+//! that the row holds the last number, behind which there is none of 64 bits (false).
 
 use base::key::Slot;
+use base::row::encode;
 use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Tag, Type};
 use catalog::Sequence;
 use exec::port::{OpFuture, SequenceAsk};
@@ -194,8 +196,41 @@ pub(crate) fn draw(
     Poll::Pending
 }
 
-/// Where a counter is: the next number, and whether `setval` named it.
-type Counter = (i64, bool);
+/// Where a counter is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Counter {
+    /// The next number, which is behind one that was given.
+    Next(i64),
+    /// The next number, which `setval` or the beginning has named.
+    Named(i64),
+    /// The last number that was given, if the next one has more than 64 bits.
+    Last(i64),
+}
+
+impl Counter {
+    /// Behind a number that was given.
+    fn behind(last: i64, increment: i64) -> Counter {
+        let next = last.checked_add(increment);
+        next.map_or(Counter::Last(last), Counter::Next)
+    }
+
+    /// The next number, if there is one. The increment may have changed since.
+    fn next(self, increment: i64) -> Option<i64> {
+        match self {
+            Counter::Next(next) | Counter::Named(next) => Some(next),
+            Counter::Last(last) => last.checked_add(increment),
+        }
+    }
+
+    /// The last number and true; or the next one and false, if none was given.
+    fn told(self, increment: i64) -> (i64, bool) {
+        match self {
+            Counter::Next(next) => (next.wrapping_sub(increment), true),
+            Counter::Named(next) => (next, false),
+            Counter::Last(last) => (last, true),
+        }
+    }
+}
 
 /// The transaction that draws a block for this shard, reads the counter or sets it.
 pub(crate) fn on_counter(
@@ -209,7 +244,7 @@ pub(crate) fn on_counter(
         match what {
             What::Block(forgotten) => {
                 let (block, after) = block(&sequence, counter)?;
-                write(&*port, &sequence, (after, false)).await?;
+                write(&*port, &sequence, after).await?;
                 // The block counts only after the commit. After a failed commit another block is
                 // drawn, and the numbers of this one are never given out.
                 let mut draws = draws.borrow_mut();
@@ -218,26 +253,19 @@ pub(crate) fn on_counter(
                 }
             }
             What::Ask(ticket, SequenceAsk::Set { value, given }) => {
-                let next = match given {
-                    true => value.wrapping_add(sequence.increment),
-                    false => value,
+                let counter = match given {
+                    true => Counter::behind(value, sequence.increment),
+                    false => Counter::Named(value),
                 };
-                write(&*port, &sequence, (next, !given)).await?;
+                write(&*port, &sequence, counter).await?;
                 draws
                     .borrow_mut()
                     .answers
                     .insert(ticket, Ok((value, given)));
             }
             What::Ask(ticket, SequenceAsk::Read | SequenceAsk::Forget { .. }) => {
-                let (next, named) = counter;
-                let last = match named {
-                    true => next,
-                    false => next.wrapping_sub(sequence.increment),
-                };
-                draws
-                    .borrow_mut()
-                    .answers
-                    .insert(ticket, Ok((last, !named)));
+                let told = counter.told(sequence.increment);
+                draws.borrow_mut().answers.insert(ticket, Ok(told));
             }
         }
         Ok(Tag::Word("NEXTVAL"))
@@ -264,9 +292,13 @@ async fn read(port: &dyn Port, sequence: &Sequence) -> Result<Counter, OpError> 
         unreachable!("a get answers rows")
     };
     Ok(match batch.iter().next() {
-        Some([Datum::Int(next), named]) => (*next, *named == Datum::Bool(true)),
+        Some([Datum::Int(number), flag]) => match flag.as_bool() {
+            Some(true) => Counter::Named(*number),
+            Some(false) => Counter::Last(*number),
+            None => Counter::Next(*number),
+        },
         Some(row) => unreachable!("a counter row is a number and a flag, not {row:?}"),
-        None => (sequence.first.unwrap_or(sequence.start), true),
+        None => Counter::Named(sequence.first.unwrap_or(sequence.start)),
     })
 }
 
@@ -275,8 +307,9 @@ async fn write(port: &dyn Port, sequence: &Sequence, counter: Counter) -> Result
     let (to, planned) = (port.home(key.slot), port.catalog().version);
     let mut row = Vec::new();
     match counter {
-        (next, true) => base::row::encode(&[Datum::Int(next), Datum::Bool(true)], &mut row),
-        (next, false) => base::row::encode(&[Datum::Int(next)], &mut row),
+        Counter::Named(next) => encode(&[Datum::Int(next), Datum::Bool(true)], &mut row),
+        Counter::Next(next) => encode(&[Datum::Int(next)], &mut row),
+        Counter::Last(last) => encode(&[Datum::Int(last), Datum::Bool(false)], &mut row),
     }
     let write = Write::Put(row);
     let op = Op::Write { key, write };
@@ -285,12 +318,16 @@ async fn write(port: &dyn Port, sequence: &Sequence, counter: Counter) -> Result
 }
 
 /// The next block and where the counter is behind it.
-fn block(sequence: &Sequence, (next, _): Counter) -> Result<(Block, i64), SqlError> {
+fn block(sequence: &Sequence, counter: Counter) -> Result<(Block, Counter), SqlError> {
+    let next = counter.next(sequence.increment);
+    let next = next.ok_or_else(|| exhausted(sequence))?;
     let count = numbers_left(sequence, next).min(BLOCK_COUNT);
     if count == 0 {
         return Err(exhausted(sequence));
     }
-    let after = next.wrapping_add(sequence.increment.wrapping_mul(count));
+    // The last number of the block lies between the bounds.
+    let last = next.wrapping_add(sequence.increment.wrapping_mul(count - 1));
+    let after = Counter::behind(last, sequence.increment);
     let block = Block {
         next,
         left: count,
@@ -303,7 +340,6 @@ fn block(sequence: &Sequence, (next, _): Counter) -> Result<(Block, i64), SqlErr
 
 /// How many numbers the sequence has left, with `next` (at most `i64::MAX`).
 fn numbers_left(sequence: &Sequence, next: i64) -> i64 {
-    // Behind the last number of 64 bits the counter stands at the other end.
     if !(sequence.min..=sequence.max).contains(&next) {
         return 0;
     }
@@ -331,4 +367,61 @@ fn exhausted(sequence: &Sequence) -> SqlError {
         sequence.name
     );
     SqlError::new(SqlState(*b"2200H"), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sequence(increment: i64) -> Sequence {
+        Sequence {
+            id: IndexId(7),
+            name: "s".to_owned(),
+            start: 1,
+            first: None,
+            increment,
+            min: i64::MIN,
+            max: i64::MAX,
+            owned_by: None,
+        }
+    }
+
+    /// All numbers from `counter` on, at most `most`.
+    fn numbers(sequence: &Sequence, mut counter: Counter, most: usize) -> Vec<i64> {
+        let mut all = Vec::new();
+        while all.len() < most
+            && let Ok((block, after)) = block(sequence, counter)
+        {
+            let numbers = (0..block.left).map(|i| block.next + i * block.increment);
+            all.extend(numbers);
+            counter = after;
+        }
+        all
+    }
+
+    #[test]
+    fn no_sequence_goes_round_at_the_ends_of_64_bits() {
+        let up = sequence(1);
+        let first = i64::MAX - 40;
+        let all = numbers(&up, Counter::Named(first), 100);
+        assert_eq!(all, (first..=i64::MAX).collect::<Vec<_>>());
+        let down = sequence(-1);
+        let all = numbers(&down, Counter::Named(i64::MIN + 2), 100);
+        assert_eq!(all, [i64::MIN + 2, i64::MIN + 1, i64::MIN]);
+        // A step so large that what wraps around lies between the bounds.
+        let leaps = sequence(1 << 62);
+        let all = numbers(&leaps, Counter::Named(1), 100);
+        assert_eq!(all, [1, (1 << 62) + 1]);
+    }
+
+    #[test]
+    fn setval_to_the_last_number_leaves_none() {
+        let up = sequence(1);
+        let counter = Counter::behind(i64::MAX, 1);
+        assert_eq!(counter.told(1), (i64::MAX, true));
+        let error = block(&up, counter).map(|_| ()).unwrap_err();
+        assert_eq!(error.state().as_str(), "2200H");
+        // Counted the other way from now on.
+        assert_eq!(numbers(&sequence(-1), counter, 1)[0], i64::MAX - 1);
+    }
 }

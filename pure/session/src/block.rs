@@ -299,7 +299,10 @@ impl Session {
         };
         let plan = start.prepared.plan.clone();
         let plan = plan.expect("the text is a statement");
-        self.run_own(cx, start, plan, None);
+        let timeout_us = self.settings.knobs.statement_timeout_us;
+        let begun = || self.timeout_from(cx.now).after(timeout_us);
+        let deadline = (timeout_us > 0).then(begun);
+        self.run_own(cx, start, plan, deadline);
     }
 
     /// The coordinator has ended the transaction.

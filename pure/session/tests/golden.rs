@@ -388,6 +388,16 @@ fn client_message(verb: &str, rest: &str) -> ClientMessage {
     }
 }
 
+/// The message of a statement that may have put a check off.
+fn owing(mut message: FromTxn, owes: bool) -> FromTxn {
+    if let FromTxn::Done(_, done) = &mut message
+        && owes
+    {
+        done.effects.get_or_insert_default().owes = true;
+    }
+    message
+}
+
 fn from_txn(verb: &str, rest: &str) -> FromTxn {
     let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let n = number.parse().unwrap_or(0);
@@ -418,7 +428,8 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
         }
         "copyout" => FromTxn::CopyOut(n, rest.as_bytes().to_vec(), Position(80)),
         "copyin" => FromTxn::CopyInReady(n),
-        // A tag in capitals, its count, and `commit` if the transaction has committed with it.
+        // A tag in capitals, its count, and `commit` if the transaction has committed with it, or
+        // `owes` if it has put a check off.
         "done" => {
             let words: Vec<&str> = rest.split(' ').collect();
             let count = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
@@ -429,6 +440,7 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
                 "COPY" => Tag::Count("COPY", count),
                 "SAVEPOINT" => Tag::Word("SAVEPOINT"),
                 "ROLLBACK" => Tag::Word("ROLLBACK"),
+                "CHECKED" => Tag::Word("SET CONSTRAINTS"),
                 other => panic!("no tag {other:?}"),
             };
             let outcome = match words.last() {
@@ -439,7 +451,7 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
                 _ => None,
             };
             let wait = if outcome.is_some() { 100 } else { 80 };
-            done(Ok(tag), outcome, wait)
+            owing(done(Ok(tag), outcome, wait), rest.ends_with(" owes"))
         }
         "fail" => {
             let (state, text) = rest.split_once(' ').expect("STATE TEXT");

@@ -78,6 +78,9 @@ pub(crate) fn to_txn(shard: ShardId, handle: TxnHandle, message: &ToTxn) -> Stri
             if run.autocommit {
                 text.push_str(" autocommit");
             }
+            if let Some(deadline) = run.deadline {
+                write!(text, " until {}", deadline.0).expect("strings take everything");
+            }
             if !run.params.is_empty() {
                 write!(text, " {:?}", run.params).expect("strings take everything");
             }

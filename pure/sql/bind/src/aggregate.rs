@@ -473,7 +473,7 @@ pub(super) fn read_calls<'e>(
 ) -> Vec<bool> {
     let effect = |call: &Call<Rel>| match &call.kind {
         CallKind::Nextval(_) | CallKind::Sleep(_) => true,
-        CallKind::Sequence(call, _) => call.writes(),
+        CallKind::Sequence(call, _, _) => call.writes(),
         _ => false,
     };
     let mut read: Vec<bool> = calls.iter().map(effect).collect();

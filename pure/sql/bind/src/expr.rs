@@ -23,6 +23,14 @@ impl Binder<'_> {
         Ok(bound)
     }
 
+    /// Binds what is computed only if what stands before it says so.
+    pub(super) fn optionally<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        self.optional += 1;
+        let bound = bind(self);
+        self.optional -= 1;
+        bound
+    }
+
     /// A condition: boolean, with this clause's name in the error.
     ///
     /// # Errors
@@ -189,7 +197,7 @@ impl Binder<'_> {
                 Op::And | Op::Or => {
                     let name = if matches!(op, Op::And) { "AND" } else { "OR" };
                     let left = self.as_condition(bound, name)?;
-                    let right = self.condition(right, name)?;
+                    let right = self.optionally(|binder| binder.condition(right, name))?;
                     extend(left, right, matches!(op, Op::And))
                 }
                 _ => {
@@ -243,17 +251,22 @@ impl Binder<'_> {
         let operand = operand.map(resolve::case_operand).transpose()?;
         operand.iter().for_each(|operand| self.note(operand));
         let mut arms = Vec::with_capacity(whens.len());
-        for ast::CaseWhen { condition, result } in whens {
-            let condition = match &operand {
+        for (i, ast::CaseWhen { condition, result }) in whens.iter().enumerate() {
+            let bind = |binder: &mut Self| match &operand {
                 Some(operand) => {
-                    let value = self.expr(condition)?;
-                    self.binary("=", operand.clone(), value)?
+                    let value = binder.expr(condition)?;
+                    binder.binary("=", operand.clone(), value)
                 }
-                None => self.condition(condition, "CASE/WHEN")?,
+                None => binder.condition(condition, "CASE/WHEN"),
             };
-            arms.push((condition, self.expr(result)?));
+            let condition = match i {
+                0 => bind(self)?,
+                _ => self.optionally(bind)?,
+            };
+            let result = self.optionally(|binder| binder.expr(result))?;
+            arms.push((condition, result));
         }
-        let otherwise = otherwise.map(|otherwise| self.expr(otherwise));
+        let otherwise = otherwise.map(|otherwise| self.optionally(|binder| binder.expr(otherwise)));
         let bound = resolve::case(arms, otherwise.transpose()?)?;
         if let Expr::Case {
             arms, otherwise, ..

@@ -83,10 +83,11 @@ impl Binder<'_> {
         if let Some(call) = self.sequence_call(name, &args)? {
             return Ok(call);
         }
-        let bound = args
-            .iter()
-            .map(|arg| self.argument(name, arg))
-            .collect::<Result<Vec<_>, _>>()?;
+        let bound = args.iter().enumerate().map(|(i, arg)| match name {
+            "coalesce" if i > 0 => self.optionally(|binder| binder.argument(name, arg)),
+            _ => self.argument(name, arg),
+        });
+        let bound = bound.collect::<Result<Vec<_>, _>>()?;
         if let Some(call) = self.effect(name, &bound)? {
             return Ok(call);
         }

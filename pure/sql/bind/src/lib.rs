@@ -164,6 +164,8 @@ pub struct Binder<'a> {
     pub inits: Vec<Init<Rel>>,
     /// Calls so far that must be made for every row.
     effects: u64,
+    /// Expressions around the present one that need not come to compute it.
+    optional: u32,
     depth: u32,
     /// Operators of the chains that are being bound, one inside the other.
     chained: u32,
@@ -213,6 +215,7 @@ impl<'a> Binder<'a> {
             levels: vec![Level::default()],
             inits: Vec::new(),
             effects: 0,
+            optional: 0,
             depth: 0,
             chained: 0,
             locks: false,

@@ -291,6 +291,17 @@ impl SequenceCall {
     pub fn writes(self) -> bool {
         matches!(self, SequenceCall::Next | SequenceCall::Set)
     }
+
+    /// One of these privileges on the sequence is needed.
+    pub fn wanted(self) -> &'static [&'static str] {
+        match self {
+            SequenceCall::Next => &["USAGE", "UPDATE"],
+            SequenceCall::Set => &["UPDATE"],
+            SequenceCall::Current | SequenceCall::Last | SequenceCall::State => {
+                &["USAGE", "SELECT"]
+            }
+        }
+    }
 }
 
 /// Kinds of calls.
@@ -307,8 +318,9 @@ pub enum CallKind<R> {
     Nextval(Arc<Sequence>),
     /// What the session drew last.
     Currval(Arc<Sequence>),
-    /// A call about a sequence that an argument names.
-    Sequence(SequenceCall, Vec<Expr>),
+    /// A call about a sequence that an argument names. The flag: only the call finds out which one
+    /// that is, so it asks for the privilege.
+    Sequence(SequenceCall, bool, Vec<Expr>),
     /// Waits this many seconds.
     Sleep(Expr),
     /// Cancels or ends the session with this number.
@@ -329,9 +341,9 @@ impl<R> CallKind<R> {
                 QueryUse::Scalar | QueryUse::Exists | QueryUse::Array => (&[], binds),
             },
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => (core::slice::from_ref(arg), &[]),
-            CallKind::Advisory(_, args) | CallKind::Notify(args) | CallKind::Sequence(_, args) => {
-                (args, &[])
-            }
+            CallKind::Advisory(_, args)
+            | CallKind::Notify(args)
+            | CallKind::Sequence(_, _, args) => (args, &[]),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&[], &[]),
         }
     }
@@ -347,9 +359,9 @@ impl<R> CallKind<R> {
             CallKind::Sleep(arg) | CallKind::Signal(arg, _) => {
                 (core::slice::from_mut(arg), &mut [])
             }
-            CallKind::Advisory(_, args) | CallKind::Notify(args) | CallKind::Sequence(_, args) => {
-                (args, &mut [])
-            }
+            CallKind::Advisory(_, args)
+            | CallKind::Notify(args)
+            | CallKind::Sequence(_, _, args) => (args, &mut []),
             CallKind::Nextval(_) | CallKind::Currval(_) => (&mut [], &mut []),
         }
     }
@@ -402,7 +414,7 @@ impl<R> CallKind<R> {
             },
             CallKind::Nextval(sequence) => CallKind::Nextval(sequence),
             CallKind::Currval(sequence) => CallKind::Currval(sequence),
-            CallKind::Sequence(call, args) => CallKind::Sequence(call, args),
+            CallKind::Sequence(call, asks, args) => CallKind::Sequence(call, asks, args),
             CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
             CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
             CallKind::Advisory(call, args) => CallKind::Advisory(call, args),

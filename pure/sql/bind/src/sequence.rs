@@ -42,7 +42,12 @@ impl Binder<'_> {
         let Some((call, counts)) = asked(name) else {
             return Ok(None);
         };
-        self.need_call(call, args.first().and_then(|arg| literal(arg)));
+        if call == SequenceCall::Set && self.optional > 0 {
+            // Calls are made for every row before its expressions are computed.
+            return Err(unsupported("setval where it may not be reached")
+                .hint("Call it by itself, not behind CASE, COALESCE, AND or OR."));
+        }
+        let asks = !self.need_call(call, args.first().and_then(|arg| literal(arg)));
         if let ("nextval" | "currval", [arg]) = (name, args)
             && let Some(text) = literal(arg)
         {
@@ -78,28 +83,24 @@ impl Binder<'_> {
             SequenceCall::State => Type::Array(ArrayKind::Int8),
             _ => Type::Int8,
         };
-        Ok(Some(
-            self.volatile_call(CallKind::Sequence(call, coerced), ty),
-        ))
+        Ok(Some(self.volatile_call(
+            CallKind::Sequence(call, asks, coerced),
+            ty,
+        )))
     }
 
-    /// The privilege that a call needs. Which sequence an expression means is not known yet.
-    fn need_call(&mut self, call: SequenceCall, name: Option<&str>) {
-        let wanted = match call {
-            SequenceCall::Next => Privileges::USAGE.with(Privileges::UPDATE),
-            SequenceCall::Set => Privileges::UPDATE,
-            _ => Privileges::USAGE.with(Privileges::SELECT),
-        };
+    /// The privilege that a call needs. Whether it is known on which sequence: one that an
+    /// expression or a number names is found by the call itself.
+    fn need_call(&mut self, call: SequenceCall, name: Option<&str>) -> bool {
         let found = name.and_then(|name| self.sequence(name).ok().cloned());
-        match (found, call) {
-            (Some(sequence), _) => self.need_sequence(&sequence, wanted),
-            (None, SequenceCall::Next | SequenceCall::Current | SequenceCall::Set)
-                if name.is_none() =>
-            {
-                self.need_superuser("permission denied for a sequence that an expression names");
-            }
-            (None, _) => {}
-        }
+        let Some(sequence) = found else {
+            return false;
+        };
+        let words = call.wanted().iter();
+        let wanted = words.filter_map(|word| Privileges::of_word(word));
+        let wanted = wanted.fold(Privileges::NONE, Privileges::with);
+        self.need_sequence(&sequence, wanted);
+        true
     }
 
     /// A sequence by the text of its name, which may have a schema and quotes.

@@ -170,7 +170,9 @@ async fn of_sessions(
             super::together::advisory(cx, *call, &args(exprs)?).await
         }
         CallKind::Notify(exprs) => Ok(super::together::notify(cx, &args(exprs)?)?),
-        CallKind::Sequence(call, exprs) => super::sequences::call(cx, *call, &args(exprs)?).await,
+        CallKind::Sequence(call, asks, exprs) => {
+            super::sequences::call(cx, (*call, *asks), &args(exprs)?).await
+        }
         _ => unreachable!("the caller has dealt with all others"),
     }
 }

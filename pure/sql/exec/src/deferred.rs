@@ -3,24 +3,34 @@
 //! A statement that finds no parent, or leaves rows behind without one, notes the key. Before the
 //! commit each key that was noted is looked at again: it must have a parent, or no row may refer to
 //! it. What a savepoint has undone is found to be gone by the same look.
+//!
+//! A key that SET CONSTRAINTS has had checked behind a savepoint is kept: ROLLBACK TO that
+//! savepoint may undo what made it good, so it is owed again then. What SET CONSTRAINTS has said
+//! goes back, too.
 
 use super::batch::idle;
 use super::fill::plan_cx;
-use super::foreign::{parent_there, shown_key_of};
+use super::foreign::{ask_parent, shown_key_of};
+use super::long::Long;
+use super::scan::rows_of;
 use super::source::collect;
-use super::{Charge, Slots};
-use crate::port::Port;
+use super::{Charge, Cx, Slots, WINDOW};
+use crate::port::{OpFuture, Port};
 use base::{Datum, SqlError, SqlState, TableId};
 use catalog::{Deferral, Table};
 use expr::rows::{GroupKey, datum_heap_bytes};
-use plan::{KeyCheck, key_check};
-use std::collections::{BTreeMap, BTreeSet};
+use plan::{KeyCheck, KeyRows, key_check};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
-use txn::OpError;
+use txn::{OpError, Savepoint};
 
 /// Bytes of keys that a transaction may put off.
 const OWED_BYTES_MAX: usize = 64 << 20;
+
+/// Keys that are asked for together in an index.
+const KEYS_BY_INDEX: usize = 1_000;
+/// Keys that are looked for in one reading of the table.
+const KEYS_BY_SCAN: usize = 10_000;
 
 /// A key whose parent is to be looked for before the commit.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -35,23 +45,66 @@ pub struct Owed {
     pub key: GroupKey,
 }
 
+impl Owed {
+    fn bytes(&self) -> usize {
+        let values = self.key.0.iter().map(datum_heap_bytes).sum::<usize>();
+        size_of::<Owed>() + self.constraint.len() + values
+    }
+}
+
 /// What a transaction has put off, and what SET CONSTRAINTS has said in it; most have neither.
 #[derive(Default, Debug)]
 pub struct Deferred(Option<Box<State>>);
 
 #[derive(Default, Debug)]
 struct State {
+    said: Rc<Said>,
+    owed: BTreeSet<Rc<Owed>>,
+    /// Keys that were checked behind a savepoint, with the number of the newest one then.
+    checked: BTreeMap<Rc<Owed>, u32>,
+    /// Of both.
+    bytes: usize,
+    /// Savepoints, the newest last. One that is not here was set when nothing was put off or said.
+    marks: Vec<(u32, Rc<Said>)>,
+}
+
+/// What SET CONSTRAINTS has said.
+#[derive(Clone, Default, Debug)]
+struct Said {
     all: Option<bool>,
     named: BTreeMap<String, bool>,
-    owed: BTreeSet<Owed>,
-    bytes: usize,
+}
+
+impl State {
+    /// Takes keys off `owed`; behind a savepoint they are kept as checked.
+    fn take(&mut self, names: Option<&[String]>) -> Vec<Rc<Owed>> {
+        let wanted = |owed: &Rc<Owed>| names.is_none_or(|names| names.contains(&owed.constraint));
+        let (taken, rest) = core::mem::take(&mut self.owed)
+            .into_iter()
+            .partition::<Vec<_>, _>(wanted);
+        self.owed = rest.into_iter().collect();
+        match self.marks.last() {
+            Some((number, _)) => {
+                let checked = taken.iter().map(|owed| (owed.clone(), *number));
+                self.checked.extend(checked);
+            }
+            None => self.bytes -= taken.iter().map(|owed| owed.bytes()).sum::<usize>(),
+        }
+        taken
+    }
+
+    /// No savepoint is left to which the transaction could go back.
+    fn forget_checked(&mut self) {
+        let checked = core::mem::take(&mut self.checked);
+        self.bytes -= checked.keys().map(|owed| owed.bytes()).sum::<usize>();
+    }
 }
 
 impl Deferred {
     /// Whether a foreign key is checked at the end of the transaction.
     pub fn defers(&self, constraint: &str, deferral: Deferral) -> bool {
-        let state = self.0.as_ref();
-        let set = state.and_then(|state| state.named.get(constraint).copied().or(state.all));
+        let said = self.0.as_ref().map(|state| &state.said);
+        let set = said.and_then(|said| said.named.get(constraint).copied().or(said.all));
         match deferral {
             Deferral::Never => false,
             Deferral::Possible => set.unwrap_or(false),
@@ -64,10 +117,11 @@ impl Deferred {
     /// # Errors
     /// 54000 if there are too many.
     pub fn owe(&mut self, owed: Owed) -> Result<(), SqlError> {
-        let values = owed.key.0.iter().map(datum_heap_bytes).sum::<usize>();
-        let bytes = size_of::<Owed>() + owed.constraint.len() + values;
+        let bytes = owed.bytes();
         let state = self.0.get_or_insert_default();
-        if state.owed.insert(owed) {
+        let owed = Rc::new(owed);
+        let known = state.checked.remove(&owed).is_some();
+        if state.owed.insert(owed) && !known {
             state.bytes += bytes;
         }
         if state.bytes > OWED_BYTES_MAX {
@@ -80,34 +134,52 @@ impl Deferred {
 
     /// SET CONSTRAINTS.
     fn set(&mut self, names: Option<&[String]>, deferred: bool) {
-        let state = self.0.get_or_insert_default();
+        let said = Rc::make_mut(&mut self.0.get_or_insert_default().said);
         match names {
             None => {
-                state.all = Some(deferred);
-                state.named.clear();
+                said.all = Some(deferred);
+                said.named.clear();
             }
             Some(names) => {
                 let names = names.iter().cloned();
-                state.named.extend(names.map(|name| (name, deferred)));
+                said.named.extend(names.map(|name| (name, deferred)));
             }
         }
     }
 
     /// The keys of these constraints, which are not owed any more.
-    fn take(&mut self, names: Option<&[String]>) -> Vec<Owed> {
-        let state = self.0.get_or_insert_default();
-        let wanted = |owed: &Owed| names.is_none_or(|names| names.contains(&owed.constraint));
-        let mut taken = Vec::new();
-        for owed in core::mem::take(&mut state.owed) {
-            match wanted(&owed) {
-                true => taken.push(owed),
-                false => _ = state.owed.insert(owed),
+    fn take(&mut self, names: Option<&[String]>) -> Vec<Rc<Owed>> {
+        let state = self.0.as_mut();
+        state.map_or_else(Vec::new, |state| state.take(names))
+    }
+
+    /// The transaction sets a savepoint or goes back to one.
+    pub fn save(&mut self, savepoint: Savepoint) {
+        let Some(state) = &mut self.0 else {
+            return;
+        };
+        match savepoint {
+            Savepoint::Set { number, within } => {
+                // The ones between have been released.
+                state.marks.retain(|(mark, _)| *mark <= within);
+                if state.marks.is_empty() {
+                    state.forget_checked();
+                }
+                state.marks.push((number, state.said.clone()));
+            }
+            Savepoint::RollBackTo(number) => {
+                state.marks.retain(|(mark, _)| *mark <= number);
+                let mark = state.marks.last().filter(|(mark, _)| *mark == number);
+                state.said = mark.map(|(_, said)| said.clone()).unwrap_or_default();
+                let checked = core::mem::take(&mut state.checked);
+                for (owed, under) in checked {
+                    match under < number {
+                        true => _ = state.checked.insert(owed, under),
+                        false => _ = state.owed.insert(owed),
+                    }
+                }
             }
         }
-        if state.owed.is_empty() {
-            state.bytes = 0;
-        }
-        taken
     }
 }
 
@@ -131,55 +203,131 @@ pub async fn set_constraints(
             false => state.take(names),
         }
     };
+    let taken = Long::new(&*port, taken);
     let zone = port.setting("timezone");
     let plan_cx = plan_cx(&*port, zone.as_deref());
-    let mut known: Option<(Arc<Table>, String, Option<KeyCheck>)> = None;
-    for owed in taken {
-        let same = |(table, name, _): &(Arc<Table>, String, _)| {
-            table.id == owed.table && *name == owed.constraint
+    // The keys of one constraint stand together.
+    let of_one = |a: &Rc<Owed>, b: &Rc<Owed>| a.table == b.table && a.constraint == b.constraint;
+    for owed in taken.chunk_by(of_one) {
+        let mut tables = port.database().tables.values();
+        let Some(table) = tables.find(|table| table.id == owed[0].table) else {
+            continue;
         };
-        if !known.as_ref().is_some_and(same) {
-            let mut tables = port.database().tables.values();
-            let Some(table) = tables.find(|table| table.id == owed.table) else {
-                continue;
-            };
-            let check = key_check(&plan_cx, table, &owed.constraint)?;
-            known = Some((table.clone(), owed.constraint.clone(), check));
-        }
-        if let Some((table, _, Some(check))) = &known {
-            look(&*port, table, check, &owed).await?;
+        if let Some(check) = key_check(&plan_cx, table, &owed[0].constraint)? {
+            look(&*port, table, &check, owed).await?;
         }
     }
     Ok(())
 }
 
-/// Looks for the parent of a key, or for rows that refer to it.
+/// Looks for the parents of keys, and for rows that refer to those that have none.
 async fn look(
     port: &dyn Port,
     table: &Table,
     check: &KeyCheck,
-    owed: &Owed,
+    owed: &[Rc<Owed>],
 ) -> Result<(), OpError> {
     let cx = idle(port, check.slots);
+    let missing = without_parent(&cx, table, check, owed).await?;
+    let at_once = match &check.many {
+        Some(many) if many.keyed => KEYS_BY_INDEX,
+        Some(_) => KEYS_BY_SCAN,
+        None => 1,
+    };
+    for owed in missing.chunks(at_once) {
+        let referred = match (&check.many, owed) {
+            (Some(many), [_, _, ..]) => referred_to(&cx, check, many, owed).await?,
+            _ => is_referred_to(&cx, check, &owed[0])
+                .await?
+                .then(|| owed[0].clone()),
+        };
+        if let Some(owed) = referred {
+            return Err(violation(table, check, &owed).into());
+        }
+    }
+    Ok(())
+}
+
+/// A row of the child with this key.
+fn row_of(table: &Table, check: &KeyCheck, owed: &Owed) -> Vec<Datum> {
     let mut row = vec![Datum::Null; table.columns.len()];
     for (column, value) in check.parent.declared.iter().zip(&owed.key.0) {
         row[usize::from(*column)] = value.clone();
     }
-    if parent_there(&cx, &check.parent, &row).await? {
-        return Ok(());
+    row
+}
+
+/// The keys that have no parent. The parents of the others are locked.
+async fn without_parent<'a>(
+    cx: &'a Cx<'a>,
+    table: &Table,
+    check: &KeyCheck,
+    owed: &[Rc<Owed>],
+) -> Result<Long<'a, Vec<Rc<Owed>>>, OpError> {
+    let mut missing = Long::new(cx.port, Vec::new());
+    let mut waiting = owed.iter();
+    let mut started: VecDeque<(&Rc<Owed>, OpFuture<'_>)> = VecDeque::new();
+    loop {
+        while started.len() < WINDOW
+            && let Some(owed) = waiting.next()
+        {
+            let row = row_of(table, check, owed);
+            started.push_back((owed, ask_parent(cx, &check.parent, &row)));
+        }
+        let Some((owed, future)) = started.pop_front() else {
+            return Ok(missing);
+        };
+        if rows_of(future.await)?.rows == 0 {
+            missing.push(owed.clone());
+        }
+        cx.breathe(1).await;
     }
-    let mut values = vec![Datum::Null; check.slots as usize];
-    for (slot, value) in check.child.slots.iter().zip(&owed.key.0) {
-        values[*slot as usize] = value.clone();
+}
+
+/// The slots of a check with these values.
+fn slots_with(check: &KeyCheck, slots: &[u32], values: impl Iterator<Item = Datum>) -> Slots {
+    let mut all = vec![Datum::Null; check.slots as usize];
+    for (slot, value) in slots.iter().zip(values) {
+        all[*slot as usize] = value;
     }
-    let slots: Slots = Rc::new(values);
-    let mut charge = Charge::new(port);
-    if collect(&cx, &check.child.rows, &slots, &mut charge)
-        .await?
-        .is_empty()
-    {
-        return Ok(());
+    Rc::new(all)
+}
+
+/// Whether a row refers to the key.
+async fn is_referred_to(cx: &Cx<'_>, check: &KeyCheck, owed: &Owed) -> Result<bool, OpError> {
+    let slots = slots_with(check, &check.child.slots, owed.key.0.iter().cloned());
+    let mut charge = Charge::new(cx.port);
+    let rows = collect(cx, &check.child.rows, &slots, &mut charge).await?;
+    Ok(!rows.is_empty())
+}
+
+/// The first of the keys to which a row refers.
+async fn referred_to(
+    cx: &Cx<'_>,
+    check: &KeyCheck,
+    many: &KeyRows,
+    owed: &[Rc<Owed>],
+) -> Result<Option<Rc<Owed>>, OpError> {
+    let arrays = (0..many.slots.len()).map(|place| {
+        let values = owed.iter().map(|owed| owed.key.0[place].clone());
+        Datum::Array(values.collect())
+    });
+    let slots = slots_with(check, &many.slots, arrays);
+    let mut charge = Charge::new(cx.port);
+    let rows = collect(cx, &many.rows, &slots, &mut charge).await?;
+    let mut keys = BTreeSet::new();
+    for row in rows.iter() {
+        let columns = check.child.child_columns.iter();
+        let key = columns.map(|column| row[usize::from(*column)].clone());
+        keys.insert(GroupKey(key.collect()));
     }
+    let referred = owed.iter().find(|owed| keys.contains(&owed.key));
+    Ok(referred.cloned())
+}
+
+/// The error for a key without a parent to which a row refers.
+fn violation(table: &Table, check: &KeyCheck, owed: &Owed) -> SqlError {
+    let row = row_of(table, check, owed);
     let (parent, name) = (&check.parent.parent, &owed.constraint);
     let (message, detail) = match owed.of_parent {
         true => {
@@ -208,9 +356,8 @@ async fn look(
             )
         }
     };
-    Err(SqlError::new(SqlState::FOREIGN_KEY, message)
+    SqlError::new(SqlState::FOREIGN_KEY, message)
         .detail(detail)
         .table(&table.name)
         .constraint(name)
-        .into())
 }

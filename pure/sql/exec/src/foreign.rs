@@ -185,20 +185,15 @@ fn owe(
     })
 }
 
-/// Whether the parent of a row is there, which is locked then.
-pub(super) async fn parent_there(
-    cx: &Cx<'_>,
-    parent: &ParentKey,
-    row: &[Datum],
-) -> Result<bool, OpError> {
+/// Asks for the parent of a row, which is locked if it is there.
+pub(super) fn ask_parent<'a>(cx: &Cx<'a>, parent: &ParentKey, row: &[Datum]) -> OpFuture<'a> {
     let key = parent_key(parent, &values(row, &parent.columns));
     let program = ProgramPlan::new(Body::Rows {
         filter: None,
         projection: Vec::new(),
     });
     let read = Read::Lock(LockMode::Shared);
-    let found = get(cx, 0, &parent.parent, key, read, program.bind(&[])).await;
-    Ok(rows_of(found)?.rows > 0)
+    get(cx, 0, &parent.parent, key, read, program.bind(&[]))
 }
 
 fn parent_key(parent: &ParentKey, key: &[Datum]) -> Key {

@@ -8,12 +8,13 @@ use base::{Datum, SqlError, SqlState};
 use bind::rel::SequenceCall;
 use catalog::Sequence;
 use core::future::poll_fn;
+use expr::SessionFacts;
 use txn::OpError;
 
-/// Makes the call; NULL if an argument is.
+/// Makes the call, which may have to ask for its privilege; NULL if an argument is.
 pub(super) async fn call(
     cx: &Cx<'_>,
-    call: SequenceCall,
+    (call, asks): (SequenceCall, bool),
     args: &[Datum],
 ) -> Result<Datum, OpError> {
     if args.iter().any(Datum::is_null) {
@@ -29,6 +30,9 @@ pub(super) async fn call(
         return Err(SqlError::new(SqlState::READ_ONLY_TXN, message).into());
     }
     let sequence = named(cx, args[0].as_int().unwrap_or(0))?;
+    if asks {
+        ask_privilege(cx, call, &sequence)?;
+    }
     match call {
         SequenceCall::Next => Ok(Datum::Int(nextval(cx, &sequence).await?)),
         SequenceCall::Current => Ok(currval(cx, &sequence)?),
@@ -47,6 +51,24 @@ pub(super) async fn call(
             })
         }
     }
+}
+
+/// Whether the session's role may make the call.
+///
+/// # Errors
+/// 42501.
+fn ask_privilege(cx: &Cx<'_>, call: SequenceCall, sequence: &Sequence) -> Result<(), SqlError> {
+    let wanted = call.wanted().join(", ");
+    let args = [
+        Datum::Int(i64::from(sequence.id.0)),
+        Datum::Text(wanted.into()),
+    ];
+    let has = cx.facts.catalog_function("has_sequence_privilege", &args)?;
+    if has == Datum::Bool(true) {
+        return Ok(());
+    }
+    let message = format!("permission denied for sequence {}", sequence.name);
+    Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
 }
 
 /// The sequence with this oid.

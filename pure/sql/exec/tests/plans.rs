@@ -192,6 +192,56 @@ fn stock_level_looks_stock_up_by_key() {
 }
 
 #[test]
+fn a_queue_looks_up_the_rows_that_it_picks() {
+    let cluster = tpcc();
+    for text in [
+        "CREATE TABLE jobs (id bigint PRIMARY KEY, state text, n int)",
+        "INSERT INTO jobs SELECT i, 'new', 0 FROM generate_series(1, 200) i",
+    ] {
+        cluster.run(text).expect(text);
+    }
+    let picked = "(SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP \
+                  LOCKED)";
+    let unlimited = "(SELECT id FROM jobs WHERE state = 'new' AND id < 3 FOR UPDATE SKIP LOCKED)";
+    let limited = "(SELECT id FROM jobs WHERE state = 'new' LIMIT 2)";
+    let wanted = "Join by Key Lookup: Point Reads on jobs";
+    for query in [picked, unlimited, limited] {
+        for text in [
+            format!("UPDATE jobs SET state = 'taken' WHERE id IN {query}"),
+            format!("UPDATE jobs SET n = n + 1 WHERE id = ANY {query}"),
+            format!("DELETE FROM jobs WHERE id IN {query}"),
+            format!("SELECT * FROM jobs WHERE id IN {query} FOR UPDATE"),
+        ] {
+            let plan = explain(&cluster, &text);
+            assert!(plan.contains(wanted), "{text}\n{plan}");
+        }
+    }
+    // Another condition changes nothing where others may have locked rows that meet it.
+    let text = format!("UPDATE jobs SET n = 1 WHERE id IN {picked} AND state = 'new'");
+    let plan = explain(&cluster, &text);
+    assert!(plan.contains(wanted), "{plan}");
+    // So many rows are better read at once, unless others may have locked some.
+    let text = "SELECT * FROM jobs WHERE id IN (SELECT id FROM jobs LIMIT 500)";
+    let plan = explain(&cluster, text);
+    assert!(plan.contains("Hash Semi Join"), "{plan}");
+    // A value that comes twice names its row once.
+    let text = "UPDATE jobs SET n = n + 1 WHERE id IN (SELECT 7 FROM jobs LIMIT 5)";
+    let outcome = cluster.run(text).expect(text);
+    assert_eq!(outcome.tag, "UPDATE 1");
+    // With a limit that is not known when the statement is planned.
+    let text = "UPDATE jobs SET state = 'taken' WHERE id IN (SELECT id FROM jobs WHERE state = \
+                'new' ORDER BY id LIMIT (SELECT 2) FOR UPDATE SKIP LOCKED) RETURNING id";
+    let plan = explain(&cluster, text);
+    assert!(plan.contains(wanted), "{plan}");
+    let outcome = cluster.run(text).expect(text);
+    assert_eq!(outcome.rows.len(), 2);
+    let taken = cluster
+        .run("SELECT id FROM jobs WHERE state = 'taken' ORDER BY id")
+        .expect("rows");
+    assert_eq!(taken.rows, [["1"], ["2"]]);
+}
+
+#[test]
 fn copies_of_a_replicated_table_are_equal() {
     let cluster = tpcc();
     cluster

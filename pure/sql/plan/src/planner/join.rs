@@ -2,12 +2,13 @@
 
 use super::access::{self, Path, Place, Wanted};
 use super::estimate::{UNKNOWN_ROWS, share_of_all};
+use super::few::{limit_of, picks, step_picks};
 use super::normal::{contradict, derive_constants, derived, split, split_all};
 use super::order::{Joined, Order};
 use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
 use super::{Planner, columns_of, remap};
 use crate::step::{Access, Bound, KeyPart, Scan, SlotPart, Step, StepOp};
-use base::{Datum, SqlError};
+use base::SqlError;
 use bind::rel::{Binds, JoinKind, Rel};
 use catalog::Table;
 use expr::{Compare, Expr, Func, walk};
@@ -27,6 +28,13 @@ pub(super) struct Item {
     pub(super) table_rows: f64,
     /// Conditions on this item alone, in its own numbering.
     pub(super) own: Vec<Expr>,
+}
+
+impl Item {
+    /// Whether it is a query whose rows are picked among those that are not locked.
+    pub(super) fn picks(&self) -> bool {
+        self.rel.as_ref().is_some_and(picks)
+    }
 }
 
 /// Moves the columns of an expression down by `by`.
@@ -603,20 +611,6 @@ pub(super) fn item_rows(item: &Item) -> f64 {
     }
 }
 
-/// The rows that a relation has at most, if a constant LIMIT in it says so.
-fn limit_of(rel: &Rel) -> Option<f64> {
-    match rel {
-        Rel::Limit {
-            limit: Some(Expr::Const(Datum::Int(limit), _)),
-            ..
-        } => Some((*limit).clamp(1, 1000) as f64),
-        Rel::Shared { query: input, .. } | Rel::Project { input, .. } | Rel::Sort { input, .. } => {
-            limit_of(input)
-        }
-        _ => None,
-    }
-}
-
 fn is_nothing(planned: &Planned) -> bool {
     matches!(&planned.step.op, StepOp::Values { rows, .. } if rows.is_empty())
 }
@@ -679,7 +673,7 @@ struct LookupPath {
 
 /// The key lookups of a join, if they are cheaper than reading the table at once.
 fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Option<LookupPath> {
-    let (table, _) = item.table.as_ref()?;
+    let (table, lock) = item.table.as_ref()?;
     let place = item.place;
     let mut own: Vec<Expr> = item.own.clone();
     own.iter_mut()
@@ -709,7 +703,8 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
         KeyPart::Row(_) => path.access.rows.iter().flatten().any(dependent),
     });
     let per_row = LOOKUP_COST + path.cost;
-    if !keyed || left.step.rows * per_row > alone.cost + 50.0 {
+    let picked = kind == JoinKind::Inner && lock.is_some() && step_picks(&left.step);
+    if !keyed || !picked && left.step.rows * per_row > alone.cost + 50.0 {
         return None;
     }
     let each = path.rows * path.share_of_rest(&conditions);

@@ -5,6 +5,7 @@ mod aggregate;
 mod constant;
 mod copy;
 mod estimate;
+mod few;
 mod fill;
 mod join;
 mod locked;
@@ -36,7 +37,7 @@ pub use copy::CopyShape;
 pub use fill::{DefaultValues, default_values};
 use sqlparser::ast;
 use std::sync::Arc;
-pub use write::{KeyCheck, constraint_writer, key_check};
+pub use write::{KeyCheck, KeyRows, constraint_writer, key_check};
 
 /// Binds and plans one statement.
 ///
@@ -255,7 +256,7 @@ fn run_plan(
             matches!(&init.value, InitValue::Call(call)
             if match &call.kind {
                 bind::rel::CallKind::Nextval(_) => true,
-                bind::rel::CallKind::Sequence(call, _) => call.writes(),
+                bind::rel::CallKind::Sequence(call, _, _) => call.writes(),
                 _ => false,
             })
         });

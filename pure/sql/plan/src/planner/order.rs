@@ -4,11 +4,9 @@
 //! grows with the number of conditions, not with its square.
 
 use super::access::{self, Wanted};
+use super::few::FEW_ROWS;
 use super::join::{Item, LOOKUP_COST, item_rows, owners, raise};
 use expr::{Compare, Expr, Func, walk};
-
-/// An input that is no table and has at most this many rows has few.
-const FEW_ROWS: f64 = 100.0;
 
 /// A condition over several inputs.
 struct Shared {
@@ -91,9 +89,10 @@ impl Order {
         let few = items.iter().zip(&sizes);
         let mut few = few.filter(|(item, _)| item.table.is_none());
         let few = few.any(|(_, size)| *size <= FEW_ROWS);
+        let picked = items.iter().any(Item::picks);
         let behind = |number: usize| {
             let Item { table, own, .. } = &items[number];
-            few && own.is_empty() && matches!(table, Some((_, Some(_))))
+            (few && own.is_empty() || picked) && matches!(table, Some((_, Some(_))))
         };
         left.sort_by(|a, b| {
             let size = sizes[*a].total_cmp(&sizes[*b]);

@@ -722,20 +722,11 @@ fn semi_joins(
             exprs.all(|expr| only_below(expr, width))
         };
         let call = call.filter(alone);
-        let joined = call.and_then(|call| super::semi::semi_join(call, anti));
-        let (Some((kind, right, mut on)), Some(number)) = (joined, number) else {
-            rest.push(condition);
-            continue;
-        };
-        calls[number as usize] = None;
-        super::semi::place_right(&mut on, width);
-        let (left, right) = (Box::new(input), Box::new(right));
-        input = Rel::Join {
-            kind,
-            left,
-            right,
-            on,
-        };
+        let joined = call.is_some_and(|call| super::semi::join(&mut input, call, anti));
+        match number {
+            Some(number) if joined => calls[number as usize] = None,
+            _ => rest.push(condition),
+        }
     }
     (input, calls, rest)
 }

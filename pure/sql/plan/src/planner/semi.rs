@@ -1,13 +1,74 @@
 //! EXISTS and IN as semi joins.
 
 use super::access;
+use super::few::is_of_few_rows;
+use base::Type;
 use bind::rel::{Binds, Call, CallKind, JoinKind, QueryUse, Rel};
 use expr::{Compare, Expr, Func, walk};
+
+/// Joins `input` with the query of a call, if that can be done: by a semi join (NOT: anti join), or
+/// with the different rows of a query of few rows, as if it stood in FROM.
+pub(super) fn join(input: &mut Rel, call: &Call<Rel>, anti: bool) -> bool {
+    let Some((kind, right, mut on)) = semi_join(call, anti) else {
+        return false;
+    };
+    place_right(&mut on, input.width());
+    let picked = kind == JoinKind::Semi && is_in(call) && is_of_few_rows(&right);
+    let types = picked.then(|| types_of(input)).flatten();
+    let left = Box::new(core::mem::replace(input, Rel::One));
+    *input = match types {
+        None => Rel::Join {
+            kind,
+            left,
+            right: Box::new(right),
+            on,
+        },
+        Some(types) => {
+            let keys = (0..right.width()).collect();
+            let input = Box::new(right);
+            let joined = Rel::Join {
+                kind: JoinKind::Inner,
+                left,
+                right: Box::new(Rel::Distinct { input, keys }),
+                on,
+            };
+            let columns = (0..).zip(types);
+            joined.projected(columns.map(|(i, ty)| Expr::Column(i, ty)).collect())
+        }
+    };
+    true
+}
+
+fn is_in(call: &Call<Rel>) -> bool {
+    match &call.kind {
+        CallKind::Query { usage, .. } => matches!(usage, QueryUse::In(_)),
+        _ => false,
+    }
+}
+
+/// Types of the columns of a relation that is made of tables.
+fn types_of(rel: &Rel) -> Option<Vec<Type>> {
+    match rel {
+        Rel::Table { table, .. } => Some(table.columns.iter().map(|column| column.ty).collect()),
+        Rel::Filter { input, .. } => types_of(input),
+        Rel::Join {
+            kind: JoinKind::Inner,
+            left,
+            right,
+            ..
+        } => {
+            let mut types = types_of(left)?;
+            types.extend(types_of(right)?);
+            Some(types)
+        }
+        _ => None,
+    }
+}
 
 /// EXISTS or IN as a semi join (NOT: anti join), if its dependence on the outer row is only in
 /// conditions that can become join conditions: the kind, the right side, the conditions over
 /// both rows.
-pub(super) fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, Vec<Expr>)> {
+fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, Vec<Expr>)> {
     let kind = if anti { JoinKind::Anti } else { JoinKind::Semi };
     match &call.kind {
         CallKind::Query {
@@ -49,7 +110,7 @@ fn in_conditions(left: &[Expr]) -> Vec<Expr> {
     let conditions = left.iter().enumerate().map(|(i, key)| {
         let right = Expr::Column(RIGHT + i as u32, key.ty());
         let sides = vec![key.clone(), right];
-        Expr::Call(Func::Compare(Compare::Eq), sides, base::Type::Bool)
+        Expr::Call(Func::Compare(Compare::Eq), sides, Type::Bool)
     });
     conditions.collect()
 }
@@ -92,7 +153,7 @@ fn parts_of(
 }
 
 /// Puts real numbers for the columns that [`semi_join`] has marked.
-pub(super) fn place_right(on: &mut [Expr], left_width: u32) {
+fn place_right(on: &mut [Expr], left_width: u32) {
     for condition in on {
         walk::map(condition, &mut |node| {
             if let Expr::Column(column, _) = node

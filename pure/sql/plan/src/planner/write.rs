@@ -4,7 +4,7 @@ use super::{Planner, point, run_plan};
 use crate::formula::{self, Obstacle};
 use crate::plan::Plan;
 use crate::step::{
-    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
+    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, Step, StepOp, WritePlan,
     Writer, table_index,
 };
 use base::{Datum, OutColumn, SqlError, SqlState, Type};
@@ -243,16 +243,7 @@ impl Planner<'_, '_> {
             let sides = vec![Expr::Column(u32::from(*column), ty), Expr::Param(slot, ty)];
             conditions.push(Expr::Call(Func::Compare(Compare::Eq), sides, Type::Bool));
         }
-        let table = Rel::Table {
-            table: child.clone(),
-            lock: Some(LockMode::Exclusive),
-        };
-        let wanted: Vec<u32> = (0..child.columns.len() as u32).collect();
-        let mut rows = self.rows(table.filtered(conditions), &wanted)?;
-        let StepOp::Scan(scan) = &mut rows.op else {
-            unreachable!("comparisons with parameters are part of the scan");
-        };
-        scan.newest = true;
+        let rows = self.child_rows(child, conditions)?;
         Ok(ChildKey {
             name: key.name.clone(),
             writer,
@@ -265,6 +256,65 @@ impl Planner<'_, '_> {
             rows,
         })
     }
+
+    /// The newest versions of rows that refer to a parent.
+    fn child_rows(&mut self, child: &Arc<Table>, conditions: Vec<Expr>) -> Result<Step, SqlError> {
+        let table = Rel::Table {
+            table: child.clone(),
+            lock: Some(LockMode::Exclusive),
+        };
+        let wanted: Vec<u32> = (0..child.columns.len() as u32).collect();
+        let mut rows = self.rows(table.filtered(conditions), &wanted)?;
+        let StepOp::Scan(scan) = &mut rows.op else {
+            unreachable!("comparisons with parameters are part of the scan");
+        };
+        scan.newest = true;
+        Ok(rows)
+    }
+
+    /// As [`Planner::child`] for many keys at once. `None`: they are better asked for one by one,
+    /// for an index over several columns would be asked for every combination of their values.
+    fn children(
+        &mut self,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+        one: &ChildKey,
+    ) -> Result<Option<KeyRows>, SqlError> {
+        let keyed = match &one.rows.op {
+            StepOp::Scan(scan) => !scan.access.prefix.is_empty(),
+            _ => true,
+        };
+        if keyed && key.columns.len() > 1 {
+            return Ok(None);
+        }
+        let mut slots = Vec::new();
+        let mut conditions = Vec::new();
+        for column in &key.columns {
+            let ty = child.columns[usize::from(*column)].ty;
+            let array = ty.without_modifiers().array_of();
+            let Some(array) = array.filter(|_| !matches!(ty, Type::Char(_))) else {
+                return Ok(None);
+            };
+            let slot = self.binder.new_slot();
+            slots.push(slot);
+            let column = Box::new(Expr::Column(u32::from(*column), ty));
+            let values = Box::new(Expr::Param(slot, array));
+            conditions.push(Expr::AnyArray(column, Compare::Eq, values, false));
+        }
+        let rows = self.child_rows(child, conditions)?;
+        Ok(Some(KeyRows { slots, rows, keyed }))
+    }
+}
+
+/// Rows of a child that refer to any of many keys; of a key of several columns perhaps further
+/// ones, in which each column has the value of some key.
+pub struct KeyRows {
+    /// The slot of each column of the key: an array of its values.
+    pub slots: Vec<u32>,
+    /// The rows.
+    pub rows: Step,
+    /// They are found by an index.
+    pub keyed: bool,
 }
 
 /// What a check that was put off reads: the parent of a key, and the rows that refer to it.
@@ -273,6 +323,8 @@ pub struct KeyCheck {
     pub parent: ParentKey,
     /// The rows of the child.
     pub child: ChildKey,
+    /// The same for many keys.
+    pub many: Option<KeyRows>,
     /// Number of slots that their plan has.
     pub slots: u32,
 }
@@ -291,9 +343,11 @@ pub fn key_check(
     let mut binder = Binder::new(cx, &Statement::none());
     let mut planner = Planner::new(&mut binder);
     let (parent, child) = (planner.parent(key)?, planner.child(table, key, 0)?);
+    let many = planner.children(table, key, &child)?;
     Ok(Some(KeyCheck {
         parent,
         child,
+        many,
         slots: binder.slots(),
     }))
 }
