@@ -9,6 +9,7 @@ mod roles;
 use crate::apply::{no_database, no_relation};
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use crate::enums::EnumType;
 use ::rights::{Acl, By, Change, ObjectKind, Rights, RoleId, Target};
 use alloc::format;
 use alloc::string::String;
@@ -159,6 +160,16 @@ impl Catalog {
         let has = |database: u32| database == 0 || known.contains(&Target::Database(database));
         rights.settings.retain(|(_, database), _| has(*database));
         rights.defaults.retain(|(database, ..), _| has(*database));
+    }
+}
+
+impl EnumType {
+    fn as_found(&self) -> Found {
+        Found {
+            target: Target::Relation(self.id),
+            kind: ObjectKind::Type,
+            name: self.name.clone(),
+        }
     }
 }
 
