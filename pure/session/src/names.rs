@@ -53,7 +53,7 @@ impl Session {
     /// An error with the names of types and values of users, which only the catalog knows.
     pub(super) fn named_error(&self, cx: &SessionCx<'_>, error: SqlError) -> SqlError {
         match self.database(cx) {
-            Ok(database) => database.named_error(error),
+            Ok(database) => self.shown_error(cx, database, database.named_error(error)),
             Err(_) => error,
         }
     }

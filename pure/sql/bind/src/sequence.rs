@@ -93,9 +93,8 @@ impl Binder<'_> {
         let found = name.and_then(|name| self.sequence(name).ok().cloned());
         match (found, call) {
             (Some(sequence), _) => self.need_sequence(&sequence, wanted),
-            (None, SequenceCall::Next | SequenceCall::Current | SequenceCall::Set)
-                if name.is_none() =>
-            {
+            (None, SequenceCall::State) => {}
+            (None, _) if name.is_none() => {
                 self.need_superuser("permission denied for a sequence that an expression names");
             }
             (None, _) => {}
