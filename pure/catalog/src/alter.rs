@@ -86,19 +86,6 @@ pub enum TableAction {
 }
 
 impl TableAction {
-    /// As [`crate::Command`] has it: whether the catalog becomes larger.
-    pub(crate) fn adds(&self) -> bool {
-        matches!(
-            self,
-            TableAction::AddColumn { .. }
-                | TableAction::AddSequence(_)
-                | TableAction::SetDefault { .. }
-                | TableAction::AddForeignKey(_)
-                | TableAction::AddCheck(_)
-                | TableAction::AddIndex(_)
-        )
-    }
-
     /// The foreign key that it adds.
     pub(crate) fn foreign_key(&self) -> Option<&ForeignKey> {
         match self {

@@ -6,7 +6,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::limits::CATALOG_BYTES_MAX;
 use base::{DatabaseId, IndexId, Placement, SqlError, SqlState};
 use rights::By;
 
@@ -41,16 +40,8 @@ impl Catalog {
         if applied.skipped.is_some() {
             return Ok((self.clone(), applied));
         }
-        if command.adds() && next.size_bytes() > CATALOG_BYTES_MAX {
-            let message = format!("the catalog cannot have more than {CATALOG_BYTES_MAX} bytes");
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message)
-                .hint("Shorten defaults, checks and views, or drop tables."));
-        }
+        next.check_size(self)?;
         Ok((next, applied))
-    }
-
-    fn size_bytes(&self) -> usize {
-        base::codec::to_vec(self).len()
     }
 
     fn change(&mut self, command: &Command) -> Result<Applied, CatalogError> {

@@ -225,26 +225,6 @@ impl Command {
         let mut all = core::iter::once(primary).chain(secondary);
         all.find(|index| index.id == IndexId(0))
     }
-
-    /// Whether it adds something that has a name or a text, and so makes the catalog larger. What
-    /// ends, undoes or removes is never refused for the size.
-    pub(crate) fn adds(&self) -> bool {
-        match self {
-            Command::CreateDatabase { .. }
-            | Command::CreateTable { .. }
-            | Command::CreateIndex { .. }
-            | Command::CreateSequence { .. }
-            | Command::CreateView { .. }
-            | Command::CreateEnum { .. }
-            | Command::AlterEnum { .. }
-            | Command::AddForeignKey { .. }
-            | Command::AddCheck { .. }
-            | Command::Rights { .. }
-            | Command::Comment { text: Some(_), .. } => true,
-            Command::AlterTable { actions, .. } => actions.iter().any(TableAction::adds),
-            _ => false,
-        }
-    }
 }
 
 /// What [`Catalog::apply`] did beyond the new catalog.

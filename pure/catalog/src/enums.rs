@@ -9,6 +9,7 @@ use crate::command::{Applied, CatalogError};
 use crate::desc::*;
 use crate::names;
 use crate::views::View;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -110,7 +111,9 @@ impl EnumType {
             return Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message));
         }
         owner.relabel(self.id, from, to);
-        if let Some(user) = owner.text_with(&names::literal_with(from), self) {
+        let literal = names::literal_with(from);
+        let means = |text: &str| names::has_word(text, &literal) || names::has_item(text, from);
+        if let Some(user) = owner.text_with(&means, self) {
             return Err(kept(&format!("the label \"{from}\""), &user));
         }
         self.labels[at].text = to.into();
@@ -218,12 +221,11 @@ impl Database {
             .collect()
     }
 
-    /// An expression or a view with `word` in its text, which the type has for its name or for a
-    /// label: where neither the name nor a column of the type is near, it means something else.
-    fn text_with(&self, word: &str, of: &EnumType) -> Option<String> {
-        let means = |text: &str, near: bool| {
-            names::has_word(text, word) && (near || names::has_word(text, &of.name))
-        };
+    /// An expression or a view whose text has what the type has for its name or for a label:
+    /// where neither the name nor a column of the type is near, it means something else.
+    fn text_with(&self, named: &dyn Fn(&str) -> bool, of: &EnumType) -> Option<String> {
+        let means =
+            |text: &str, near: bool| named(text) && (near || names::has_word(text, &of.name));
         let has = |table: &Table| {
             let mut columns = table.columns.iter();
             columns.any(|column| column.ty.enum_id() == Some(of.id))
@@ -326,9 +328,10 @@ impl Catalog {
             name: name.to_string(),
             labels: Vec::with_capacity(labels.len()),
         };
+        let mut seen = BTreeSet::new();
         for (place, label) in (1..).zip(labels) {
             check_label(label)?;
-            if labels[..created.labels.len()].contains(label) {
+            if !seen.insert(label) {
                 let constraint = "pg_enum_typid_label_index";
                 let message =
                     format!("duplicate key value violates unique constraint \"{constraint}\"");
@@ -399,7 +402,7 @@ impl Catalog {
                     return Err(type_exists(to));
                 }
                 owner.retype(name, to);
-                if let Some(user) = owner.text_with(name, &found) {
+                if let Some(user) = owner.text_with(&|text| names::has_word(text, name), &found) {
                     return Err(kept(&format!("type \"{name}\""), &user));
                 }
                 found.name.clone_from(to);
@@ -458,7 +461,8 @@ impl Database {
         });
         users.extend(views.map(|view| format!("view {}", view.name)));
         if users.is_empty() {
-            users.extend(self.text_with(&dropped.name, dropped));
+            let named = |text: &str| names::has_word(text, &dropped.name);
+            users.extend(self.text_with(&named, dropped));
         }
         if users.is_empty() {
             return Ok(());

@@ -23,6 +23,7 @@ mod names;
 mod renames;
 mod rights;
 mod sequences;
+mod size;
 mod tables;
 mod views;
 

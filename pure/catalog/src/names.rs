@@ -4,6 +4,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use base::limits::NAME_BYTES_MAX;
+use base::{ArrayKind, Datum, Type};
+
+const TEXTS: Type = Type::Array(ArrayKind::Text);
 
 /// `first_second_label`, cut to the length of an identifier by shortening the longer of the first
 /// two parts, then with the smallest number appended that makes it free.
@@ -242,6 +245,18 @@ pub(crate) fn has_word(expression: &str, word: &str) -> bool {
     words(expression).any(|piece| piece == word || name_of(piece) == word)
 }
 
+/// Whether a literal of an expression is the text of an array with this item.
+pub(crate) fn has_item(expression: &str, item: &str) -> bool {
+    let texts = words(expression).filter_map(literal);
+    let arrays = texts.filter_map(|text| base::text::parse(TEXTS, &text).ok());
+    arrays.into_iter().any(|array| is_among(&array, item))
+}
+
+fn is_among(value: &Datum, item: &str) -> bool {
+    let mut items = value.as_array().unwrap_or_default().iter();
+    items.any(|value| value.as_str() == Some(item) || is_among(value, item))
+}
+
 /// A default that draws from the sequence `to` where it drew from `from`.
 pub(crate) fn redrawn(expression: &str, from: &str, to: &str) -> String {
     let pieces: Vec<&str> = words(expression).collect();
@@ -393,6 +408,15 @@ mod tests {
             redrawn("1 + nextval('s'::regclass) + length('s')", "s", "S2"),
             "1 + nextval('\"S2\"'::regclass) + length('s')"
         );
+    }
+
+    #[test]
+    fn items_are_found_in_the_text_of_an_array() {
+        let has = |text: &str| has_item(text, "a b");
+        assert!(has("m = ANY ('{c,\"a b\"}'::mood[])"));
+        assert!(has("'{a b}'") && has("' { c , a b } '"));
+        assert!(!has("'a b'") && !has("'{a, b}'") && !has("'{ab'") && !has("f({a b})"));
+        assert!(has_item("'{\"it''s\"}'", "it's") && !has_item("'{NULL}'", "NULL"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod roles;
 use crate::apply::{no_database, no_relation};
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use crate::enums::EnumType;
 use ::rights::{Acl, By, Change, ObjectKind, Rights, RoleId, Target};
 use alloc::format;
 use alloc::string::String;
@@ -86,15 +87,21 @@ impl Catalog {
         if self.next_id > before.next_id
             && (by.current != RoleId::OWNER || !self.rights.defaults.is_empty())
         {
-            for database in self.databases.values() {
+            for (name, database) in &self.databases {
                 let id = database.id.0;
+                let earlier = before.databases.get(name);
+                // A sequence that begins anew has another number, and the owner that it had.
+                let known = |(name, kind, _): &(&str, ObjectKind, u32)| {
+                    let earlier = earlier.filter(|_| *kind == ObjectKind::Sequence);
+                    earlier.is_some_and(|earlier| earlier.sequences.contains_key(*name))
+                };
                 if is_new(id) {
                     new.push((Target::Database(id), ObjectKind::Database, id));
                 }
                 let types = database.enums.values().filter(|one| is_new(one.id));
                 new.extend(types.map(|one| (Target::Relation(one.id), ObjectKind::Type, id)));
                 let relations = database.relations();
-                let found = relations.filter(|(_, _, relation)| is_new(*relation));
+                let found = relations.filter(|found| is_new(found.2) && !known(found));
                 new.extend(found.map(|(_, kind, relation)| (Target::Relation(relation), kind, id)));
             }
         }
@@ -159,6 +166,16 @@ impl Catalog {
         let has = |database: u32| database == 0 || known.contains(&Target::Database(database));
         rights.settings.retain(|(_, database), _| has(*database));
         rights.defaults.retain(|(database, ..), _| has(*database));
+    }
+}
+
+impl EnumType {
+    fn as_found(&self) -> Found {
+        Found {
+            target: Target::Relation(self.id),
+            kind: ObjectKind::Type,
+            name: self.name.clone(),
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 use crate::apply::no_relation;
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use ::rights::Target;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::{IndexId, SqlError, SqlState};
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,7 @@ impl Catalog {
         change: &SequenceChange,
     ) -> Result<Applied, CatalogError> {
         let id = IndexId(self.next_number());
+        let rights = Arc::clone(&self.rights);
         let owner = self.database_mut(database)?;
         let found = owner.sequences.get(name).cloned();
         let found = found.ok_or_else(|| no_relation(name))?;
@@ -59,13 +62,24 @@ impl Catalog {
             if let Some((table, column)) = column {
                 let table = owner.table(table).ok_or_else(|| no_relation(table))?;
                 table.own_column(column)?;
+                let owner_of = |id| rights.owner(&Target::Relation(id));
+                if owner_of(table.id.0) != owner_of(found.id.0) {
+                    let message = "sequence must have same owner as table it is linked to";
+                    return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message));
+                }
             }
             next.owned_by.clone_from(column);
         }
+        let next_id = next.id;
         owner.add_sequence(next)?;
         if let Some(text) = owner.comments.remove(&Commented::Relation(found.id.0)) {
             let id = owner.sequences[name].id.0;
             owner.comments.insert(Commented::Relation(id), text);
+        }
+        let (old, new) = (Target::Relation(found.id.0), Target::Relation(next_id.0));
+        if let Some(object) = rights.objects.get(&old) {
+            self.rights_mut().objects.remove(&old);
+            self.rights_mut().objects.insert(new, object.clone());
         }
         Ok(Applied {
             dropped,

@@ -123,9 +123,7 @@ impl Session {
         prepared: &Prepared,
     ) -> Result<(), SqlError> {
         let known = Some((cx.catalog.version, self.acting.by.current));
-        if prepared.allowed.get() == known
-            || !matches!(plan.kind, PlanKind::Run(_) | PlanKind::CreateAs(_))
-        {
+        if prepared.allowed.get() == known || matches!(plan.kind, PlanKind::Session(_)) {
             return Ok(());
         }
         let owner = cx.catalog.owner_of_database(self.database(cx)?);

@@ -374,7 +374,7 @@ impl Session {
         movement
             .rows()
             .for_each(|row| cursor.rows.copy(row, &mut batch));
-        self.put_names(cx, &columns, &formats, &mut batch);
+        self.put_names(cx, &columns, &formats, &mut batch)?;
         if start.describe {
             let description = Reply::RowDescription(columns.clone(), formats.clone());
             self.say(description, Position(0));

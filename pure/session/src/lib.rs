@@ -37,6 +37,7 @@ mod ddl;
 pub mod errors;
 mod extended;
 mod fills;
+mod hidden;
 mod inbox;
 mod kept;
 mod listen;

@@ -1,7 +1,7 @@
 //! Values to and from the client whose text form needs the catalog.
 
-use super::{Session, SessionCx};
-use base::{Datum, OutColumn, RowBatch, SqlError, Type};
+use super::{Reply, Session, SessionCx};
+use base::{Datum, OutColumn, Position, RowBatch, SqlError, Type};
 use pg_catalog::CatalogCx;
 use pg_catalog::output;
 use wire::Format;
@@ -53,26 +53,47 @@ impl Session {
     /// An error with the names of types and values of users, which only the catalog knows.
     pub(super) fn named_error(&self, cx: &SessionCx<'_>, error: SqlError) -> SqlError {
         match self.database(cx) {
-            Ok(database) => database.named_error(error),
+            Ok(database) => self.shown_error(cx, database, database.named_error(error)),
             Err(_) => error,
         }
     }
 
+    /// Says rows of the present step in the client's form. `false`: the statement has failed.
+    pub(super) fn say_rows(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        mut batch: RowBatch,
+        wait: Position,
+    ) -> bool {
+        let step = &self.steps[self.at];
+        let (columns, formats) = (step.plan.columns.clone(), step.formats.clone());
+        if let Err(error) = self.put_names(cx, &columns, &formats, &mut batch) {
+            self.fail(cx, error, wait);
+            return false;
+        }
+        self.say_of_step(Reply::Rows(columns, formats, batch), wait);
+        self.count_batch(cx);
+        true
+    }
+
     /// Replaces numbers in rows by names, as the client reads them.
+    ///
+    /// # Errors
+    /// XX000 for values of a type that is gone.
     pub(super) fn put_names(
         &self,
         cx: &SessionCx<'_>,
         columns: &[OutColumn],
         formats: &[Format],
         batch: &mut RowBatch,
-    ) {
+    ) -> Result<(), SqlError> {
         let zone = match columns.iter().any(|column| output::is_zoned(column.ty)) {
             true => self.settings.zone(),
             false => None,
         };
         let plain = columns.iter().all(|column| output::is_plain(column.ty));
         if plain && zone.is_none() {
-            return;
+            return Ok(());
         }
         let as_text = |at: usize| {
             let format = formats.get(if formats.len() == 1 { 0 } else { at });
@@ -82,13 +103,10 @@ impl Session {
             output::put_zone(&zone, columns, &as_text, batch);
         }
         if plain {
-            return;
+            return Ok(());
         }
-        let named = self.with_catalog(cx, |catalog| {
-            output::put_names(catalog, columns, &as_text, batch);
-            Ok(())
-        });
-        // Without a database there are no names: numbers stay, as for dropped objects.
-        named.unwrap_or_default();
+        self.with_catalog(cx, |catalog| {
+            output::put_names(catalog, columns, &as_text, batch)
+        })
     }
 }

@@ -502,9 +502,7 @@ impl Session {
             }
             None => {
                 step.spent += 1;
-                let reply = self.rows_reply(cx, batch);
-                self.say_of_step(reply, wait);
-                self.count_batch(cx);
+                self.say_rows(cx, batch, wait);
             }
         }
     }
@@ -537,9 +535,9 @@ impl Session {
                 break;
             };
             step.rows += batch.rows;
-            let reply = self.rows_reply(cx, batch);
-            self.say_of_step(reply, wait);
-            self.count_batch(cx);
+            if !self.say_rows(cx, batch, wait) {
+                return;
+            }
         }
         let step = &mut self.steps[self.at];
         let cursor = step
@@ -748,14 +746,6 @@ impl Session {
         if let Some(ending) = self.ending.take() {
             self.end_txn(cx, ending);
         }
-    }
-
-    /// Rows of the present step in the client's form.
-    fn rows_reply(&self, cx: &SessionCx<'_>, mut batch: RowBatch) -> Reply {
-        let step = &self.steps[self.at];
-        let (columns, formats) = (step.plan.columns.clone(), step.formats.clone());
-        self.put_names(cx, &columns, &formats, &mut batch);
-        Reply::Rows(columns, formats, batch)
     }
 
     fn merge_currval(&mut self, drawn: Vec<(base::IndexId, i64)>) {

@@ -3,6 +3,7 @@
 use super::Found;
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use crate::enums::no_type;
 use ::rights::{By, ObjectKind, RoleId, RoleName, Target, denied};
 use alloc::format;
 use alloc::string::String;
@@ -121,6 +122,10 @@ impl Catalog {
                     name: object.into(),
                 }
             }
+            ObjectKind::Type => {
+                let found = self.database_named(name)?.enums.get(object);
+                found.ok_or_else(|| no_type(object))?.as_found()
+            }
             _ => self.database_named(name)?.found(object)?,
         };
         // ALTER TABLE takes views and sequences as well.
@@ -161,14 +166,16 @@ impl Catalog {
         Ok(Vec::new())
     }
 
-    /// The relations of a database that these roles own.
+    /// The relations and types of a database that these roles own.
     fn owned(&self, database: &str, roles: &[RoleId]) -> Result<Vec<Found>, CatalogError> {
-        let relations = self.database_named(database)?.relations();
-        let found = relations.map(|(name, kind, id)| Found {
+        let database = self.database_named(database)?;
+        let relations = database.relations().map(|(name, kind, id)| Found {
             target: Target::Relation(id),
             kind,
             name: name.into(),
         });
+        let types = database.enums.values().map(|found| found.as_found());
+        let found = relations.chain(types);
         let is_owned = |found: &Found| roles.contains(&self.rights.owner(&found.target));
         Ok(found.filter(is_owned).collect())
     }
@@ -229,21 +236,40 @@ impl Catalog {
             let applied = self.drop_sequences(database, &sequences, false)?;
             all.dropped.extend(applied.dropped);
         }
+        let types = names(ObjectKind::Type);
+        if !types.is_empty() {
+            self.drop_enums(database, &types, false, cascade)?;
+        }
+        self.revoke_owned(database, &roles, by)?;
+        Ok(all)
+    }
+
+    /// Takes away what these roles were given, or have given, as far as others may revoke it.
+    fn revoke_owned(
+        &mut self,
+        database: &str,
+        roles: &[RoleId],
+        by: &By,
+    ) -> Result<(), CatalogError> {
         let here = self.database_named(database)?;
-        let id = here.id.0;
+        let (id, owner) = (here.id.0, self.owner_of_database(here));
         let mut places: Vec<Target> = here
             .relations()
             .map(|(_, _, relation)| Target::Relation(relation))
             .collect();
         places.extend([Target::Database(id), Target::Schema(id, "public".into())]);
+        let superuser = self.rights.is_superuser(by.current);
+        let groups = self.rights.groups(by.current, owner);
         let rights = self.rights_mut();
         for target in places {
             let Some(object) = rights.objects.get_mut(&target) else {
                 continue;
             };
+            let all = superuser || groups.contains(&object.owner);
             for acl in object.columns.values_mut().chain(&mut object.acl) {
                 acl.0.retain(|item| {
-                    !roles.contains(&item.grantee) && !roles.contains(&item.grantor)
+                    let is_theirs = roles.contains(&item.grantee) || roles.contains(&item.grantor);
+                    !(is_theirs && (all || groups.contains(&item.grantor)))
                 });
             }
             object.columns.retain(|_, acl| !acl.0.is_empty());
@@ -252,6 +278,6 @@ impl Catalog {
             acl.0.retain(|item| !roles.contains(&item.grantee));
             *place != id || !roles.contains(role)
         });
-        Ok(all)
+        Ok(())
     }
 }

@@ -68,9 +68,12 @@ impl Catalog {
             .line_of(&schema, "schema public", role)
             .into_iter()
             .collect();
+        let types = database.enums.values();
+        let types = types.map(|found| (found.id, ObjectKind::Type, found.name.as_str()));
         let mut relations: Vec<(u32, ObjectKind, &str)> = database
             .relations()
             .map(|(name, kind, number)| (number, kind, name))
+            .chain(types)
             .collect();
         relations.sort_by_key(|(number, ..)| *number);
         for (number, kind, relation) in relations {

@@ -6,6 +6,7 @@ mod constraints;
 mod databases;
 mod indexes;
 mod sequences;
+mod size;
 mod tables;
 
 use base::{IndexId, SqlState, TableId, Type};

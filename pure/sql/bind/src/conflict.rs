@@ -86,10 +86,6 @@ impl Binder<'_> {
                 let mut excluded = table_scope(table, "excluded");
                 // It has no system columns: nothing has stored that row.
                 excluded.bases.clear();
-                // Nor does it need a privilege: the statement brings it along.
-                for column in &mut excluded.columns {
-                    column.origin = (0, 0);
-                }
                 scope.append(excluded.shifted(table.columns.len() as u32))?;
                 let outer = self.set_scope(scope);
                 let before = self.level().aggregates_in.replace("UPDATE");

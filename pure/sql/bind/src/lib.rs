@@ -199,6 +199,8 @@ pub struct Binder<'a> {
     views: view::Views,
     /// What it needs to be allowed.
     pub needs: rights::Needs,
+    /// What a change of the schema needs, apart from what the catalog asks for.
+    pub needs_of_change: rights::Needs,
 }
 
 impl<'a> Binder<'a> {
@@ -233,6 +235,7 @@ impl<'a> Binder<'a> {
             parts: Vec::new(),
             views: view::Views::default(),
             needs: rights::Needs::default(),
+            needs_of_change: rights::Needs::default(),
         }
     }
 

@@ -23,7 +23,8 @@ impl Binder<'_> {
         self.need(table.id.0, ObjectKind::Table, &table.name, wanted);
     }
 
-    pub(super) fn need_view(&mut self, view: &View, wanted: Privileges) {
+    /// The statement needs this privilege on a view.
+    pub fn need_view(&mut self, view: &View, wanted: Privileges) {
         self.need(view.id.0, ObjectKind::View, &view.name, wanted);
     }
 
@@ -35,6 +36,22 @@ impl Binder<'_> {
     pub fn need_own_sequence(&mut self, sequence: &catalog::Sequence) {
         let (id, name) = (sequence.id.0, sequence.name.as_str().into());
         self.needs.owned.push((id, ObjectKind::Sequence, name));
+    }
+
+    /// What `bind` notes is what a change of the schema needs.
+    pub fn need_for_change<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let needs = core::mem::replace(&mut self.needs, core::mem::take(&mut self.needs_of_change));
+        let bound = bind(self);
+        self.needs_of_change = core::mem::replace(&mut self.needs, needs);
+        bound
+    }
+
+    /// What `bind` binds needs no privileges: it is part of a table, and not of the statement.
+    pub fn without_needs<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let needs = core::mem::take(&mut self.needs);
+        let bound = bind(self);
+        self.needs = needs;
+        bound
     }
 
     /// The statement does what only a superuser may.

@@ -4,6 +4,7 @@ use super::Kind;
 use super::comment::name;
 use super::table_as::dropped;
 use super::words::Words;
+use ::rights::RoleName;
 use base::SqlError;
 use sqlparser::tokenizer::Token;
 
@@ -31,9 +32,9 @@ pub enum EnumStatement {
         name: Vec<String>,
         to: String,
     },
-    /// There is one role.
     Owner {
         name: Vec<String>,
+        to: RoleName,
     },
     Drop {
         names: Vec<Vec<String>>,
@@ -92,8 +93,8 @@ pub(super) fn alter(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         let to = words.identifier()?;
         EnumStatement::Rename { name, to }
     } else if words.take(&["OWNER", "TO"]) {
-        words.identifier()?;
-        EnumStatement::Owner { name }
+        let to = super::rights::role(words)?;
+        EnumStatement::Owner { name, to }
     } else {
         return Err(match words.peek() {
             Token::Word(_) => words.unsupported("this form of ALTER TYPE"),

@@ -79,7 +79,7 @@ fn reserved(name: &str) -> SqlError {
     SqlError::new(SqlState::RESERVED_NAME, message)
 }
 
-fn role(words: &mut Words<'_>) -> Result<RoleName, SqlError> {
+pub(super) fn role(words: &mut Words<'_>) -> Result<RoleName, SqlError> {
     if words.take_any(&["CURRENT_USER", "CURRENT_ROLE"]).is_some() {
         return Ok(RoleName::Current);
     }

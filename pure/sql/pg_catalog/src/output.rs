@@ -72,18 +72,21 @@ pub fn put_zone(
 
 /// Puts names in the place of oids in the columns for which `as_text` says that the client reads
 /// them as text.
+///
+/// # Errors
+/// XX000 for values of an enum type that has been dropped since the rows were read.
 pub fn put_names(
     cx: &CatalogCx<'_>,
     columns: &[OutColumn],
     as_text: &dyn Fn(usize) -> bool,
     batch: &mut RowBatch,
-) {
+) -> Result<(), SqlError> {
     for (at, column) in columns.iter().enumerate() {
-        let found = column
-            .ty
-            .enum_id()
-            .and_then(|id| cx.database.enum_by_id(id));
-        if let Some(found) = found {
+        if let Some(id) = column.ty.enum_id() {
+            let Some(found) = cx.database.enum_by_id(id) else {
+                let message = format!("cache lookup failed for type {id}");
+                return Err(SqlError::new(SqlState::INTERNAL, message));
+            };
             // The binary form of a label is its text.
             let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
             values.for_each(|value| *value = enums::labelled(found, value));
@@ -95,6 +98,7 @@ pub fn put_names(
         let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
         values.for_each(|value| *value = functions::named(cx, reg, value));
     }
+    Ok(())
 }
 
 /// A value of an enum type, or an array of such, from its binary form.

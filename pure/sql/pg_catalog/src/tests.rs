@@ -735,3 +735,27 @@ fn client_queries_lose_what_cannot_be_planned() {
     assert_eq!(rewrite::client_query("SELECT a FROM t WHERE b = 1"), None);
     assert_eq!(rewrite::client_query("SELECT pg_catalog.now()"), None);
 }
+
+/// A cursor may outlive a type; what its rows have are places of labels, which no client reads.
+#[test]
+fn values_of_a_dropped_type_are_not_shown() {
+    with_shop(|cx| {
+        for ty in [
+            Type::Enum(99_999),
+            Type::Enum(99_999).array_of().expect("it has one"),
+        ] {
+            let columns = [base::OutColumn {
+                name: "m".into(),
+                ty,
+                table: 0,
+                attribute: 0,
+            }];
+            let mut batch = RowBatch::new(1);
+            batch.push([Datum::Int(7)]);
+            let refused = output::put_names(cx, &columns, &|_| true, &mut batch);
+            let error = refused.expect_err("the type is gone");
+            assert_eq!(error.state(), base::SqlState::INTERNAL);
+            assert_eq!(error.fields().message, "cache lookup failed for type 99999");
+        }
+    });
+}

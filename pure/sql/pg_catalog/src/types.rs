@@ -190,11 +190,18 @@ pub(super) fn opclass(ty: Type) -> u32 {
 pub(super) fn rows(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let system = all().map(|row| (row, row.name.to_owned(), PG_CATALOG));
     for (row, name, schema) in system.chain(enums::types(cx)) {
+        // The array of a type is named in no right: its owner is that of the type.
+        let of = if row.element > 0 {
+            row.element
+        } else {
+            row.oid
+        };
+        let owner = cx.catalog.rights.owner(&::rights::Target::Relation(of));
         out.push([
             oid(row.oid),
             text(name),
             oid(schema),
-            oid(OWNER),
+            oid(owner.0),
             int(row.length),
             flag(row.by_value),
             letter(row.kind),

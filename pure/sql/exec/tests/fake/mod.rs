@@ -270,7 +270,7 @@ impl Cluster {
                         "rows have the plan's width"
                     );
                     let mut batch = batch.clone();
-                    self.put_names(&plan.columns, &mut batch);
+                    self.put_names(&plan.columns, &mut batch)?;
                     for row in batch.iter() {
                         rows.push(shown(&columns, row));
                     }
@@ -293,7 +293,7 @@ impl Cluster {
     }
 
     /// Rows as a client reads them.
-    fn put_names(&self, columns: &[base::OutColumn], batch: &mut RowBatch) {
+    fn put_names(&self, columns: &[base::OutColumn], batch: &mut RowBatch) -> Result<(), SqlError> {
         let catalog = self.catalog();
         let database = catalog.databases.values().next().expect("there is one");
         let cx = pg_catalog::CatalogCx {
@@ -309,7 +309,7 @@ impl Cluster {
         if let Some(zone) = base::zone::Zone::named(&zone).filter(|_| zone != "UTC") {
             pg_catalog::output::put_zone(&zone, columns, &|_| true, batch);
         }
-        pg_catalog::output::put_names(&cx, columns, &|_| true, batch);
+        pg_catalog::output::put_names(&cx, columns, &|_| true, batch)
     }
 
     fn create_as(&self, create: &CreateAs) -> Result<Outcome, SqlError> {

@@ -247,7 +247,11 @@ impl Actions<'_, '_, '_> {
             uniques,
             foreign,
             checks,
-        } = added_column(&table, ast, self.marks, self.binder)?;
+        } = {
+            // The default is computed for the rows that there are.
+            let (marks, binder) = (self.marks, &mut self.binder);
+            binder.need_for_change(|binder| added_column(&table, ast, marks, binder))?
+        };
         if column.default.as_deref() == Some("NULL") {
             column.default = None;
         }

@@ -7,6 +7,7 @@ use base::{SqlError, SqlState, Type};
 use bind::Binder;
 use catalog::{Command, EnumChange};
 use parse::EnumStatement;
+use rights::{Change, ObjectKind};
 
 pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
     let database = || binder.cx.database.name.clone();
@@ -52,9 +53,15 @@ pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<Ddl
             let rename = EnumChange::Rename { to: to.clone() };
             simple("ALTER TYPE", vec![alter(&own_enum(name, binder)?, rename)])
         }
-        EnumStatement::Owner { name } => {
-            own_enum(name, binder)?;
-            simple("ALTER TYPE", Vec::new())
+        EnumStatement::Owner { name, to } => {
+            let change = Change::Owner {
+                kind: ObjectKind::Type,
+                name: own_enum(name, binder)?,
+                if_exists: false,
+                to: to.clone(),
+            };
+            let database = database();
+            simple("ALTER TYPE", vec![Command::Rights { database, change }])
         }
         EnumStatement::Drop {
             names,

@@ -6,6 +6,7 @@ use bind::{Binder, unsupported};
 use catalog::{Column, ColumnState, Commented, Sequence, Table};
 use parse::Like;
 use pg_catalog::names::{known_schema, qualified};
+use rights::Privileges;
 
 /// An index that a new table gets: key columns with whether they descend, and whether it is unique.
 pub(super) type LikeIndex = (Vec<(String, bool)>, bool);
@@ -13,11 +14,12 @@ pub(super) type LikeIndex = (Vec<(String, bool)>, bool);
 pub(super) fn add(
     definition: &mut Definition,
     like: &Like,
-    binder: &Binder<'_>,
+    binder: &mut Binder<'_>,
 ) -> Result<(), SqlError> {
     let (schema, name) = qualified(&binder.cx.database.name, like.table.clone())?;
     known_schema(schema.as_deref())?;
     if let Some(view) = binder.find_view(schema.as_deref(), &name) {
+        binder.need_for_change(|binder| binder.need_view(&view, Privileges::SELECT));
         let columns = view.columns.iter().map(|column| Column {
             name: column.name.clone(),
             ty: column.ty,
@@ -31,6 +33,7 @@ pub(super) fn add(
         return Ok(());
     }
     let table = binder.find_table_named(schema.as_deref(), &name)?;
+    binder.need_for_change(|binder| binder.need_table(&table, Privileges::SELECT));
     let commented = |commented: &Commented| match commented {
         Commented::Relation(id) => *id == table.id.0,
         Commented::Column(id, _) | Commented::Constraint(id, _) => *id == table.id,

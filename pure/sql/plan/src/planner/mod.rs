@@ -32,6 +32,7 @@ use parse::show::Show;
 use parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
 use pg_catalog::names::{known_schema, qualified};
 use query::Need;
+use rights::Privileges;
 
 pub use copy::CopyShape;
 pub use fill::{DefaultValues, default_values};
@@ -61,13 +62,8 @@ fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
 fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     Ok(match statement.kind() {
         Kind::Session(command) => plain(binder, PlanKind::Session(command.clone())),
-        Kind::Nothing(tag) => plain(binder, PlanKind::Nothing(tag)),
-        Kind::Maintenance(tag, named) => {
-            named
-                .iter()
-                .try_for_each(|named| check_named(named, binder))?;
-            plain(binder, PlanKind::Nothing(tag))
-        }
+        Kind::Nothing(tag) => maintenance(tag, &[], binder)?,
+        Kind::Maintenance(tag, named) => maintenance(tag, named, binder)?,
         Kind::Constraints(set) => plain(binder, PlanKind::Constraints(binder.constraints(set)?)),
         Kind::Show(what) => show(what, binder)?,
         Kind::Prepare {
@@ -104,13 +100,10 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::RenameView(_)
         | Kind::DropViews(_)
         | Kind::Enum(_)
-        | Kind::CreateIndex(_) => {
-            let change = crate::ddl::plan(statement.kind(), binder)?;
-            plain(binder, PlanKind::Ddl(change))
-        }
+        | Kind::CreateIndex(_) => schema_change(statement, binder)?,
         Kind::CreateTableAs(statement) => {
             let kind = crate::ddl::table_as::plan(statement, binder)?;
-            plain(binder, kind)
+            changes(kind, binder)
         }
         Kind::Insert(ast, words) => match ast.as_ref() {
             ast::Statement::Insert(insert) => write::insert(insert, words, binder)?,
@@ -122,12 +115,38 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         kind @ (Kind::With(_) | Kind::Merge(_)) => parts::statement(kind, binder)?,
         Kind::Sql(ast) => match rows_statement(ast, binder)? {
             Some(plan) => plan,
-            None => {
-                let change = crate::ddl::plan(statement.kind(), binder)?;
-                plain(binder, PlanKind::Ddl(change))
-            }
+            None => schema_change(statement, binder)?,
         },
     })
+}
+
+fn schema_change(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    let change = crate::ddl::plan(statement.kind(), binder)?;
+    Ok(changes(PlanKind::Ddl(change), binder))
+}
+
+/// Whoever makes a view or a default, or a table without the rows of its query, needs no privilege
+/// on what is in it: whoever uses it does.
+fn changes(kind: PlanKind, binder: &mut Binder<'_>) -> Plan {
+    if matches!(kind, PlanKind::Ddl(_)) {
+        binder.needs = core::mem::take(&mut binder.needs_of_change);
+    }
+    plain(binder, kind)
+}
+
+/// What is checked, and does nothing.
+fn maintenance(
+    tag: &'static str,
+    named: &[Named],
+    binder: &mut Binder<'_>,
+) -> Result<Plan, SqlError> {
+    if tag == "CHECKPOINT" {
+        binder.need_superuser("must be superuser to do CHECKPOINT");
+    }
+    for named in named {
+        check_named(named, tag == "LOCK TABLE", binder)?;
+    }
+    Ok(plain(binder, PlanKind::Nothing(tag)))
 }
 
 /// Plans a statement over rows; `None` for other statements.
@@ -364,17 +383,23 @@ fn explain(
 ///
 /// # Errors
 /// 42P01, 3F000, 0A000 for another database, 42703 and 42701 for columns.
-fn check_named(named: &Named, binder: &Binder<'_>) -> Result<(), SqlError> {
+fn check_named(named: &Named, locks: bool, binder: &mut Binder<'_>) -> Result<(), SqlError> {
     let (schema, name) = qualified(&binder.cx.database.name, named.table.clone())?;
     known_schema(schema.as_deref())?;
     if schema.as_deref() != Some("public") && pg_catalog::lookup(schema.as_deref(), &name).is_some()
     {
         return Ok(());
     }
-    if binder.find_view(schema.as_deref(), &name).is_some() {
+    if let Some(view) = binder.find_view(schema.as_deref(), &name) {
+        if locks {
+            binder.need_view(&view, Privileges::SELECT);
+        }
         return Ok(());
     }
     let table = binder.find_table_named(schema.as_deref(), &name)?;
+    if locks {
+        binder.need_table(&table, Privileges::SELECT);
+    }
     for (i, column) in named.columns.iter().enumerate() {
         let found = table
             .columns

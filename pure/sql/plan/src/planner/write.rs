@@ -164,7 +164,8 @@ impl Planner<'_, '_> {
     pub(super) fn check(&mut self, table: &Arc<Table>, text: &str) -> Result<Expr, SqlError> {
         let ast = parse::expression(text)?;
         let outer = self.binder.set_scope(bind::scope_of(table));
-        let bound = self.binder.condition(&ast, "CHECK");
+        let binder = &mut self.binder;
+        let bound = binder.without_needs(|binder| binder.condition(&ast, "CHECK"));
         self.binder.set_scope(outer);
         let mut condition = bound?;
         for (at, column) in table.columns.iter().enumerate() {
