@@ -5,7 +5,11 @@ use crate::support::PROGRAM;
 use runtime::AccessEntry;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    ALL_VERSIONS, ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned,
+    SupportedProtocolVersion,
+};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -30,15 +34,23 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn log_in(&self, role: &str, database: &str, shown: Option<&str>) -> String {
+        self.connect(&self.config(shown, ALL_VERSIONS), role, database).0
+    }
+
+    fn config(
+        &self,
+        shown: Option<&str>,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         let root = CertificateDer::from_pem_file(self.tls.join("ca.crt")).unwrap();
         roots.add(root).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .unwrap()
             .with_root_certificates(roots);
-        let config = match shown {
+        Arc::new(match shown {
             None => config.with_no_client_auth(),
             Some(file) => {
                 let chain = CertificateDer::from_pem_file(self.tls.join(format!("{file}.crt")));
@@ -47,7 +59,11 @@ impl Client<'_> {
                     .with_client_auth_cert(vec![chain.unwrap()], key.unwrap())
                     .unwrap()
             }
-        };
+        })
+    }
+
+    /// What the server says, and whether the whole handshake was made.
+    fn connect(&self, config: &Arc<ClientConfig>, role: &str, database: &str) -> (String, bool) {
         let mut stream = TcpStream::connect(self.local.file().nodes[0].sql).unwrap();
         let limit = Some(Duration::from_secs(10));
         stream.set_read_timeout(limit).unwrap();
@@ -56,8 +72,11 @@ impl Client<'_> {
         stream.read_exact(&mut agreed).unwrap();
         assert_eq!(&agreed, b"S");
         let name = ServerName::try_from("localhost").unwrap();
-        let session = ClientConnection::new(Arc::new(config), name).unwrap();
-        answer(StreamOwned::new(session, stream), role, database)
+        let session = ClientConnection::new(config.clone(), name).unwrap();
+        let mut stream = StreamOwned::new(session, stream);
+        let said = answer(&mut stream, role, database);
+        let kind = stream.conn.handshake_kind();
+        (said, kind.is_none_or(|kind| kind != HandshakeKind::Resumed))
     }
 
     fn log_in_plainly(&self, role: &str, database: &str) -> String {
@@ -152,6 +171,14 @@ fn certificates_and_rules() {
     assert_eq!(log_in("alice", "postgres", Some("bob")), wrong);
     let unknown = "28000 role \"carol\" does not exist";
     assert_eq!(log_in("carol", "postgres", Some("carol")), unknown);
+    // No session goes on on another connection: that would bring a certificate that has expired.
+    for version in [&TLS12, &TLS13] {
+        let config = client.config(Some("alice"), &[version]);
+        for _ in 0..3 {
+            let (said, whole) = client.connect(&config, "alice", "postgres");
+            assert_eq!((&*said, whole), ("in", true), "{version:?}");
+        }
+    }
     // A certificate of others ends the connection, as in PostgreSQL.
     let foreign = log_in("alice", "postgres", Some("foreign"));
     assert!(foreign.contains("received fatal alert"), "{foreign}");
