@@ -1,7 +1,8 @@
 //! Clients that show a certificate, and rules which proof is asked of whom.
 
+use crate::commands::{stderr, trellis};
 use crate::local::Local;
-use crate::support::PROGRAM;
+use crate::support::{Folder, PROGRAM};
 use runtime::AccessEntry;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -34,7 +35,8 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn log_in(&self, role: &str, database: &str, shown: Option<&str>) -> String {
-        self.connect(&self.config(shown, ALL_VERSIONS), role, database).0
+        self.connect(&self.config(shown, ALL_VERSIONS), role, database)
+            .0
     }
 
     fn config(
@@ -134,6 +136,8 @@ fn certificates_and_rules() {
             "bob",
             "--role",
             "carol",
+            "--role",
+            "erin",
         ],
     );
     let other = local.data().join("other");
@@ -147,7 +151,7 @@ fn certificates_and_rules() {
     }
     let rules = local.data().join("rules");
     let text = "# database role address proof\n\
-                postgres alice,carol all cert\n\
+                postgres alice,carol,erin all cert\n\
                 postgres bob 127.0.0.0/8 scram\n\
                 all bob all reject\n";
     std::fs::write(&rules, text).unwrap();
@@ -179,6 +183,19 @@ fn certificates_and_rules() {
             assert_eq!((&*said, whole), ("in", true), "{version:?}");
         }
     }
+    // Roles of the catalog need not stand in the file.
+    let unknown = "28000 role \"erin\" does not exist";
+    assert_eq!(log_in("erin", "postgres", Some("erin")), unknown);
+    let mut link = crate::access::log_in(&local, "bob:secret", "sslmode=require").unwrap();
+    let made = "CREATE ROLE erin LOGIN VALID UNTIL '2020-01-01'";
+    assert!(link.command(made).is_ok());
+    assert_eq!(log_in("erin", "postgres", Some("erin")), "in");
+    assert_eq!(
+        log_in("erin", "postgres", Some("alice")),
+        wrong.replace("alice", "erin")
+    );
+    assert!(link.command("DROP ROLE erin").is_ok());
+    assert_eq!(log_in("erin", "postgres", Some("erin")), unknown);
     // A certificate of others ends the connection, as in PostgreSQL.
     let foreign = log_in("alice", "postgres", Some("foreign"));
     assert!(foreign.contains("received fatal alert"), "{foreign}");
@@ -246,4 +263,34 @@ fn a_revoked_certificate_is_refused() {
     assert!(revoked.contains("received fatal alert"), "{revoked}");
     cert(&tls, &["--role", "alice"]);
     assert_eq!(client.log_in("alice", "postgres", Some("alice")), "in");
+}
+
+#[test]
+fn a_wrong_command_writes_nothing() {
+    let folder = Folder::new("cert-names");
+    let tls = folder.path().join("tls");
+    let run = |args: &[&str]| {
+        let tls = tls.to_str().unwrap();
+        let output = trellis(&[&["cert", tls], args].concat());
+        (output.status.success(), stderr(&output))
+    };
+    let missing = folder.path().join("none");
+    let missing = missing.to_str().unwrap();
+    let wrong: [&[&str]; 8] = [
+        &["--role", "ca"],
+        &["--role", "alice", "--role", "Server"],
+        &["--host", "localhost", "--role", "node-12"],
+        &["--role", ""],
+        &["--role", "a/b"],
+        &["--host", "not a name\u{e4}"],
+        &["--role", "alice", "--cluster", missing],
+        &["--role", "alice", "--revoke", missing],
+    ];
+    for args in wrong {
+        let (done, said) = run(args);
+        assert!(!done && !said.is_empty(), "{args:?}");
+        assert!(!tls.exists(), "{args:?} has written something");
+    }
+    assert!(run(&["--role", "ca"]).1.contains("ca.key"));
+    assert!(run(&["--role", "node-x", "--role", "cab"]).0);
 }
