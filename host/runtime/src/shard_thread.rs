@@ -197,6 +197,8 @@ impl ShardThread {
             self.watch_clock();
             self.gauges.turn();
             self.end_late_greetings();
+            self.slow_log.tend();
+            self.knocking.tend();
         }
     }
 
