@@ -2,7 +2,7 @@
 
 use crate::commands::{stderr, trellis};
 use crate::local::Local;
-use crate::support::{Folder, PROGRAM};
+use crate::support::{Folder, PROGRAM, READY_LIMIT, wait_until};
 use runtime::AccessEntry;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -218,7 +218,9 @@ fn certificates_and_rules() {
     assert_eq!(log_in("dave", "postgres", None), "password");
     std::fs::write(&rules, "all dave").unwrap();
     assert_eq!(log_in("dave", "postgres", None), "password");
-    assert!(local.says("the rules stay as they were"));
+    wait_until("the warning", READY_LIMIT, || {
+        local.says("the rules stay as they were")
+    });
     // So is the server's certificate.
     cert(&client.tls, &["--host", "elsewhere"]);
     let elsewhere = log_in("bob", "postgres", None);
