@@ -66,8 +66,8 @@ impl Session {
         self.slow.push(told);
     }
 
-    /// The statement that runs or ran last, as others may see it; empty before the first. Of one that
-    /// was found by its shape, the text that the client has sent.
+    /// The statement that runs or ran last, as others may see it; empty before the first. Of one
+    /// that was found by its shape, the text that the client has sent.
     pub(super) fn statement_text(&self) -> &str {
         let text = self
             .statement
