@@ -53,7 +53,7 @@ pub(crate) struct CertArgs {
 /// Makes a certificate authority, unless the directory has one, and what is asked for.
 ///
 /// # Errors
-/// A file cannot be read or written, or a host is no name.
+/// A file cannot be read or written, a host is no name, or a role's files would be those of others.
 pub(crate) fn run(args: &CertArgs) -> Result<()> {
     let CertArgs {
         dir,
@@ -63,6 +63,12 @@ pub(crate) fn run(args: &CertArgs) -> Result<()> {
         revoke,
         days,
     } = args;
+    // Whatever is wrong with the arguments is said before anything is written.
+    let file = cluster.as_deref().map(ClusterFile::read).transpose()?;
+    CertificateParams::new(hosts.as_slice()).context("a host is no name")?;
+    roles.iter().try_for_each(|role| check_role(role))?;
+    let numbers = revoke.iter().map(|path| runtime::serial_number(path));
+    let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
     std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let workshop = Workshop {
         issuer: authority(dir)?,
@@ -80,8 +86,7 @@ pub(crate) fn run(args: &CertArgs) -> Result<()> {
              cluster file, {shown}/ca.crt is for clients, {shown}/ca.key for nobody."
         )?;
     }
-    if let Some(path) = cluster {
-        let file = ClusterFile::read(path)?;
+    if let Some(file) = file {
         for node in &file.nodes {
             workshop.certify_node(file.cluster, NodeId(node.id))?;
         }
@@ -92,9 +97,6 @@ pub(crate) fn run(args: &CertArgs) -> Result<()> {
         )?;
     }
     for role in roles {
-        if role.is_empty() || role.contains(['/', '\0']) {
-            bail!("a certificate's file has its role's name: without / and not empty");
-        }
         let uses = vec![ExtendedKeyUsagePurpose::ClientAuth];
         workshop.certify(role, role, &[], uses)?;
         writeln!(
@@ -102,9 +104,28 @@ pub(crate) fn run(args: &CertArgs) -> Result<()> {
             "{shown}/{role}.crt and {shown}/{role}.key are for clients of role {role}."
         )?;
     }
-    if !revoke.is_empty() {
-        workshop.revoke(revoke)?;
+    if !numbers.is_empty() {
+        workshop.revoke(&numbers)?;
         writeln!(out, "{shown}/revoked.crl is for servers and nodes.")?;
+    }
+    Ok(())
+}
+
+/// A role's files have its name, and must not take the place of others.
+fn check_role(role: &str) -> Result<()> {
+    if role.is_empty() || role.contains(['/', '\0']) {
+        bail!("a certificate's file has its role's name: without / and not empty");
+    }
+    // Some file systems do not tell capitals from small letters.
+    let small = role.to_ascii_lowercase();
+    let number = small.strip_prefix("node-");
+    let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
+    let is_node = number.is_some_and(is_number);
+    if is_node || ["ca", "server"].contains(&&*small) {
+        bail!(
+            "--role {role}: {role}.crt and {role}.key are the files of an authority, a server or a \
+             node"
+        );
     }
     Ok(())
 }
@@ -153,15 +174,15 @@ impl Workshop<'_> {
     }
 
     /// Adds to the serial numbers in `ca.revoked`, and writes them as a list that is signed.
-    fn revoke(&self, certificates: &[PathBuf]) -> Result<()> {
+    fn revoke(&self, serials: &[Vec<u8>]) -> Result<()> {
         let path = self.dir.join("ca.revoked");
         let mut numbers = match path.exists() {
             true => std::fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?,
             false => String::new(),
         };
-        for certificate in certificates {
-            let number = hex(&runtime::serial_number(certificate)?);
+        for serial in serials {
+            let number = hex(serial);
             if !numbers.lines().any(|line| line == number) {
                 let _ = writeln!(numbers, "{number}");
             }

@@ -1,21 +1,26 @@
 //! The door for other nodes, where they show their certificates: a thread of each node that has
-//! some (`[peers]`). Shards hear of a connection when the other side has proved which node it is.
+//! some (`[peers]`). It accepts connections on the port of nodes; shards hear of one when the other
+//! side has proved which node it is.
 //!
-//! Connections that open are few ([`OPENING_MAX`]) and short ([`OPENING_TIME`]). One more ends the
-//! oldest: a flood of connections that say nothing delays a node by as many of them at most, and
-//! costs no shard anything. The thread reads certificates again when their files have changed.
+//! Connections that open are few ([`OPENING_MAX`]) and short ([`OPENING_TIME`]). For one more the
+//! oldest is ended of those that do not come from the address of a node, or the oldest of all if
+//! each comes from one. So a flood from elsewhere ends no proof of a node, and no flood costs a
+//! shard anything. The thread reads certificates again when their files have changed.
 
 use crate::RuntimeError;
 use crate::conn::{Got, read_some};
 use crate::credentials::{Changed, Credentials, Files};
+use crate::few_lines::FewLines;
 use crate::mailbox::{Mail, Mailboxes};
 use crate::tls::Tls;
 use base::NodeId;
-use mio::net::TcpStream;
+use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Connections that have not proved anything yet.
@@ -25,9 +30,12 @@ const OPENING_TIME: Duration = Duration::from_secs(3);
 /// Pause between two looks at the files.
 const LOOK: Duration = Duration::from_secs(1);
 /// Refused connections that are written to the log within [`LOG_TIME`]; the others are counted.
-const LOG_LINES: u32 = 10;
+const LOG_LINES: u64 = 10;
 const LOG_TIME: Duration = Duration::from_secs(10);
+/// Connections that are accepted before those that open are looked at again.
+const ACCEPTS_MAX: usize = 16;
 const WAKER: Token = Token(0);
+const LISTENER: Token = Token(1);
 const BUFFER_BYTES: usize = 16 << 10;
 /// Bytes that a node may send before its connection stands: a hello and a few messages.
 const EARLY_BYTES_MAX: usize = 1 << 20;
@@ -40,85 +48,73 @@ pub(crate) struct Proved {
     pub(crate) early: Vec<u8>,
 }
 
-/// Where accepted connections are handed to; the thread ends with the last of these.
-#[derive(Clone)]
+/// The thread; it ends, and closes the port, when this is dropped.
 pub(crate) struct Door {
-    sender: SyncSender<TcpStream>,
-    waker: Arc<Waker>,
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A thread that cannot be woken looks after [`LOOK`].
+        let _ = self.waker.wake();
+    }
+}
+
+/// What the thread is started with.
+pub(crate) struct DoorStart {
+    pub(crate) listener: TcpListener,
+    pub(crate) files: Files,
+    pub(crate) changed: Changed,
+    pub(crate) credentials: Arc<Credentials>,
+    /// Addresses of all nodes, the first that of node 1.
+    pub(crate) nodes: Vec<IpAddr>,
+    pub(crate) mailboxes: Mailboxes,
 }
 
 impl Door {
-    /// Starts the thread. It tells the shards of changed files.
+    /// Starts the thread. It tells the shards of connections and of changed files.
     ///
     /// # Errors
     /// The system gives no event queue or thread.
-    pub(crate) fn start(
-        files: Files,
-        changed: Changed,
-        credentials: Arc<Credentials>,
-        nodes: u16,
-        mailboxes: Mailboxes,
-    ) -> Result<Door, RuntimeError> {
+    pub(crate) fn start(mut start: DoorStart) -> Result<Door, RuntimeError> {
         let failed = || RuntimeError::socket("poll", "connections of other nodes");
         let poll = Poll::new().map_err(failed())?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(failed())?;
-        let (sender, given) = sync_channel(OPENING_MAX);
+        let registry = poll.registry();
+        let registered = registry.register(&mut start.listener, LISTENER, Interest::READABLE);
+        registered.map_err(failed())?;
+        let stop = Arc::new(AtomicBool::new(false));
         let thread = DoorThread {
+            start,
             poll,
-            given,
-            files,
-            changed,
-            credentials,
-            nodes,
-            mailboxes,
+            stop: stop.clone(),
             opening: BTreeMap::new(),
-            next_token: WAKER.0 + 1,
+            next_token: LISTENER.0 + 1,
             next_shard: 0,
-            log: Log::new(Instant::now()),
+            log: FewLines::new(LOG_LINES, LOG_TIME),
         };
         std::thread::Builder::new()
             .name("door".into())
             .spawn(move || thread.run())
             .map_err(failed())?;
-        Ok(Door {
-            sender,
-            waker: Arc::new(waker),
-        })
-    }
-
-    /// Takes an accepted connection. If more come than the thread takes, this one is closed.
-    pub(crate) fn give(&self, stream: TcpStream) {
-        if self.sender.try_send(stream).is_ok() {
-            self.waker.wake().expect("an event queue can be woken");
-        }
+        Ok(Door { stop, waker })
     }
 }
 
-/// Writes some lines and counts the others.
-struct Log {
-    since: Instant,
-    lines: u32,
+fn tell_rest(left_out: u64) {
+    tracing::warn!("{left_out} more connections of other nodes were refused");
 }
 
-impl Log {
-    fn new(now: Instant) -> Log {
-        Log {
-            since: now,
-            lines: 0,
-        }
-    }
-
-    /// Whether to write one more line; before that tells how many were left out.
-    fn may_write(&mut self, now: Instant) -> bool {
-        if now.duration_since(self.since) >= LOG_TIME {
-            let left_out = self.lines.saturating_sub(LOG_LINES);
-            if left_out > 0 {
-                tracing::warn!("{left_out} more connections of other nodes were refused");
-            }
-            *self = Log::new(now);
-        }
-        self.lines = self.lines.saturating_add(1);
-        self.lines <= LOG_LINES
+/// Which connection ends for one more; `None`: that one itself. `open`: tokens, the oldest first,
+/// and whether they come from the address of a node; `is_near`: whether the new one does.
+fn who_goes(mut open: impl Iterator<Item = (usize, bool)>, is_near: bool) -> Option<usize> {
+    let first = open.next()?;
+    let mut all = std::iter::once(first).chain(open);
+    match all.find(|(_, is_near)| !is_near) {
+        Some((token, _)) => Some(token),
+        None => is_near.then_some(first.0),
     }
 }
 
@@ -127,6 +123,9 @@ struct Opening {
     tls: Tls,
     early: Vec<u8>,
     since: Instant,
+    from: SocketAddr,
+    /// It comes from the address of a node.
+    is_near: bool,
 }
 
 enum Step {
@@ -136,19 +135,15 @@ enum Step {
 }
 
 struct DoorThread {
+    start: DoorStart,
     poll: Poll,
-    given: Receiver<TcpStream>,
-    files: Files,
-    changed: Changed,
-    credentials: Arc<Credentials>,
-    nodes: u16,
-    mailboxes: Mailboxes,
+    stop: Arc<AtomicBool>,
     /// By token, so the first is the oldest.
     opening: BTreeMap<usize, Opening>,
     next_token: usize,
     /// Round robin over shards for connections.
     next_shard: usize,
-    log: Log,
+    log: FewLines,
 }
 
 impl DoorThread {
@@ -156,36 +151,68 @@ impl DoorThread {
         let mut events = Events::with_capacity(OPENING_MAX);
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut looked = Instant::now();
-        loop {
+        // Whether more connections may wait: that raises no event again.
+        let mut more = false;
+        while !self.stop.load(Ordering::Relaxed) {
+            let pause = if more { Duration::ZERO } else { LOOK };
             // Interrupted: there is something to do all the same.
-            let _ = self.poll.poll(&mut events, Some(LOOK));
-            for event in events.iter().filter(|event| event.token() != WAKER) {
-                self.go_on(event.token().0, &mut buffer);
-            }
-            loop {
-                match self.given.try_recv() {
-                    Ok(stream) => self.open(stream, &mut buffer),
-                    Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) => return,
+            let _ = self.poll.poll(&mut events, Some(pause));
+            for event in &events {
+                match event.token() {
+                    WAKER => {}
+                    LISTENER => more = true,
+                    Token(token) => self.go_on(token, &mut buffer),
                 }
             }
+            more = more && self.accept_some(&mut buffer);
             self.end_late();
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 self.look_at_files();
+                self.log.tend(looked, tell_rest);
+                // What could not be accepted before, without file descriptors left.
+                more = true;
             }
         }
     }
 
-    fn open(&mut self, mut stream: TcpStream, buffer: &mut [u8]) {
-        let Ok(tls) = self.credentials.accept() else {
+    /// Accepts connections; whether more may wait.
+    fn accept_some(&mut self, buffer: &mut [u8]) -> bool {
+        for _ in 0..ACCEPTS_MAX {
+            match self.start.listener.accept() {
+                Ok((stream, from)) => self.open(stream, from, buffer),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                // The other side has gone already, or a signal came.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                    ) => {}
+                Err(error) => {
+                    if self.log.may_write(Instant::now(), tell_rest) {
+                        tracing::error!(%error, "cannot accept a connection of a node");
+                    }
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn open(&mut self, mut stream: TcpStream, from: SocketAddr, buffer: &mut [u8]) {
+        let is_near = self.start.nodes.contains(&from.ip().to_canonical());
+        if self.opening.len() >= OPENING_MAX {
+            let open = (self.opening.iter()).map(|(token, opening)| (*token, opening.is_near));
+            let reason = "too many connections open at once";
+            let Some(token) = who_goes(open, is_near) else {
+                return self.refuse(from, reason);
+            };
+            let gone = self.opening.remove(&token).expect("just found");
+            self.refuse(gone.from, reason);
+        }
+        let Ok(tls) = self.start.credentials.accept() else {
             return;
         };
-        if self.opening.len() >= OPENING_MAX
-            && let Some((_, oldest)) = self.opening.pop_first()
-        {
-            self.refuse(oldest, "too many connections open at once");
-        }
         let token = self.next_token;
         self.next_token += 1;
         let _ = stream.set_nodelay(true);
@@ -202,6 +229,8 @@ impl DoorThread {
             tls,
             early: Vec::new(),
             since: Instant::now(),
+            from,
+            is_near,
         };
         self.opening.insert(token, opening);
         self.go_on(token, buffer);
@@ -217,15 +246,16 @@ impl DoorThread {
                 self.opening.insert(token, opening);
             }
             Step::Done => self.hand_over(opening),
-            Step::Refused(reason) => self.refuse(opening, &reason),
+            Step::Refused(reason) => self.refuse(opening.from, &reason),
         }
     }
 
     fn hand_over(&mut self, mut opening: Opening) {
-        let mut nodes = (1..=self.nodes).map(NodeId);
-        let Some(node) = nodes.find(|node| self.credentials.is_of(&opening.tls, *node)) else {
+        let credentials = &self.start.credentials;
+        let mut nodes = (1..=self.start.nodes.len() as u16).map(NodeId);
+        let Some(node) = nodes.find(|node| credentials.is_of(&opening.tls, *node)) else {
             let reason = "its certificate is that of no node of this cluster";
-            return self.refuse(opening, reason);
+            return self.refuse(opening.from, reason);
         };
         if self
             .poll
@@ -236,21 +266,19 @@ impl DoorThread {
             return;
         }
         let shard = self.next_shard;
-        self.next_shard = (shard + 1) % self.mailboxes.len();
+        self.next_shard = (shard + 1) % self.start.mailboxes.len();
         let proved = Proved {
             tls: opening.tls,
             node,
             early: opening.early,
         };
         let mail = Mail::Peer(opening.stream, Some(Box::new(proved)));
-        self.mailboxes.send(shard, mail);
+        self.start.mailboxes.send(shard, mail);
     }
 
-    fn refuse(&mut self, opening: Opening, reason: &str) {
-        if self.log.may_write(Instant::now()) {
-            let from = opening.stream.peer_addr().ok();
-            let from = from.map(|address| address.to_string());
-            tracing::warn!(from, reason, "a connection to the port of nodes is refused");
+    fn refuse(&mut self, from: SocketAddr, reason: &str) {
+        if self.log.may_write(Instant::now(), tell_rest) {
+            tracing::warn!(%from, reason, "a connection to the port of nodes is refused");
         }
     }
 
@@ -259,22 +287,22 @@ impl DoorThread {
             && first.get().since.elapsed() >= OPENING_TIME
         {
             let late = first.remove();
-            self.refuse(late, "it does not prove which node it is");
+            self.refuse(late.from, "it does not prove which node it is");
         }
     }
 
     fn look_at_files(&mut self) {
-        let changed = self.files.changed();
-        if changed == self.changed {
+        let start = &mut self.start;
+        let changed = start.files.changed();
+        if changed == start.changed {
             return;
         }
-        self.changed = changed;
-        match self.files.read() {
+        start.changed = changed;
+        match start.files.read() {
             Ok(read) => {
-                self.credentials = Arc::new(read);
-                let credentials = &self.credentials;
-                self.mailboxes
-                    .all(|| Mail::Credentials(credentials.clone()));
+                start.credentials = Arc::new(read);
+                let credentials = &start.credentials;
+                (start.mailboxes).all(|| Mail::Credentials(credentials.clone()));
                 tracing::info!("the certificates of nodes were read again");
             }
             // They are written one after the other: the last one changes them once more.
@@ -325,11 +353,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_refusals_is_a_few_lines() {
-        let start = Instant::now();
-        let mut log = Log::new(start);
-        let written = (0..1000).filter(|_| log.may_write(start)).count();
-        assert_eq!(written, LOG_LINES as usize);
-        assert!(log.may_write(start + LOG_TIME), "the next span has its own");
+    fn strangers_go_before_nodes() {
+        let goes = |open: &[bool], is_near| who_goes(open.iter().copied().enumerate(), is_near);
+        let (node, stranger) = (true, false);
+        assert_eq!(goes(&[node, stranger, stranger], node), Some(1));
+        assert_eq!(goes(&[node, stranger, stranger], stranger), Some(1));
+        assert_eq!(goes(&[stranger, node], stranger), Some(0));
+        assert_eq!(goes(&[node, node], node), Some(0));
+        assert_eq!(goes(&[node, node], stranger), None);
     }
 }

@@ -9,6 +9,7 @@
 //! One more client than that ends the oldest, if that has had [`GRACE`]: many clients may come back
 //! at once. [`KNOCKING_MIN`] may always be there.
 
+use crate::few_lines::FewLines;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ const KNOCKING_SHARE: u32 = 4;
 const WINDOW: Duration = Duration::from_millis(10);
 /// Time for logins in each of them.
 const TIME_MAX: Duration = Duration::from_millis(2);
-/// Clients that were ended are told to the log so often.
+/// A client that was ended is told to the log so often; the others are counted.
 const LOG_TIME: Duration = Duration::from_secs(10);
 
 /// Clients of a shard that have not logged in, and the time that logins have taken.
@@ -34,8 +35,8 @@ pub(crate) struct Knocking {
     max: usize,
     window: Instant,
     spent: Duration,
-    /// Clients that were ended for others since then.
-    crowded: Option<(Instant, u64)>,
+    /// Clients that were ended for others.
+    crowded: FewLines,
 }
 
 impl Knocking {
@@ -47,7 +48,7 @@ impl Knocking {
             max: share.max(KNOCKING_MIN) as usize,
             window: Instant::now(),
             spent: Duration::ZERO,
-            crowded: None,
+            crowded: FewLines::new(1, LOG_TIME),
         }
     }
 
@@ -73,17 +74,18 @@ impl Knocking {
     }
 
     fn note_crowded(&mut self, now: Instant) {
-        let (since, count) = self.crowded.get_or_insert((now, 0));
-        *count += 1;
-        if *count == 1 || now.duration_since(*since) >= LOG_TIME {
+        if self.crowded.may_write(now, tell_ended) {
             let max = self.max;
             tracing::warn!(
-                ended = *count,
                 max,
                 "too many clients have not logged in: the oldest are ended"
             );
-            self.crowded = Some((now, 1));
         }
+    }
+
+    /// Call it at times.
+    pub(crate) fn tend(&mut self) {
+        self.crowded.tend(Instant::now(), tell_ended);
     }
 
     /// A client whose time is over.
@@ -116,6 +118,10 @@ impl Knocking {
     pub(crate) fn spend(&mut self, took: Duration) {
         self.spent += took;
     }
+}
+
+fn tell_ended(count: u64) {
+    tracing::warn!("{count} more clients that had not logged in were ended");
 }
 
 fn windows(passed: Duration) -> u32 {

@@ -28,6 +28,7 @@ pub mod data_dir;
 mod decoding;
 mod door;
 pub mod error;
+mod few_lines;
 pub mod fs_disk;
 mod gauges;
 pub mod journal_file;

@@ -53,6 +53,8 @@ pub(crate) struct Way<'a> {
 /// What the catalog says of a role that wants in.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
+    /// There is such a role. Whether it may log in at all is said by the session.
+    pub(crate) exists: bool,
     /// What is kept of its password; `None`: nothing, or there is no such role.
     pub(crate) verifier: Option<Verifier>,
     /// Its password is not good any more.
@@ -69,6 +71,7 @@ impl Known {
         };
         let now = now.0 as i64 - UNIX_EPOCH_MICROS;
         Known {
+            exists: true,
             verifier: role
                 .password
                 .as_deref()
@@ -125,7 +128,7 @@ pub(crate) fn on_startup(
             let message = format!("pg_hba.conf rejects connection for {}", whom());
             return Verdict::Refuse(unauthorized(message));
         }
-        Some(Method::Cert) => return on_certificate(access, way, &role, startup),
+        Some(Method::Cert) => return on_certificate(access, way, &role, startup, &known),
         Some(Method::Scram) => {}
     }
     let Some(nonce) = nonce() else {
@@ -158,6 +161,7 @@ fn on_certificate(
     way: Way<'_>,
     role: &str,
     startup: ClientMessage,
+    known: &Known,
 ) -> Verdict {
     let message = match way.certified {
         None => "connection requires a valid client certificate".to_owned(),
@@ -165,7 +169,9 @@ fn on_certificate(
             tracing::warn!(name, role, "the certificate is not for this role");
             format!("certificate authentication failed for user \"{role}\"")
         }
-        Some(_) if !access.verifier(role).1 => format!("role \"{role}\" does not exist"),
+        Some(_) if !known.exists && !access.verifier(role).1 => {
+            format!("role \"{role}\" does not exist")
+        }
         Some(_) => {
             let from = way.from.map(ToString::to_string);
             tracing::info!(from, role, "login by certificate");

@@ -7,7 +7,7 @@ use crate::cluster::{ClusterFile, NodeEntry};
 use crate::credentials::{Credentials, Files};
 use crate::data_dir::{DataDir, random_seed};
 use crate::decoding::Decoder;
-use crate::door::Door;
+use crate::door::{Door, DoorStart};
 use crate::error::RuntimeError;
 use crate::frame::Hello;
 use crate::fs_disk::FsDisk;
@@ -15,7 +15,7 @@ use crate::journal_file::{Journal, SharedMark};
 use crate::mailbox::{Inbox, Mail, Mailboxes};
 use crate::memory::{MemoryLimit, Room};
 use crate::peers::{Met, PeerOut};
-use crate::shard_thread::{ShardStart, WAKER, run};
+use crate::shard_thread::{Listeners, ShardStart, WAKER, run};
 use crate::watched::Watched;
 use base::{NodeId, Prng, ShardId};
 use catalog::{Placement, ProtocolKind};
@@ -65,6 +65,8 @@ pub struct NodeProcess {
     journal: Journal,
     // Asks the other nodes whether they are there, as long as the node runs.
     _beats: crate::beats::Beats,
+    // Takes connections of the other nodes, as long as the node runs.
+    _door: Option<Door>,
     // The lock of the data directory is held as long as the node runs.
     _data: DataDirLock,
 }
@@ -103,7 +105,6 @@ struct ShardSeed {
     decoder: Decoder,
     access: Option<Access>,
     credentials: Option<Arc<Credentials>>,
-    door: Option<Door>,
     seats_taken: Arc<AtomicU32>,
 }
 
@@ -115,7 +116,7 @@ impl ShardSeed {
         recovered: ShardRecovered,
         poll: Poll,
         inbox: Inbox,
-        listeners: Option<(TcpListener, TcpListener)>,
+        listeners: Option<Listeners>,
     ) {
         let cluster = &self.cluster;
         let fresh = recovered.catalog.version == 0;
@@ -149,7 +150,6 @@ impl ShardSeed {
                 .map(|ms| u64::from(ms) * 1_000),
             access: self.access,
             credentials: self.credentials,
-            door: self.door,
         });
     }
 }
@@ -165,7 +165,7 @@ impl NodeProcess {
         options: &NodeOptions,
     ) -> Result<NodeProcess, RuntimeError> {
         let entry = entry_of(cluster, node)?;
-        let listeners = (listen(entry.sql)?, listen(entry.peer)?);
+        let (sql, peer) = (listen(entry.sql)?, listen(entry.peer)?);
         let data = DataDir::open(cluster, entry, options.begin)?;
         let (path, lock, recovered) = (data.path, data.lock, data.recovered);
         let Recovered {
@@ -190,7 +190,7 @@ impl NodeProcess {
         let files = Checkpointer::new(disk, manifest, incarnation, first_shard, cluster.shards);
         let in_use = checkpoint_bytes(&path);
         let own_checkpoints = Checkpoints::new(files, journal.clone(), mailboxes.clone(), in_use);
-        let (credentials, door) = open_door(cluster, node, &mailboxes)?.unzip();
+        let entrance = open_door(cluster, node, &mailboxes, peer)?;
         let seed = ShardSeed {
             cluster: cluster.clone(),
             hello,
@@ -200,12 +200,11 @@ impl NodeProcess {
             met: Arc::new(Mutex::new(met)),
             decoder: Decoder::start(mailboxes.clone()),
             access: cluster.access.as_ref().map(Access::read).transpose()?,
-            credentials,
-            door,
+            credentials: entrance.credentials,
             seats_taken: Arc::default(),
         };
         serve_metrics(options, &seed, &own_checkpoints)?;
-        let mut listeners = Some(listeners);
+        let mut listeners = Some(Listeners::new(sql, entrance.peer));
         let parts = polls.into_iter().zip(inboxes).zip(recovered);
         let mut shards = Vec::new();
         for (index, ((poll, inbox), recovered)) in parts.enumerate() {
@@ -229,6 +228,7 @@ impl NodeProcess {
             flusher,
             journal,
             _beats: beats,
+            _door: entrance.door,
             _data: DataDirLock { _file: lock },
         })
     }
@@ -410,23 +410,47 @@ fn serve_metrics(
     watched.serve(address)
 }
 
-/// With certificates: what the node shows, and where others show theirs.
+/// Where other nodes come in.
+struct Entrance {
+    /// What the node shows.
+    credentials: Option<Arc<Credentials>>,
+    /// Where others show theirs.
+    door: Option<Door>,
+    /// Without certificates the first shard accepts the others itself.
+    peer: Option<TcpListener>,
+}
+
 fn open_door(
     cluster: &ClusterFile,
     node: NodeId,
     mailboxes: &Mailboxes,
-) -> Result<Option<(Arc<Credentials>, Door)>, RuntimeError> {
+    listener: TcpListener,
+) -> Result<Entrance, RuntimeError> {
     let Some(entry) = &cluster.peers else {
-        return Ok(None);
+        return Ok(Entrance {
+            credentials: None,
+            door: None,
+            peer: Some(listener),
+        });
     };
     let files = Files::new(entry, cluster.cluster, node);
     // What is changed between the two is read once more.
     let changed = files.changed();
     let credentials = Arc::new(files.read()?);
-    let nodes = cluster.nodes.len() as u16;
-    let shown = credentials.clone();
-    let door = Door::start(files, changed, shown, nodes, mailboxes.clone())?;
-    Ok(Some((credentials, door)))
+    let nodes = cluster.nodes.iter();
+    let door = Door::start(DoorStart {
+        listener,
+        files,
+        changed,
+        credentials: credentials.clone(),
+        nodes: nodes.map(|node| node.peer.ip().to_canonical()).collect(),
+        mailboxes: mailboxes.clone(),
+    })?;
+    Ok(Entrance {
+        credentials: Some(credentials),
+        door: Some(door),
+        peer: None,
+    })
 }
 
 fn entry_of(cluster: &ClusterFile, node: NodeId) -> Result<&NodeEntry, RuntimeError> {

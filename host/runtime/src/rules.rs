@@ -30,6 +30,10 @@ const METHODS: [(&str, Method); 3] = [
     ("reject", Method::Reject),
 ];
 
+/// Words of PostgreSQL's file in place of names, besides `+role`, `@file` and `/pattern`. As names
+/// they would make rules that fit nobody, and the next rule would decide.
+const FOREIGN: [&str; 4] = ["sameuser", "samerole", "samegroup", "replication"];
+
 /// Names that a rule is for; `None`: all.
 type Names = Option<Vec<String>>;
 
@@ -115,16 +119,25 @@ fn rule_of(line: &str) -> Result<Option<Rule>, String> {
     let known = METHODS.iter().find(|(name, _)| *name == method);
     let known = known.ok_or_else(|| format!("{method:?} is not scram, cert or reject"))?;
     Ok(Some(Rule {
-        databases: names_of(databases),
-        roles: names_of(roles),
+        databases: names_of(databases)?,
+        roles: names_of(roles)?,
         network: network_of(&one(&address)?)?,
         method: known.1,
     }))
 }
 
-fn names_of(words: Vec<Word>) -> Names {
+fn names_of(words: Vec<Word>) -> Result<Names, String> {
+    for word in words.iter().filter(|word| !word.quoted) {
+        let text = &*word.text;
+        if text.starts_with(['+', '@', '/']) || FOREIGN.contains(&text) {
+            return Err(format!(
+                "{text} has a meaning in pg_hba.conf that rules do not have; if it is a name, put \
+                 it in quotes"
+            ));
+        }
+    }
     let all = words.iter().any(|word| !word.quoted && word.text == "all");
-    (!all).then(|| words.into_iter().map(|word| word.text).collect())
+    Ok((!all).then(|| words.into_iter().map(|word| word.text).collect()))
 }
 
 fn network_of(text: &str) -> Result<Option<(IpAddr, u32)>, String> {
@@ -137,6 +150,12 @@ fn network_of(text: &str) -> Result<Option<(IpAddr, u32)>, String> {
         None => (text, None),
     };
     let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    if address.to_canonical() != address {
+        let canonical = address.to_canonical();
+        return Err(format!(
+            "{text:?}: write IPv4 addresses as such, {canonical}"
+        ));
+    }
     let most = if address.is_ipv4() { 32 } else { 128 };
     let bits = match bits {
         None => most,
@@ -252,9 +271,25 @@ mod tests {
             ("all \"x all scram", "a quote has no end"),
             ("all ,x all scram", "beside a comma"),
             ("all all ::1,::2 scram", "stand alone"),
+            ("all x,+staff all scram", "line 1: +staff has a meaning"),
+            ("\nall @admins all cert", "line 2: @admins has a meaning"),
+            ("all /^a all reject", "/^a has a meaning"),
+            ("@list all all scram", "@list has a meaning"),
+            ("sameuser all all scram", "sameuser has a meaning"),
+            ("samerole all all scram", "samerole has a meaning"),
+            ("x, samegroup all all scram", "samegroup has a meaning"),
+            ("replication all all scram", "replication has a meaning"),
+            ("all all ::ffff:10.0.0.0/104 scram", "as such, 10.0.0.0"),
+            ("all all ::ffff:10.0.0.1 scram", "as such, 10.0.0.1"),
         ] {
             let error = Rules::parse(text).expect_err(part);
             assert!(error.contains(part), "{error}");
         }
+        let quoted = "\"sameuser\" \"+staff\",\"@x\",replication2 all scram";
+        let rules = Rules::parse(quoted).expect("names in quotes");
+        assert_eq!(
+            rules.method("sameuser", "+staff", None),
+            Some(Method::Scram)
+        );
     }
 }

@@ -9,7 +9,6 @@ use crate::clock_watch::{ClockNews, ClockWatch};
 use crate::conn::{ClientConn, Got, READ_BYTES};
 use crate::credentials::Credentials;
 use crate::decoding::Decoder;
-use crate::door::Door;
 use crate::frame::Hello;
 use crate::gauges::{Gauges, Told};
 use crate::journal_file::Journal;
@@ -66,7 +65,7 @@ pub(crate) struct ShardStart {
     pub(crate) journal: Journal,
     pub(crate) peers: Vec<PeerOut>,
     /// First shard only.
-    pub(crate) listeners: Option<(TcpListener, TcpListener)>,
+    pub(crate) listeners: Option<Listeners>,
     pub(crate) checkpoints: Sender<CheckpointNews>,
     /// Bits for the secrets of cancel requests.
     pub(crate) secrets: base::Prng,
@@ -84,8 +83,19 @@ pub(crate) struct ShardStart {
     pub(crate) access: Option<Access>,
     /// What this node shows to others, and whom it believes; `None`: all of them.
     pub(crate) credentials: Option<Arc<Credentials>>,
-    /// Where others show their certificates.
-    pub(crate) door: Option<Door>,
+}
+
+/// Where the first shard accepts connections.
+pub(crate) struct Listeners {
+    pub(crate) sql: TcpListener,
+    /// Of nodes, if they have no certificates to show; see [`crate::door`].
+    pub(crate) peer: Option<TcpListener>,
+}
+
+impl Listeners {
+    pub(crate) fn new(sql: TcpListener, peer: Option<TcpListener>) -> Listeners {
+        Listeners { sql, peer }
+    }
 }
 
 pub(crate) struct ShardThread {
@@ -197,6 +207,8 @@ impl ShardThread {
             self.watch_clock();
             self.gauges.turn();
             self.end_late_greetings();
+            self.slow_log.tend();
+            self.knocking.tend();
         }
     }
 
@@ -217,7 +229,8 @@ impl ShardThread {
     }
 
     fn listen_to_peers(&mut self) {
-        if let Some((_, peer)) = &mut self.start.listeners {
+        let listeners = self.start.listeners.as_mut();
+        if let Some(peer) = listeners.and_then(|listeners| listeners.peer.as_mut()) {
             let registry = self.start.poll.registry();
             let result = registry.register(peer, PEER_LISTENER, Interest::READABLE);
             result.expect("a listener can be polled");
@@ -227,11 +240,8 @@ impl ShardThread {
     /// Clients are accepted when all shards serve them: on a new node the shards learn the catalog
     /// one after the other. Until then connections wait in the listener's queue.
     fn listen_to_clients(&mut self) {
-        let (sql, _) = self
-            .start
-            .listeners
-            .as_mut()
-            .expect("the first shard has the listeners");
+        let listeners = self.start.listeners.as_mut();
+        let sql = &mut listeners.expect("the first shard has the listeners").sql;
         let result = self
             .start
             .poll

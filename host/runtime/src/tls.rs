@@ -4,6 +4,7 @@ use crate::RuntimeError;
 use crate::credentials::{Shown, Trust};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::NoServerSessionStorage;
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use scram::Binding;
 use std::io::{self, Read, Write};
@@ -37,9 +38,15 @@ pub(crate) fn server(
         None => config.with_no_client_auth(),
         Some(trust) => config.with_client_cert_verifier(trust.of_clients(Shown::Maybe)?),
     };
-    let config = config
+    let mut config = config
         .with_single_cert(chain, secret)
         .map_err(|error| wrong(key, &error))?;
+    if clients.is_some() {
+        // A session that goes on would bring a certificate that was good when the session began:
+        // each connection is proved anew.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
     Ok((Arc::new(config), binding))
 }
 

@@ -540,6 +540,8 @@ impl exec::Port for StatementPort {
             let found = found.map(|(_, value)| &**value).or_else(lookup);
             found.unwrap_or_default().to_owned()
         };
+        let is_superuser = exec::Port::setting(self, "is_superuser").as_deref() == Some("on");
+        pg_catalog::settings::allow(&name, is_superuser)?;
         let value = value.map_or_else(default, str::to_owned);
         let value = pg_catalog::settings::validate(&name, &value)?;
         let before = exec::Port::setting(self, &name);

@@ -2,7 +2,7 @@
 
 use base::Datum;
 use catalog::ProtocolKind;
-use one_shard::World;
+use one_shard::{Outcome, World};
 
 /// Statements of one session and the first value of the last row, or the error's SQLSTATE.
 const STATEMENTS: &[(&str, &str)] = &[
@@ -148,4 +148,59 @@ fn settings_are_set_by_functions() {
             assert_eq!(found, *expected, "{statement}");
         }
     }
+}
+
+/// Statements and the error's SQLSTATE, empty without one.
+const OF_SUPERUSERS: &[(&str, &str)] = &[
+    ("CREATE ROLE joe LOGIN", ""),
+    ("SET log_min_duration_statement = '10s'", ""),
+    ("ALTER ROLE joe SET log_min_duration_statement = '20s'", ""),
+    ("SET ROLE joe", ""),
+    ("SET log_min_duration_statement = 0", "42501"),
+    ("SET LOCAL log_min_duration_statement = 0", "42501"),
+    ("SET LOG_MIN_DURATION_STATEMENT TO DEFAULT", "42501"),
+    ("RESET log_min_duration_statement", "42501"),
+    ("SET log_min_duration_statement = nonsense", "42501"),
+    (
+        "SELECT set_config('log_min_duration_statement', '0', false)",
+        "42501",
+    ),
+    (
+        "SELECT set_config('Log_Min_Duration_Statement', NULL, true)",
+        "42501",
+    ),
+    ("ALTER ROLE joe SET log_min_duration_statement = 0", "42501"),
+    ("ALTER ROLE joe RESET log_min_duration_statement", "42501"),
+    ("ALTER ROLE joe SET lock_timeout = '1s'", ""),
+    ("SET lock_timeout = '2s'", ""),
+    ("SHOW log_min_duration_statement", ""),
+    ("RESET ROLE", ""),
+    (
+        "SELECT set_config('log_min_duration_statement', '0', false)",
+        "",
+    ),
+    ("RESET log_min_duration_statement", ""),
+    ("CREATE ROLE ada LOGIN", ""),
+];
+
+#[test]
+fn some_settings_are_for_superusers() {
+    let mut world = World::new(ProtocolKind::TwoPhase);
+    world.connect(1);
+    for (statement, expected) in OF_SUPERUSERS {
+        let error = world.run(1, statement).error;
+        let found = error.map_or(String::new(), |error| error.state().to_string());
+        assert_eq!(found, *expected, "{statement}");
+    }
+    // `ada` is a role without rights from now on.
+    let mut refused = Outcome::default();
+    world.connect_with(2, "-c log_min_duration_statement=0");
+    world.take(2, &mut refused);
+    let error = refused.error.expect("it is not let in");
+    assert_eq!(error.state().to_string(), "42501");
+    // What a superuser has set for it counts all the same.
+    world.must(1, "ALTER ROLE ada SET log_min_duration_statement = '20s'");
+    world.connect(3);
+    let shown = world.must(3, "SHOW log_min_duration_statement").last;
+    assert_eq!(shown, Datum::from("20s"));
 }

@@ -6,7 +6,7 @@ use super::{Block, Session, SessionCx, errors};
 use base::{SqlError, SqlState};
 use catalog::{Catalog, Command, Database};
 use plan::{DdlPlan, Plan, PlanKind};
-use rights::{By, Privileges, Role, RoleId, Target, denied};
+use rights::{By, Change, Privileges, Role, RoleId, Target, denied};
 use scram::Verifier;
 
 /// As whom a session acts, by the catalog of a version.
@@ -164,6 +164,35 @@ impl Session {
         {
             let message = format!("permission denied for database \"{}\"", database.name);
             return Err(denied(message).detail("User does not have CONNECT privilege."));
+        }
+        Ok(())
+    }
+
+    /// Whether the session's role may change a setting.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(super) fn may_set(&mut self, cx: &SessionCx<'_>, name: &str) -> Result<(), SqlError> {
+        self.know_role(cx);
+        pg_catalog::settings::allow(name, self.acting.superuser)
+    }
+
+    /// Whether it may change the settings that a command keeps for roles or databases.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(super) fn may_keep(&mut self, cx: &SessionCx<'_>, plan: &DdlPlan) -> Result<(), SqlError> {
+        for command in &plan.before {
+            if let Command::Rights { change, .. } = command
+                && let Change::Setting {
+                    role: _,
+                    database: _,
+                    name: Some(name),
+                    value: _,
+                } = change
+            {
+                self.may_set(cx, name)?;
+            }
         }
         Ok(())
     }

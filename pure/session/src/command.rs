@@ -46,15 +46,17 @@ impl Session {
             SessionCommand::Listen(channel) => self.listen(cx, channel),
             SessionCommand::Unlisten(channel) => self.unlisten(cx, channel.as_deref()),
             SessionCommand::Notify { channel, payload } => self.notify(cx, channel, payload),
-            SessionCommand::SetSessionModes(modes) => self.set_session_modes(*modes),
+            SessionCommand::SetSessionModes(modes) => self.set_session_modes(cx, *modes),
             SessionCommand::Set { name, value, local } if is_acting(name) => {
                 self.set_acting(cx, name, value.as_deref(), *local)
             }
             SessionCommand::Reset(Some(name)) if is_acting(name) => {
                 self.set_acting(cx, name, None, false).map(|_| "RESET")
             }
-            SessionCommand::Set { name, value, local } => self.set(name, value.as_deref(), *local),
-            SessionCommand::Reset(name) => self.reset(name.as_deref()),
+            SessionCommand::Set { name, value, local } => {
+                self.set(cx, name, value.as_deref(), *local)
+            }
+            SessionCommand::Reset(name) => self.reset(cx, name.as_deref()),
             SessionCommand::ShowSetting(name) => {
                 return match self.show(cx, plan, name.as_deref()) {
                     Ok(rows) => self.give_rows(&start, rows, Tag::Word("SHOW")),
@@ -196,10 +198,12 @@ impl Session {
 
     fn set(
         &mut self,
+        cx: &SessionCx<'_>,
         name: &str,
         value: Option<&str>,
         local: bool,
     ) -> Result<&'static str, SqlError> {
+        self.may_set(cx, name)?;
         let in_txn = self.block != Block::None;
         let lower = known::lookup(name)
             .map_or(name, |setting| setting.name)
@@ -267,9 +271,14 @@ impl Session {
         self.set_modes(modes)
     }
 
-    fn set_session_modes(&mut self, modes: TxnModes) -> Result<&'static str, SqlError> {
+    fn set_session_modes(
+        &mut self,
+        cx: &SessionCx<'_>,
+        modes: TxnModes,
+    ) -> Result<&'static str, SqlError> {
         if let Some(isolation) = modes.isolation {
             self.set(
+                cx,
                 "default_transaction_isolation",
                 Some(isolation_name(isolation)),
                 false,
@@ -277,6 +286,7 @@ impl Session {
         }
         if let Some(read_only) = modes.read_only {
             self.set(
+                cx,
                 "default_transaction_read_only",
                 Some(on_off(read_only)),
                 false,
@@ -284,14 +294,14 @@ impl Session {
         }
         if let Some(deferrable) = modes.deferrable {
             let name = "default_transaction_deferrable";
-            self.set(name, Some(on_off(deferrable)), false)?;
+            self.set(cx, name, Some(on_off(deferrable)), false)?;
         }
         Ok("SET")
     }
 
-    fn reset(&mut self, name: Option<&str>) -> Result<&'static str, SqlError> {
+    fn reset(&mut self, cx: &SessionCx<'_>, name: Option<&str>) -> Result<&'static str, SqlError> {
         match name {
-            Some(name) => drop(self.set(name, None, false)?),
+            Some(name) => drop(self.set(cx, name, None, false)?),
             None => {
                 self.settings.reset_all(self.block != Block::None);
                 self.settings_changed();

@@ -29,7 +29,8 @@ impl Session {
     pub(super) fn start_ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
         let (conn, database) = (self.conn, self.database.to_string());
         let mut asked = plan.clone();
-        if let Err(error) = self.hash_passwords(cx, &mut asked) {
+        let allowed = self.may_keep(cx, plan);
+        if let Err(error) = allowed.and_then(|()| self.hash_passwords(cx, &mut asked)) {
             return self.fail(cx, error, Position(0));
         }
         let by = self.acting.by.clone();

@@ -148,6 +148,7 @@ impl Session {
 
     /// Goes on with a suspended portal.
     pub(super) fn resume(&mut self, cx: &mut SessionCx<'_>, cursor: Box<Cursor>, start: Start) {
+        self.begin_statement(start.prepared.clone(), cx.now);
         if let Some((error, wait)) = self.txn.as_mut().and_then(|txn| txn.broken.take()) {
             self.fail(cx, error, wait);
             return;

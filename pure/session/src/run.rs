@@ -566,6 +566,7 @@ impl Session {
     /// The row limit is reached: the portal waits for the next Execute.
     fn suspend(&mut self, cx: &mut SessionCx<'_>) {
         self.say_of_step(Reply::PortalSuspended, Position(0));
+        self.time_statement(cx.now);
         self.activity = Activity::Idle;
         if let Some(txn) = &mut self.txn {
             txn.retryable = false;

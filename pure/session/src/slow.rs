@@ -2,7 +2,8 @@
 //!
 //! The limit is the smaller one of the setting `log_min_duration_statement` of the session and
 //! that of the node. A statement counts from where it begins to where its answer is complete: with
-//! its commit if it has a transaction of its own, without the time in which its client takes rows.
+//! its commit if it has a transaction of its own. The time in which its client sends or takes rows
+//! is in it as far as the statement waits for that. Each Execute of a portal counts for itself.
 
 use super::Session;
 use crate::plans::Prepared;
@@ -65,8 +66,8 @@ impl Session {
         self.slow.push(told);
     }
 
-    /// The statement that runs or ran last, as others may see it; empty before the first. Of one that
-    /// was found by its shape, the text that the client has sent.
+    /// The statement that runs or ran last, as others may see it; empty before the first. Of one
+    /// that was found by its shape, the text that the client has sent.
     pub(super) fn statement_text(&self) -> &str {
         let text = self
             .statement

@@ -80,6 +80,7 @@ impl Session {
         self.let_in(cx.catalog, &database)?;
         let mut checked = self.first_settings(cx.catalog, &database);
         for (name, value) in wanted {
+            known::allow(&name, self.acting.superuser)?;
             let taken = known::validate(&name, &value)?;
             checked.push((name, taken));
         }

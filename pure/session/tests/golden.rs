@@ -217,6 +217,10 @@ impl World {
         for (_, reply, wait) in &replies {
             self.trace.push_str(&trace::reply(reply, *wait));
         }
+        for slow in self.session.take_slow() {
+            let ms = slow.duration_us / 1000;
+            writeln!(self.trace, "slow: {ms} ms {}", slow.text).expect("always");
+        }
     }
 
     fn client(&mut self, message: ClientMessage) {

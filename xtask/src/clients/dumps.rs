@@ -1,4 +1,4 @@
-//! pg_dump, pg_restore and psql: what one server dumps, the other one restores, in both directions.
+//! pg_dump, pg_dumpall, pg_restore and psql: what one server dumps, the other one restores.
 
 use super::{CLIENT_LIMIT, Ground};
 use crate::servers::{Postgres, Server};
@@ -19,6 +19,36 @@ pub(super) fn there_and_back(ground: &Ground, database: &str) -> Result<usize> {
     let mut other = other;
     other.stop()?;
     result
+}
+
+/// Roles, memberships and settings of roles: ground → PostgreSQL, whose dump must say the same.
+pub(super) fn globals(ground: &Ground, database: &str) -> Result<usize> {
+    let script = repo::root().join("test/clients/dumps/roles.sql");
+    psql(ground, &ground.server, database, &script)?;
+    let first = dump_globals(ground, &ground.server, "globals.sql")?;
+    let mut other = Server::Postgres(Postgres::start(&[("fsync", "off")])?);
+    let again = psql(ground, &other, "postgres", &first)
+        .and_then(|()| dump_globals(ground, &other, "globals_again.sql"));
+    other.stop()?;
+    let (first, again) = (std::fs::read_to_string(first)?, again?);
+    let again = std::fs::read_to_string(again)?;
+    same(&statements(&first), &statements(&again))?;
+    for part in ["PASSWORD 'SCRAM-SHA-256$", "VALID UNTIL", "GRANT ", " SET "] {
+        ensure!(first.contains(part), "no {part:?} in {first}");
+    }
+    Ok(statements(&first).len())
+}
+
+/// What `pg_dumpall` writes of the roles of the script: the superuser is everywhere already.
+fn dump_globals(ground: &Ground, server: &Server, name: &str) -> Result<PathBuf> {
+    let path = ground.folder.path().join(name);
+    let mut dump = server.client("pg_dumpall", server.ports().len() - 1, "postgres");
+    dump.args(["--globals-only", "--file"]).arg(&path);
+    run(ground, &mut dump).with_context(|| format!("the roles of {}", server.name()))?;
+    let text = std::fs::read_to_string(&path)?;
+    let lines = text.lines().filter(|line| line.contains("dumped_"));
+    std::fs::write(&path, lines.collect::<Vec<_>>().join("\n"))?;
+    Ok(path)
 }
 
 fn compare(ground: &Ground, database: &str, other: &Server) -> Result<usize> {

@@ -56,6 +56,7 @@ const CLIENTS: &[Client] = &[
     ("psql_nodes", psql::nodes),
     ("pgbench", pgbench::all),
     ("pg_dump", dumps::there_and_back),
+    ("pg_dumpall", dumps::globals),
     ("wire", programs::wire),
     ("tokio_postgres", programs::tokio_postgres),
     ("psycopg", programs::psycopg),

@@ -41,7 +41,7 @@ pub(crate) fn with_access(local: &mut Local, access: AccessEntry) {
 }
 
 /// Logs in at the first node: `account` is `role:password`, `query` what follows `?` in a URL.
-fn log_in(local: &Local, account: &str, query: &str) -> Result<Link, LinkError> {
+pub(crate) fn log_in(local: &Local, account: &str, query: &str) -> Result<Link, LinkError> {
     let address = local.file().nodes[0].sql;
     let port = address.port();
     let url = format!("postgres://{account}@localhost:{port}/postgres?{query}");

@@ -1,11 +1,16 @@
 //! Clients that show a certificate, and rules which proof is asked of whom.
 
+use crate::commands::{stderr, trellis};
 use crate::local::Local;
-use crate::support::PROGRAM;
+use crate::support::{Folder, PROGRAM, READY_LIMIT, wait_until};
 use runtime::AccessEntry;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    ALL_VERSIONS, ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned,
+    SupportedProtocolVersion,
+};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -30,15 +35,24 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn log_in(&self, role: &str, database: &str, shown: Option<&str>) -> String {
+        self.connect(&self.config(shown, ALL_VERSIONS), role, database)
+            .0
+    }
+
+    fn config(
+        &self,
+        shown: Option<&str>,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         let root = CertificateDer::from_pem_file(self.tls.join("ca.crt")).unwrap();
         roots.add(root).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .unwrap()
             .with_root_certificates(roots);
-        let config = match shown {
+        Arc::new(match shown {
             None => config.with_no_client_auth(),
             Some(file) => {
                 let chain = CertificateDer::from_pem_file(self.tls.join(format!("{file}.crt")));
@@ -47,7 +61,11 @@ impl Client<'_> {
                     .with_client_auth_cert(vec![chain.unwrap()], key.unwrap())
                     .unwrap()
             }
-        };
+        })
+    }
+
+    /// What the server says, and whether the whole handshake was made.
+    fn connect(&self, config: &Arc<ClientConfig>, role: &str, database: &str) -> (String, bool) {
         let mut stream = TcpStream::connect(self.local.file().nodes[0].sql).unwrap();
         let limit = Some(Duration::from_secs(10));
         stream.set_read_timeout(limit).unwrap();
@@ -56,8 +74,11 @@ impl Client<'_> {
         stream.read_exact(&mut agreed).unwrap();
         assert_eq!(&agreed, b"S");
         let name = ServerName::try_from("localhost").unwrap();
-        let session = ClientConnection::new(Arc::new(config), name).unwrap();
-        answer(StreamOwned::new(session, stream), role, database)
+        let session = ClientConnection::new(config.clone(), name).unwrap();
+        let mut stream = StreamOwned::new(session, stream);
+        let said = answer(&mut stream, role, database);
+        let kind = stream.conn.handshake_kind();
+        (said, kind.is_none_or(|kind| kind != HandshakeKind::Resumed))
     }
 
     fn log_in_plainly(&self, role: &str, database: &str) -> String {
@@ -115,6 +136,8 @@ fn certificates_and_rules() {
             "bob",
             "--role",
             "carol",
+            "--role",
+            "erin",
         ],
     );
     let other = local.data().join("other");
@@ -128,7 +151,7 @@ fn certificates_and_rules() {
     }
     let rules = local.data().join("rules");
     let text = "# database role address proof\n\
-                postgres alice,carol all cert\n\
+                postgres alice,carol,erin all cert\n\
                 postgres bob 127.0.0.0/8 scram\n\
                 all bob all reject\n";
     std::fs::write(&rules, text).unwrap();
@@ -152,6 +175,27 @@ fn certificates_and_rules() {
     assert_eq!(log_in("alice", "postgres", Some("bob")), wrong);
     let unknown = "28000 role \"carol\" does not exist";
     assert_eq!(log_in("carol", "postgres", Some("carol")), unknown);
+    // No session goes on on another connection: that would bring a certificate that has expired.
+    for version in [&TLS12, &TLS13] {
+        let config = client.config(Some("alice"), &[version]);
+        for _ in 0..3 {
+            let (said, whole) = client.connect(&config, "alice", "postgres");
+            assert_eq!((&*said, whole), ("in", true), "{version:?}");
+        }
+    }
+    // Roles of the catalog need not stand in the file.
+    let unknown = "28000 role \"erin\" does not exist";
+    assert_eq!(log_in("erin", "postgres", Some("erin")), unknown);
+    let mut link = crate::access::log_in(&local, "bob:secret", "sslmode=require").unwrap();
+    let made = "CREATE ROLE erin LOGIN VALID UNTIL '2020-01-01'";
+    assert!(link.command(made).is_ok());
+    assert_eq!(log_in("erin", "postgres", Some("erin")), "in");
+    assert_eq!(
+        log_in("erin", "postgres", Some("alice")),
+        wrong.replace("alice", "erin")
+    );
+    assert!(link.command("DROP ROLE erin").is_ok());
+    assert_eq!(log_in("erin", "postgres", Some("erin")), unknown);
     // A certificate of others ends the connection, as in PostgreSQL.
     let foreign = log_in("alice", "postgres", Some("foreign"));
     assert!(foreign.contains("received fatal alert"), "{foreign}");
@@ -174,7 +218,9 @@ fn certificates_and_rules() {
     assert_eq!(log_in("dave", "postgres", None), "password");
     std::fs::write(&rules, "all dave").unwrap();
     assert_eq!(log_in("dave", "postgres", None), "password");
-    assert!(local.says("the rules stay as they were"));
+    wait_until("the warning", READY_LIMIT, || {
+        local.says("the rules stay as they were")
+    });
     // So is the server's certificate.
     cert(&client.tls, &["--host", "elsewhere"]);
     let elsewhere = log_in("bob", "postgres", None);
@@ -219,4 +265,34 @@ fn a_revoked_certificate_is_refused() {
     assert!(revoked.contains("received fatal alert"), "{revoked}");
     cert(&tls, &["--role", "alice"]);
     assert_eq!(client.log_in("alice", "postgres", Some("alice")), "in");
+}
+
+#[test]
+fn a_wrong_command_writes_nothing() {
+    let folder = Folder::new("cert-names");
+    let tls = folder.path().join("tls");
+    let run = |args: &[&str]| {
+        let tls = tls.to_str().unwrap();
+        let output = trellis(&[&["cert", tls], args].concat());
+        (output.status.success(), stderr(&output))
+    };
+    let missing = folder.path().join("none");
+    let missing = missing.to_str().unwrap();
+    let wrong: [&[&str]; 8] = [
+        &["--role", "ca"],
+        &["--role", "alice", "--role", "Server"],
+        &["--host", "localhost", "--role", "node-12"],
+        &["--role", ""],
+        &["--role", "a/b"],
+        &["--host", "not a name\u{e4}"],
+        &["--role", "alice", "--cluster", missing],
+        &["--role", "alice", "--revoke", missing],
+    ];
+    for args in wrong {
+        let (done, said) = run(args);
+        assert!(!done && !said.is_empty(), "{args:?}");
+        assert!(!tls.exists(), "{args:?} has written something");
+    }
+    assert!(run(&["--role", "ca"]).1.contains("ca.key"));
+    assert!(run(&["--role", "node-x", "--role", "cab"]).0);
 }

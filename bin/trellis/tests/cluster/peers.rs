@@ -6,10 +6,14 @@ use rcgen::{
     date_time_ymd,
 };
 use runtime::PeersEntry;
+use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Connections end or begin by then after files have changed.
@@ -166,4 +170,92 @@ fn others_are_kept_out() {
     replace_third(&folder, &folder, named);
     cluster.start_all();
     cluster.wait_connected();
+}
+
+/// Connects to an address as fast as it can, from 127.0.0.1, until it is dropped.
+struct Flood {
+    ends: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<usize>>,
+}
+
+impl Flood {
+    fn start(to: SocketAddr) -> Flood {
+        let ends = Arc::new(AtomicBool::new(false));
+        let run = move |ends: Arc<AtomicBool>| {
+            let mut open = VecDeque::new();
+            let mut count = 0;
+            while !ends.load(Ordering::Relaxed) {
+                match TcpStream::connect(to) {
+                    Ok(stream) => {
+                        open.push_back(stream);
+                        count += 1;
+                    }
+                    // No ports are left: some come back.
+                    Err(_) => std::thread::sleep(Duration::from_millis(1)),
+                }
+                if open.len() > 200 {
+                    open.pop_front();
+                }
+            }
+            count
+        };
+        let threads = (0..2).map(|_| ends.clone());
+        let threads = threads.map(|ends| std::thread::spawn(move || run(ends)));
+        Flood {
+            threads: threads.collect(),
+            ends,
+        }
+    }
+
+    /// Ends it; how many connections there were.
+    fn end(mut self) -> usize {
+        self.ends.store(true, Ordering::Relaxed);
+        let threads = std::mem::take(&mut self.threads).into_iter();
+        threads.map(|thread| thread.join().unwrap()).sum()
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_flood_from_elsewhere_keeps_no_node_out() {
+    let mut cluster = Cluster::start("peers-flood", 3, 2);
+    let folder = cluster.folder().join("tls");
+    let file = cluster.folder().join("cluster.toml");
+    cert(&folder, &["--cluster", file.to_str().unwrap()]);
+    // The flood comes from another address than those of the nodes.
+    cluster.reconfigure(|file| {
+        for (node, last) in file.nodes.iter_mut().zip(2..) {
+            node.peer.set_ip([127, 0, 0, last].into());
+        }
+        let certificates = folder.clone();
+        file.peers = Some(PeersEntry { certificates });
+    });
+    cluster.wait_connected();
+    let flood = Flood::start(cluster.file.nodes[0].peer);
+    wait_said(&cluster, "too many connections open at once");
+    cluster.kill(2);
+    wait_third(&cluster, false);
+    cluster.start_all();
+    cluster.wait_connected();
+    let database = "d";
+    cluster.create_as(
+        "two_phase",
+        database,
+        &["CREATE TABLE t (id int PRIMARY KEY)"],
+    );
+    for at in 0..3 {
+        let mut link = cluster.link(at, database);
+        let insert = format!("INSERT INTO t SELECT g * 3 + {at} FROM generate_series(1, 100) g");
+        patiently(&mut link, &insert);
+    }
+    let count = flood.end();
+    assert!(count > 1_000, "{count} connections are no flood");
+    wait_said(&cluster, "more connections of other nodes were refused");
+    let mut link = cluster.link(1, database);
+    assert_eq!(number(&mut link, "SELECT count(*)::int FROM t"), 300);
 }

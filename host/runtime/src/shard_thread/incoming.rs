@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 impl ShardThread {
     pub(super) fn accept_peers(&mut self) {
-        while let Some(stream) = accept(self.start.listeners.as_ref().map(|(_, peer)| peer)) {
-            if let Some(door) = &self.start.door {
-                door.give(stream);
-                continue;
-            }
+        loop {
+            let listeners = self.start.listeners.as_ref();
+            let listener = listeners.and_then(|listeners| listeners.peer.as_ref());
+            let Some(stream) = accept(listener) else {
+                return;
+            };
             let shard = self.next_shard;
             self.next_shard = (shard + 1) % self.start.mailboxes.len();
             if shard == usize::from(self.start.id.index()) {

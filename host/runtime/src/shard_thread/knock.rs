@@ -45,7 +45,11 @@ impl ShardThread {
                 return;
             }
             let start = Instant::now();
-            let listener = self.start.listeners.as_ref().map(|(sql, _)| sql);
+            let listener = self
+                .start
+                .listeners
+                .as_ref()
+                .map(|listeners| &listeners.sql);
             let Some(stream) = accept(listener) else {
                 return;
             };

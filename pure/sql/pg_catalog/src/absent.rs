@@ -27,6 +27,9 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_options_to_table 9002 'v' none [
         option_name TEXT, option_value TEXT,
     ]
+    pg_parameter_acl 6243 'r' none [
+        oid OID, parname TEXT, paracl TEXTS,
+    ]
     pg_publication_tables 12068 'v' none [
         pubname NAME, schemaname NAME, tablename NAME, attnames NAMES, rowfilter TEXT,
     ]

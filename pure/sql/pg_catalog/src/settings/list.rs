@@ -192,7 +192,7 @@ pub const SETTINGS: &[Setting] = settings! {
         "There is one locale.";
     "lock_timeout" User, integer(0, INT_MAX, Millis), "0",
         "Ends a statement that waits that long for a lock.";
-    "log_min_duration_statement" User, integer(-1, INT_MAX, Millis), "-1",
+    "log_min_duration_statement" Superuser, integer(-1, INT_MAX, Millis), "-1",
         "Logs statements that take this long; -1: as the node says.";
     "log_statement" User fixed, Enum(&["none", "ddl", "mod", "all"]), "none",
         "Statements are not logged.";

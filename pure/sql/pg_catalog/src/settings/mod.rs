@@ -78,6 +78,8 @@ pub enum Context {
     Internal,
     /// Only at server start.
     Start,
+    /// At any time, by a session of a superuser for itself.
+    Superuser,
     /// At any time, by a session for itself.
     User,
 }
@@ -88,6 +90,7 @@ impl Context {
         match self {
             Context::Internal => "internal",
             Context::Start => "postmaster",
+            Context::Superuser => "superuser",
             Context::User => "user",
         }
     }
@@ -137,6 +140,20 @@ pub fn unknown(name: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
+/// Whether a role may change a setting, for itself or others; the value is looked at elsewhere.
+///
+/// # Errors
+/// 42501 for a setting of superusers.
+pub fn allow(name: &str, is_superuser: bool) -> Result<(), SqlError> {
+    match lookup(name) {
+        Some(setting) if setting.context == Context::Superuser && !is_superuser => {
+            let message = format!("permission denied to set parameter \"{}\"", setting.name);
+            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The value that SET stores: `value` checked and in the form that SHOW prints.
 ///
 /// # Errors
@@ -162,7 +179,7 @@ pub fn validate(name: &str, value: &str) -> Result<String, SqlError> {
     match setting.context {
         Context::Internal => cannot(""),
         Context::Start => cannot(" without restarting the server"),
-        Context::User => {
+        Context::Superuser | Context::User => {
             let value = check(setting, value)?;
             if setting.is_fixed && value != setting.default {
                 return Err(unsupported(setting, &value).detail(setting.description));
