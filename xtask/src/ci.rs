@@ -276,7 +276,9 @@ mod tests {
     #[test]
     fn the_page_of_tests_lists_every_step() {
         let text = std::fs::read_to_string(repo::root().join("docs/testing.md")).unwrap();
-        let rows = text.lines().skip_while(|line| !line.starts_with("| step |"));
+        let rows = text
+            .lines()
+            .skip_while(|line| !line.starts_with("| step |"));
         let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
         // The first cell may name several steps, each between backticks.
         let cells = rows.filter_map(|row| row.split('|').nth(1));

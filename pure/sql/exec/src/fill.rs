@@ -134,7 +134,7 @@ pub async fn primary_key(
     Ok(next)
 }
 
-/// What checks and defaults are planned with, for a session whose setting of the time zone is `zone`.
+/// What checks and defaults are planned with, for a session whose time zone is set to `zone`.
 pub(crate) fn plan_cx<'a>(port: &'a dyn Port, zone: Option<&'a str>) -> PlanCx<'a> {
     PlanCx {
         catalog: port.catalog(),
