@@ -32,21 +32,21 @@ pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<Ddl
             beside,
         } => {
             let name = own_enum(name, binder)?;
-            let add = EnumChange::AddLabel {
-                label: label.clone(),
-                if_not_exists: *if_not_exists,
-                beside: beside.clone(),
-            };
+            let (label, if_not_exists) = (label.clone(), *if_not_exists);
             let publish = EnumChange::PublishLabel {
                 label: label.clone(),
+            };
+            let beside = beside.clone();
+            let add = EnumChange::AddLabel {
+                label,
+                if_not_exists,
+                beside,
             };
             simple("ALTER TYPE", vec![alter(&name, add), alter(&name, publish)])
         }
         EnumStatement::RenameLabel { name, from, to } => {
-            let rename = EnumChange::RenameLabel {
-                from: from.clone(),
-                to: to.clone(),
-            };
+            let (from, to) = (from.clone(), to.clone());
+            let rename = EnumChange::RenameLabel { from, to };
             simple("ALTER TYPE", vec![alter(&own_enum(name, binder)?, rename)])
         }
         EnumStatement::Rename { name, to } => {
@@ -68,21 +68,29 @@ pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<Ddl
             if_exists,
             cascade,
         } => {
-            let names = names.iter().map(|name| dropped(name, binder));
-            // What is in a schema that is not there does not exist.
-            let names = names.filter(|name| {
-                let unknown = |error: &SqlError| error.state() == SqlState::INVALID_SCHEMA;
-                !(*if_exists && name.as_ref().is_err_and(unknown))
-            });
             let drop = Command::DropEnum {
                 database: database(),
-                names: names.collect::<Result<_, _>>()?,
+                names: all_dropped(names, *if_exists, binder)?,
                 if_exists: *if_exists,
                 cascade: *cascade,
             };
             simple("DROP TYPE", vec![drop])
         }
     })
+}
+
+/// The types that DROP TYPE names. What is in a schema that is not there does not exist.
+fn all_dropped(
+    names: &[Vec<String>],
+    if_exists: bool,
+    binder: &Binder<'_>,
+) -> Result<Vec<String>, SqlError> {
+    let names = names.iter().map(|name| dropped(name, binder));
+    let names = names.filter(|name| {
+        let unknown = |error: &SqlError| error.state() == SqlState::INVALID_SCHEMA;
+        !(if_exists && name.as_ref().is_err_and(unknown))
+    });
+    names.collect()
 }
 
 /// The type of the system that a name without schema means first.

@@ -571,7 +571,7 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
     Ok(plan)
 }
 
-/// TRUNCATE deletes row by row: it can be rolled back and read around like any change. The sequences
+/// TRUNCATE deletes row by row: it can be rolled back and read around like any change. Sequences
 /// that the tables own begin anew if it `restarts` them.
 pub(super) fn truncate(
     names: &[&ast::ObjectName],
