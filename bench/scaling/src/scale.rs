@@ -69,7 +69,7 @@ pub struct ScaleArgs {
     /// Virtual seconds before
     #[arg(long, default_value_t = 0.2)]
     warmup: f64,
-    /// Leave a rule out, to see what it costs: the name of a planted bug (--features planted)
+    /// Leave a rule out, to see what it costs: the name of a planted bug (not in a release build)
     #[arg(long, value_name = "BUG", value_parser = bug)]
     plant: Option<Planted>,
     /// Everything random follows from it

@@ -1,7 +1,9 @@
 //! What a node tells of its connections, and that it takes no more than its file allows.
 
-use crate::support::{Cluster, rows, wait_until};
+use crate::support::{Cluster, connect, rows, sqlstate, try_rows, wait_until};
 use links::link::LinkError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -37,4 +39,34 @@ fn a_node_tells_its_addresses_and_takes_as_many_clients_as_it_says() {
         [["1"]],
         "those that are there go on"
     );
+}
+
+/// The shard is busy with rows for one client, who takes them as fast as they come.
+#[test]
+fn a_client_that_reads_without_end_leaves_time_for_others() {
+    let cluster = Cluster::start("reader", 1, 1);
+    let mut reader = cluster.link(0, "postgres");
+    reader.command("SET statement_timeout = '3s'").unwrap();
+    let reading = std::thread::spawn(move || {
+        let without_end = "SELECT * FROM generate_series(1, 1000000000000)";
+        sqlstate(&mut reader, without_end)
+    });
+    let served = Arc::new(AtomicU32::new(0));
+    let (address, count) = (cluster.endpoint(0), served.clone());
+    let address = format!("{}:{}", address.host, address.port)
+        .parse()
+        .unwrap();
+    std::thread::spawn(move || {
+        // Until the cluster is gone.
+        while let Ok(mut other) = connect(address, "postgres")
+            && try_rows(&mut other, "SELECT 1").is_ok()
+        {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    wait_until("the reader's timeout", Duration::from_secs(60), || {
+        reading.is_finished()
+    });
+    assert_eq!(reading.join().unwrap(), "57014");
+    assert!(served.load(Ordering::Relaxed) > 0);
 }
