@@ -35,6 +35,9 @@ pub(crate) struct Login {
     begun: bool,
     /// The role exists.
     exists: bool,
+    /// It was found in the catalog, and may be dropped before the login is done: a name that no
+    /// role has could do everything.
+    of_catalog: bool,
     pub(crate) role: String,
     /// For the session, when the login is done.
     startup: ClientMessage,
@@ -135,6 +138,7 @@ pub(crate) fn on_startup(
         let message = "no random bytes for a login";
         return Verdict::Refuse(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
     };
+    let of_catalog = known.verifier.is_some();
     let (verifier, exists) = match known.verifier {
         Some(verifier) => (verifier, true),
         None => access.verifier(&role),
@@ -149,6 +153,7 @@ pub(crate) fn on_startup(
         exchange: Exchange::new(verifier, binding, nonce),
         begun: false,
         exists,
+        of_catalog,
         role,
         startup,
     };
@@ -208,8 +213,12 @@ fn last_of<'a>(parameters: &'a [(String, String)], wanted: &str) -> &'a str {
     all.next_back().map_or("", |(_, value)| value)
 }
 
-/// Judges a message of a login.
-pub(crate) fn on_password(gate: Gate, body: &[u8]) -> Verdict {
+/// Judges a message of a login; `known` looks at the catalog again.
+pub(crate) fn on_password(
+    gate: Gate,
+    body: &[u8],
+    known: impl FnOnce(&ClientMessage) -> Known,
+) -> Verdict {
     let Gate::Asked(mut login) = gate else {
         return Verdict::Refuse(violation("invalid frontend message type 112", ""));
     };
@@ -226,7 +235,9 @@ pub(crate) fn on_password(gate: Gate, body: &[u8]) -> Verdict {
             login.begun = true;
             Verdict::Ask(Gate::Asked(login), sasl_continue(&answer))
         }
-        Ok(answer) if login.exists => Verdict::Enter(sasl_final(&answer), login.startup),
+        Ok(answer) if login.exists && (!login.of_catalog || known(&login.startup).exists) => {
+            Verdict::Enter(sasl_final(&answer), login.startup)
+        }
         Ok(_) | Err(Refused::Proof) => {
             let message = format!("password authentication failed for user \"{}\"", login.role);
             Verdict::Refuse(SqlError::new(SqlState::INVALID_PASSWORD, message))
