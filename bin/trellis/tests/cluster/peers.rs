@@ -254,7 +254,8 @@ fn a_flood_from_elsewhere_keeps_no_node_out() {
         patiently(&mut link, &insert);
     }
     let count = flood.end();
-    assert!(count > 1_000, "{count} connections are no flood");
+    // Twice what may be open at once.
+    assert!(count > 128, "{count} connections are no flood");
     wait_said(&cluster, "more connections of other nodes were refused");
     let mut link = cluster.link(1, database);
     assert_eq!(number(&mut link, "SELECT count(*)::int FROM t"), 300);
