@@ -2,11 +2,16 @@
 //!
 //! `cargo test -p sim --test planted`. A seed means another run after
 //! many a change of the product; then the seeds behind it are tried, a bounded number of them, and
-//! the test asks for a new search (`trellis sim planted --record .`) if none sees the bug.
+//! the test asks for a new search (`trellis sim planted --record .`) if none sees the bug. Trying
+//! takes time: `UPDATE=1` writes down the seeds at which bugs were seen now.
 #![cfg(debug_assertions)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the seeds are a file, and a switch of the environment rewrites it"
+)]
 
 use base::{Planted, plant};
-use sim::planted::{Found, parse};
+use sim::planted::{Found, format, parse};
 use sim::{Plan, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -46,10 +51,14 @@ fn each_bug_is_seen_and_nothing_without_it() {
             wrong.push(format!("{}: no seed is recorded", bug.name()));
         }
     }
+    let mut seen = Vec::new();
     for found in &all {
         let name = found.bug.name();
         match seen_after(found) {
-            Some(_) => {}
+            Some(tries) => seen.push(Found {
+                seed: found.seed + tries,
+                ..*found
+            }),
             None => wrong.push(format!("{name}: not seen in {TRIES} seeds")),
         }
         if let Some(text) = failure(None, &found.plan()) {
@@ -57,4 +66,7 @@ fn each_bug_is_seen_and_nothing_without_it() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write("planted.txt", format(&seen)).expect("a writable file");
+    }
 }
