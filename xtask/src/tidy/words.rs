@@ -50,7 +50,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Violation> {
             ));
         }
         for (number, line) in file.lines() {
-            for mark in MARKS.iter().filter(|mark| line.contains(**mark)) {
+            for mark in MARKS.iter().filter(|mark| has_mark(line, mark)) {
                 let message = format!("unfinished work: {}", mark.trim());
                 found.push(Violation::new(&file.path, number, message));
             }
@@ -91,6 +91,15 @@ fn empty(name: &str) -> Option<&'static str> {
         name.ends_with(word) || name == low || name.ends_with(&format!("_{low}"))
     });
     found.map(|(_, question)| *question)
+}
+
+/// Whether the mark stands in a line, and not only as the beginning of a longer word.
+fn has_mark(line: &str, mark: &str) -> bool {
+    let is_word = mark.ends_with(|c: char| c.is_ascii_alphabetic());
+    let mut behind = line
+        .match_indices(mark)
+        .map(|(at, _)| &line[at + mark.len()..]);
+    behind.any(|rest| !(is_word && rest.starts_with(|c: char| c.is_ascii_alphabetic())))
 }
 
 #[cfg(test)]

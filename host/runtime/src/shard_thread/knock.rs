@@ -197,7 +197,7 @@ impl ShardThread {
         let gate = client.and_then(|client| client.gate.take());
         let gate = gate.map_or(Gate::Closed, |gate| *gate);
         let (catalog, now) = (self.start.shard.catalog(), self.now());
-        let known = |startup: &_| login::Known::of(&catalog, startup, now);
+        let known = |startup: &_| Known::of(&catalog, startup, now);
         let verdict = login::on_password(gate, body, known);
         self.carry_out_verdict(token, verdict);
     }
