@@ -35,6 +35,7 @@ mod repo;
 mod servers;
 mod shell;
 mod simulate;
+mod speed;
 mod tidy;
 
 use anyhow::{Result, bail};
