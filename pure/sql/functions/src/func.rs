@@ -166,6 +166,8 @@ pub enum TextFunc {
     StringToArray,
     /// `pattern ESCAPE character`: the pattern with backslash as its escape character.
     LikeEscape,
+    /// `SIMILAR TO pattern [ESCAPE character]`: the regular expression that is as the pattern.
+    SimilarToEscape,
     GetByte,
     ToNumber,
     /// `convert_from(bytea, 'UTF8')`

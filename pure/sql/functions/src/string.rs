@@ -7,6 +7,7 @@ mod like;
 mod pattern;
 mod quote;
 pub mod room;
+mod similar;
 
 pub use like::{like, like_bytes, like_utf8};
 
@@ -96,6 +97,9 @@ pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlE
         | TextFunc::RegexpSplitToArray => pattern::apply(func, args)?,
         TextFunc::StringToArray => string_to_array(args),
         TextFunc::LikeEscape => like::like_escape(arg(args, 0), arg(args, 1))?.into(),
+        TextFunc::SimilarToEscape => {
+            similar::similar_to_escape(arg(args, 0), args.get(1).and_then(Datum::as_str))?.into()
+        }
         TextFunc::ToNumber => to_char::to_number(arg(args, 0), arg(args, 1))?,
         TextFunc::ConvertTo => {
             only_utf8(arg(args, 1))?;

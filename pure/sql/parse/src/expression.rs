@@ -315,6 +315,8 @@ impl Expressions<'_, '_> {
             Keyword::NOT if ranges.contains(&self.keyword_at(1)) => {
                 Some(Infix::Range(self.keyword_at(1), true))
             }
+            // `substring(a SIMILAR b ESCAPE c)`
+            Keyword::SIMILAR if self.keyword_at(1) != Keyword::TO => None,
             keyword if ranges.contains(&keyword) => Some(Infix::Range(keyword, false)),
             Keyword::AT if self.keyword_at(1) == Keyword::TIME => Some(Infix::AtTimeZone),
             Keyword::COLLATE => Some(Infix::Collate),
@@ -521,7 +523,7 @@ impl Expressions<'_, '_> {
             Keyword::IN => self.in_list(left, negated),
             Keyword::SIMILAR => {
                 self.expect("TO")?;
-                self.unsupported("SIMILAR TO")
+                self.similar(left, negated)
             }
             _ => self.like(left, keyword == Keyword::ILIKE, negated),
         }
@@ -599,6 +601,26 @@ impl Expressions<'_, '_> {
             list,
             negated,
         })
+    }
+
+    /// `left SIMILAR TO pattern [ESCAPE escape]`: a match with the regular expression that
+    /// `similar_to_escape` makes of it, as PostgreSQL shows it in views.
+    fn similar(&mut self, left: Ast, negated: bool) -> Parsed {
+        let span = self.parser.peek_token_ref().span;
+        let mut args = vec![self.level(Level::Range.next(), Grammar::All)?];
+        if self.take("ESCAPE") {
+            args.push(self.level(Level::Range.next(), Grammar::All)?);
+        }
+        if self.infix(Grammar::All).map(|next| next.level()) == Some(Level::Range) {
+            return self.unexpected();
+        }
+        let name = sqlparser::ast::Ident::with_span(span, "similar_to_escape");
+        let op = match negated {
+            false => BinaryOperator::PGRegexMatch,
+            true => BinaryOperator::PGRegexNotMatch,
+        };
+        let (left, right) = (Box::new(left), Box::new(super::call::plain(name, args)));
+        Ok(Ast::BinaryOp { left, op, right })
     }
 
     fn like(&mut self, left: Ast, any_case: bool, negated: bool) -> Parsed {

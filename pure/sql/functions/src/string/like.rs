@@ -81,19 +81,27 @@ fn matches(text: &[u8], pattern: &[u8], length: fn(u8) -> usize) -> Result<bool,
     }
 }
 
+/// The escape character that ESCAPE names, if it is not empty.
+///
+/// # Errors
+/// 22025 if it is longer than one character.
+pub(super) fn escape_char(escape: &str) -> Result<Option<char>, SqlError> {
+    let mut chars = escape.chars();
+    match (chars.next(), chars.next()) {
+        (first, None) => Ok(first),
+        _ => Err(
+            SqlError::new(SqlState::INVALID_ESCAPE, "invalid escape string")
+                .hint("Escape string must be empty or one character."),
+        ),
+    }
+}
+
 /// `pattern ESCAPE escape`: the same pattern with backslash as escape character.
 ///
 /// # Errors
 /// 22025 if `escape` is longer than one character.
 pub(super) fn like_escape(pattern: &str, escape: &str) -> Result<String, SqlError> {
-    let mut chars = escape.chars();
-    let (escape, more) = (chars.next(), chars.next());
-    if more.is_some() {
-        return Err(
-            SqlError::new(SqlState::INVALID_ESCAPE, "invalid escape string")
-                .hint("Escape string must be empty or one character."),
-        );
-    }
+    let escape = escape_char(escape)?;
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();
     while let Some(c) = rest.next() {

@@ -76,6 +76,8 @@ fn text_bytes(func: TextFunc, args: &[Datum]) -> usize {
         | TextFunc::QuoteIdent
         | TextFunc::QuoteLiteral
         | TextFunc::QuoteNullable => all().saturating_mul(2),
+        // A parenthesis becomes three characters, and two separators become more.
+        TextFunc::SimilarToEscape => len(0).saturating_mul(3).saturating_add(32),
         // These are numbers, truth values, or short.
         TextFunc::Length
         | TextFunc::OctetLength

@@ -74,6 +74,7 @@ pub(super) static TABLE: &[Function] = table! {
     "string_to_array": Func::Text(TextFunc::StringToArray) => (TXT, TXT) TEXTS,
         (TXT, TXT, TXT) TEXTS;
     "like_escape": Func::Text(TextFunc::LikeEscape) => (TXT, TXT) TXT;
+    "similar_to_escape": Func::Text(TextFunc::SimilarToEscape) => (TXT) TXT, (TXT, TXT) TXT;
     "to_number": Func::Text(TextFunc::ToNumber) => (TXT, TXT) NUM;
     "array_to_string": Func::ArrayToString(Type::Text) => (ARRAY, TXT) TXT, (ARRAY, TXT, TXT) TXT;
     "array_length": Func::Array(ArrayFunc::Length) => (ARRAY, I4) I4;
