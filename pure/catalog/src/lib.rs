@@ -14,6 +14,7 @@ mod apply;
 mod closing;
 pub mod command;
 mod comments;
+mod computed;
 mod constraints;
 pub mod desc;
 mod enums;

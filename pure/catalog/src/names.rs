@@ -122,6 +122,29 @@ pub(crate) fn renamed(expression: &str, from: &str, to: &str, table: bool) -> St
     out
 }
 
+/// An expression as a key: in parentheses, unless it is the call of a function.
+pub(crate) fn as_key(expression: &str) -> String {
+    let mut pieces = words(expression).filter(|piece| !piece.trim().is_empty());
+    let name = pieces.next().unwrap_or_default();
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '"');
+    let mut depth = 0usize;
+    let mut closes = 0;
+    let mut last = "";
+    for piece in pieces {
+        match piece {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        closes += usize::from(depth == 0);
+        last = piece;
+    }
+    match is_name && closes == 1 && last == ")" {
+        true => expression.into(),
+        false => format!("({expression})"),
+    }
+}
+
 /// An identifier as an expression must write it.
 pub(crate) fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';

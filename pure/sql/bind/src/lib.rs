@@ -10,6 +10,7 @@ mod aggregate;
 mod calls;
 mod change;
 mod clauses;
+mod computed;
 mod conflict;
 mod constraints;
 mod dml;
@@ -41,6 +42,7 @@ mod view;
 mod with;
 mod within;
 
+pub use computed::{Kept, key_name};
 pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;
@@ -191,6 +193,8 @@ pub struct Binder<'a> {
     pub zone: Box<str>,
     /// The numbers of rows of tables have decided how it is planned.
     pub by_rows: bool,
+    /// Constants have decided which index it reads.
+    pub by_values: bool,
     /// What binding and planning have looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
     /// The parts that its WITH clause names.
@@ -231,6 +235,7 @@ impl<'a> Binder<'a> {
             sizes: false,
             zone: cx.zone.into(),
             by_rows: false,
+            by_values: false,
             work: 0,
             parts: Vec::new(),
             views: view::Views::default(),

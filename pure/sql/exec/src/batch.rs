@@ -197,6 +197,7 @@ impl<'a> FillCx<'a> {
                 columns: Vec::new(),
                 not_null: Vec::new(),
             },
+            generated: Vec::new(),
             checks: Vec::new(),
             all_valid: false,
             parents: Vec::new(),
@@ -228,6 +229,11 @@ impl<'a> FillCx<'a> {
             rows.extend(batch.iter().map(<[Datum]>::to_vec));
         }
         Ok(rows)
+    }
+
+    /// The value of an expression over a row.
+    pub(crate) fn value_over(&self, expr: &Expr, row: &[Datum]) -> Result<Datum, SqlError> {
+        eval(expr, &row, &self.0.env(&[]))
     }
 
     /// The value of an expression without columns.

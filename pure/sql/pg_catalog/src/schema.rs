@@ -100,6 +100,8 @@ fn nullable(name: &str, ty: Type) -> Column {
         ty,
         not_null: false,
         default: None,
+        generated: None,
+        of_index: false,
         identity: None,
         hidden: false,
         state: Default::default(),

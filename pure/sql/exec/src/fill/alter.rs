@@ -2,7 +2,8 @@
 //! what is new of the table holds.
 //!
 //! A row that lacks the value of a new column has NULL there. Rows that are written meanwhile have
-//! the default, so a row is filled once, however often its batch is tried.
+//! the default, so a row is filled once, however often its batch is tried. Generated columns are
+//! computed for every row: what they are computed from may just have been filled.
 
 use super::{plan_cx, table};
 use crate::batch::{Batch, FillCx, FillPosition};
@@ -86,20 +87,29 @@ async fn fill_columns(
     columns: &[u16],
     rows: &mut [Vec<Datum>],
 ) -> Result<(), OpError> {
+    let is_generated = |column: &u16| table.column_at(*column).generated.is_some();
+    let (generated, columns): (Vec<u16>, Vec<u16>) =
+        columns.iter().copied().partition(is_generated);
+    let computed = match generated.is_empty() {
+        true => Vec::new(),
+        false => plan::generated_values(plan_cx, table)?,
+    };
+    let columns = columns.as_slice();
     let lacks = |row: &Vec<Datum>| columns.iter().any(|c| row[usize::from(*c)].is_null());
     let count = rows.iter().filter(|row| lacks(row)).count();
-    if count == 0 {
-        return Ok(());
-    }
-    let values = plan::default_values(plan_cx, table, columns, count)?;
+    let values = match count {
+        0 => DefaultValues::Same(Vec::new()),
+        _ => plan::default_values(plan_cx, table, columns, count)?,
+    };
     let mut drawn = match &values {
         DefaultValues::Same(_) => Vec::new(),
         DefaultValues::Drawn(plan) => cx.values(plan).await?,
     }
     .into_iter();
     let mut changes = Vec::new();
-    for row in rows.iter_mut().filter(|row| lacks(row)) {
+    for row in rows.iter_mut() {
         let new = match &values {
+            _ if !lacks(row) => Vec::new(),
             DefaultValues::Same(all) => {
                 let all = all.iter().map(|value| cx.value(value));
                 all.collect::<Result<Vec<_>, _>>()?
@@ -112,6 +122,9 @@ async fn fill_columns(
             if place.is_null() {
                 *place = value;
             }
+        }
+        for (column, value) in computed.iter().filter(|(own, _)| generated.contains(own)) {
+            row[usize::from(*column)] = cx.value_over(value, row)?;
         }
         if *row != old {
             changes.push((old, row.clone()));
