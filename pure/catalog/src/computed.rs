@@ -227,6 +227,8 @@ mod tests {
             ("a + 1", "(a + 1)"),
             ("coalesce(a, (b))", "coalesce(a, (b))"),
             ("'x'", "('x')"),
+            ("a", "a"),
+            ("NOT a", "(NOT a)"),
         ] {
             assert_eq!(as_key(text), expected);
         }

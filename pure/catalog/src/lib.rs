@@ -36,6 +36,6 @@ pub use comments::Subject;
 pub use desc::*;
 pub use enums::{EnumChange, EnumType, Label};
 pub use lookup::ROWID_COLUMN;
-pub use names::{draws_from, next_of};
+pub use names::{as_key, draws_from, next_of};
 pub use sequences::SequenceChange;
 pub use views::{View, ViewColumn, ViewUse, kept_name};

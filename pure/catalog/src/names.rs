@@ -122,8 +122,9 @@ pub(crate) fn renamed(expression: &str, from: &str, to: &str, table: bool) -> St
     out
 }
 
-/// An expression as a key: in parentheses, unless it is the call of a function.
-pub(crate) fn as_key(expression: &str) -> String {
+/// An expression as PostgreSQL prints it as a key or a condition of an index: in parentheses, unless
+/// it is a name or the call of a function.
+pub fn as_key(expression: &str) -> String {
     let mut pieces = words(expression).filter(|piece| !piece.trim().is_empty());
     let name = pieces.next().unwrap_or_default();
     let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '"');
@@ -139,7 +140,8 @@ pub(crate) fn as_key(expression: &str) -> String {
         closes += usize::from(depth == 0);
         last = piece;
     }
-    match is_name && closes == 1 && last == ")" {
+    let is_call = closes == 1 && last == ")";
+    match is_name && (is_call || last.is_empty()) {
         true => expression.into(),
         false => format!("({expression})"),
     }

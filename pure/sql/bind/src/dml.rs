@@ -69,6 +69,7 @@ impl Binder<'_> {
         let InsertWords {
             overriding,
             index_condition,
+            index_keys,
         } = words;
         let ast::Insert {
             or,
@@ -120,7 +121,11 @@ impl Binder<'_> {
             overriding: *overriding,
         };
         let source = self.insert_source(&table, source.as_deref(), &values)?;
-        let conflict = self.on_conflict(&table, &alias, on.as_ref(), index_condition.as_ref())?;
+        let conflict = self.on_conflict(
+            (&table, &alias),
+            on.as_ref(),
+            (index_keys.as_deref(), index_condition.as_ref()),
+        )?;
         let returning = self.returning(returning.as_deref(), changed.scope)?;
         Ok(BoundInsert {
             table,
