@@ -237,8 +237,8 @@ impl Catalog {
         let of_column = format!("column {name} of table {table}");
         let found = owner.table(table).expect("just seen");
         let dependent = found.generated_from(at);
-        if let (Some(first), false) = (dependent.first(), cascade) {
-            return Err(found.column_in_use(name, first));
+        if !dependent.is_empty() && !cascade {
+            return Err(found.column_in_use(name, &dependent));
         }
         let dependent = found.column_names(dependent);
         for other in dependent {
@@ -488,11 +488,7 @@ impl Table {
         Err(SqlError::new(SqlState::OBJECT_NOT_READY, message))
     }
 
-    fn change(
-        &mut self,
-        action: &TableAction,
-        applied: &mut Applied,
-    ) -> Result<(), CatalogError> {
+    fn change(&mut self, action: &TableAction, applied: &mut Applied) -> Result<(), CatalogError> {
         match action {
             TableAction::SetDefault { column, default } => {
                 let at = self.own_column(column)?;

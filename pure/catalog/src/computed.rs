@@ -35,12 +35,17 @@ impl Table {
         found.map(|(other, _)| other as u16).collect()
     }
 
-    /// 2BP01 for a column that another one is generated from.
-    pub(crate) fn column_in_use(&self, name: &str, by: &u16) -> SqlError {
-        let (table, other) = (&self.name, &self.column_at(*by).name);
-        let message =
-            format!("cannot drop column {name} of table {table} because other objects depend on it");
-        let detail = format!("column {other} of table {table} depends on column {name} of table {table}");
+    /// 2BP01 for a column that others are generated from.
+    pub(crate) fn column_in_use(&self, name: &str, by: &[u16]) -> SqlError {
+        let table = &self.name;
+        let message = format!(
+            "cannot drop column {name} of table {table} because other objects depend on it"
+        );
+        let one = |at: &u16| {
+            let other = &self.column_at(*at).name;
+            format!("column {other} of table {table} depends on column {name} of table {table}")
+        };
+        let detail = by.iter().map(one).collect::<Vec<_>>().join("\n");
         SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
             .detail(detail)
             .hint("Use DROP ... CASCADE to drop the dependent objects too.")
@@ -50,11 +55,12 @@ impl Table {
     pub fn index_reads(&self, index: &Index, at: u16) -> bool {
         let reads = |column: u16| {
             let described = self.column_at(column);
-            column == at
-                || described.of_index && self.columns_of_generated(described).contains(&at)
+            column == at || described.of_index && self.columns_of_generated(described).contains(&at)
         };
         let keys = index.columns.iter().map(|key| key.column);
-        let all = keys.chain(index.predicate).chain(index.included.iter().copied());
+        let all = keys
+            .chain(index.predicate)
+            .chain(index.included.iter().copied());
         all.into_iter().any(reads)
     }
 
@@ -76,7 +82,8 @@ impl Table {
     fn computed_of(&self, index: &Index) -> Vec<u16> {
         let keys = index.columns.iter().map(|key| key.column);
         let all = keys.chain(index.predicate);
-        all.filter(|column| self.column_at(*column).of_index).collect()
+        all.filter(|column| self.column_at(*column).of_index)
+            .collect()
     }
 
     /// Removes a secondary index and its hidden columns.
@@ -139,7 +146,10 @@ impl Table {
         if generated.is_none() {
             return Ok(());
         }
-        let message = format!("column \"{name}\" of relation \"{}\" is a generated column", self.name);
+        let message = format!(
+            "column \"{name}\" of relation \"{}\" is a generated column",
+            self.name
+        );
         let error = SqlError::new(SqlState::SYNTAX, message);
         Err(match drops {
             true => error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."),
@@ -197,7 +207,11 @@ impl Index {
 
     /// Whether several entries may have the key of this row: then it ends with the primary key.
     pub fn is_open(&self, row: &[Datum]) -> bool {
-        let null = || self.columns.iter().any(|key| row[usize::from(key.column)].is_null());
+        let null = || {
+            self.columns
+                .iter()
+                .any(|key| row[usize::from(key.column)].is_null())
+        };
         !self.unique || !self.nulls_equal && null()
     }
 }

@@ -44,10 +44,7 @@ impl Kept<'_> {
     fn not_immutable(self) -> SqlError {
         let message = match self {
             Kept::Generated(_) => "generation expression is not immutable".into(),
-            _ => format!(
-                "functions in {} must be marked IMMUTABLE",
-                self.singular()
-            ),
+            _ => format!("functions in {} must be marked IMMUTABLE", self.singular()),
         };
         SqlError::new(SqlState::INVALID_OBJECT_DEFINITION, message)
     }

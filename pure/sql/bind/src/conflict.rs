@@ -68,7 +68,12 @@ impl Binder<'_> {
             (None, None) => None,
         };
         if let Some(index) = arbiter.and_then(|at| table.indexes().nth(at)) {
-            for key in index.columns.iter().map(|key| key.column).chain(index.predicate) {
+            for key in index
+                .columns
+                .iter()
+                .map(|key| key.column)
+                .chain(index.predicate)
+            {
                 let column = table.column_at(key);
                 let read = match column.of_index {
                     true => table.columns_of_generated(column),
@@ -132,7 +137,9 @@ impl Binder<'_> {
         for (number, index) in table.indexes().enumerate() {
             let keys = || index.columns.iter().map(|key| key.column);
             let same = keys().all(|key| columns.contains(&key))
-                && columns.iter().all(|column| keys().any(|key| key == *column));
+                && columns
+                    .iter()
+                    .all(|column| keys().any(|key| key == *column));
             if !same || !index.unique {
                 continue;
             }

@@ -20,7 +20,8 @@ pub fn implies(condition: &Expr, part: &Expr) -> bool {
         }
         _ => match (truth(condition), truth(part)) {
             (Some(own), Some(other)) => own == other,
-            _ => comparison(condition).is_some_and(|(op, value, bound)| compared(op, value, bound, part)),
+            _ => comparison(condition)
+                .is_some_and(|(op, value, bound)| compared(op, value, bound, part)),
         },
     }
 }
@@ -31,10 +32,14 @@ fn truth(condition: &Expr) -> Option<(&Expr, bool)> {
         Expr::Column(_, Type::Bool) => Some((condition, true)),
         Expr::Not(inner) => truth(inner).map(|(value, is)| (value, !is)),
         Expr::Call(Func::Compare(Compare::Eq), sides, _) => match sides.as_slice() {
-            [value @ Expr::Column(_, Type::Bool), Expr::Const(Datum::Bool(is), _)]
-            | [Expr::Const(Datum::Bool(is), _), value @ Expr::Column(_, Type::Bool)] => {
-                Some((value, *is))
-            }
+            [
+                value @ Expr::Column(_, Type::Bool),
+                Expr::Const(Datum::Bool(is), _),
+            ]
+            | [
+                Expr::Const(Datum::Bool(is), _),
+                value @ Expr::Column(_, Type::Bool),
+            ] => Some((value, *is)),
             _ => None,
         },
         _ => None,
@@ -47,9 +52,7 @@ fn is_strict_in(condition: &Expr, value: &Expr) -> bool {
         Expr::Call(Func::Compare(_), sides, _) => sides.iter().any(|side| side == value),
         Expr::InList(arg, _, _) | Expr::AnyArray(arg, _, _, false) => **arg == *value,
         // What is not in an empty array may be NULL.
-        Expr::Not(inner) => {
-            !matches!(**inner, Expr::AnyArray(..)) && is_strict_in(inner, value)
-        }
+        Expr::Not(inner) => !matches!(**inner, Expr::AnyArray(..)) && is_strict_in(inner, value),
         Expr::Column(..) => condition == value,
         _ => false,
     }

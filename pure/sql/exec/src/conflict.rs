@@ -3,9 +3,7 @@
 use super::long::Long;
 use super::request::get;
 use super::scan::{primary_key, rows_of};
-use super::write::{
-    Change, Changes, apply, check_row, checked_key, complete_row, locked_row,
-};
+use super::write::{Change, Changes, apply, check_row, checked_key, complete_row, locked_row};
 use super::{Charge, Cx, Slots};
 use crate::keys::entry_key;
 use crate::port::{OpFuture, Port};

@@ -160,7 +160,8 @@ impl Reader<'_> {
                 self.not_valid(element)?;
             } else if self.is_alter && depth == 0 && self.is(0, "VALIDATE") {
                 self.validate()?;
-            } else if self.is_alter && depth == 0 && self.is(0, "DROP") && self.is(1, "EXPRESSION") {
+            } else if self.is_alter && depth == 0 && self.is(0, "DROP") && self.is(1, "EXPRESSION")
+            {
                 self.drop_expression();
             } else {
                 depth = match (opens, closes) {
@@ -260,7 +261,11 @@ impl Reader<'_> {
 
     /// `DROP EXPRESSION [IF EXISTS]` behind the name of a column.
     fn drop_expression(&mut self) {
-        let is_end = |at| match self.tokens.get(at).map(|token: &TokenWithSpan| &token.token) {
+        let is_end = |at| match self
+            .tokens
+            .get(at)
+            .map(|token: &TokenWithSpan| &token.token)
+        {
             None => true,
             Some(token) => matches!(token, Token::Comma | Token::SemiColon),
         };

@@ -304,7 +304,9 @@ pub fn column_name(table: &Table, column: u16) -> &str {
         _ => {
             let described = table.column_at(column);
             let computed = described.generated.as_deref();
-            computed.filter(|_| described.of_index).unwrap_or(&described.name)
+            computed
+                .filter(|_| described.of_index)
+                .unwrap_or(&described.name)
         }
     }
 }

@@ -6,7 +6,7 @@
 //! computed for every row: what they are computed from may just have been filled.
 
 use super::{plan_cx, table};
-use crate::batch::{Batch, FillCx, FillPosition};
+use crate::batch::{Batch, FillCx, FillPosition, not_unique};
 use crate::port::Port;
 use base::{Datum, SqlError, SqlState};
 use bind::PlanCx;
@@ -37,7 +37,8 @@ pub async fn alter(
     let mut rows: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
     let columns = positions(&table, &fill.columns)?;
     if !columns.is_empty() {
-        fill_columns(&cx, &plan_cx, &table, &columns, &mut rows).await?;
+        let filled = fill_columns(&cx, &plan_cx, &table, &columns, &mut rows).await;
+        filled.map_err(|error| of_new_index(&table, fill, error))?;
     }
     for column in positions(&table, &fill.not_null)? {
         if rows.iter().any(|row| row[usize::from(column)].is_null()) {
@@ -64,6 +65,20 @@ pub async fn alter(
         cx.write_entries(&table, number, &rows).await?;
     }
     Ok(next)
+}
+
+/// The error of a row that has the same entry as another one in an index that is being made.
+fn of_new_index(table: &Table, fill: &AlterFill, error: OpError) -> OpError {
+    match error {
+        OpError::Sql(found) if found.state() == SqlState::UNIQUE => {
+            let index = found.fields().constraint.clone();
+            match fill.indexes.contains(&index) {
+                true => not_unique(table, &index, &found).into(),
+                false => found.into(),
+            }
+        }
+        other => other,
+    }
 }
 
 /// Places of columns by their names; those that are being filled are found, too.

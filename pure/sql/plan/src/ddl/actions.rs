@@ -351,7 +351,9 @@ impl Actions<'_, '_, '_> {
                     default: Some(default).filter(|text| text != "NULL"),
                 })
             }
-            AlterColumnOperation::DropDefault if self.marks.drops_expression(column_name).is_some() => {
+            AlterColumnOperation::DropDefault
+                if self.marks.drops_expression(column_name).is_some() =>
+            {
                 let if_exists = self.marks.drops_expression(column_name) == Some(true);
                 self.late(TableAction::DropExpression {
                     column: name,

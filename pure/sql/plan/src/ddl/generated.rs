@@ -1,7 +1,7 @@
 //! Generated columns.
 
-use super::table::Foreign;
 use super::shown;
+use super::table::Foreign;
 use base::{SqlError, SqlState};
 use bind::{Binder, Kept};
 use catalog::{Column, Table};

@@ -144,6 +144,7 @@ fn index_column(
         bind::check_collation(collation)?;
         expr = inner;
     }
+    check_form(expr)?;
     while let ast::Expr::Nested(inner) = expr {
         expr = inner;
     }
@@ -154,7 +155,11 @@ fn index_column(
         }
         _ => {
             let name = free_key(key_name(expr), called);
-            (add_key(table, expr, &name, binder)?, name)
+            let column = add_key(table, expr, &name, binder)?;
+            match table.column_at(column).of_index {
+                true => (column, name),
+                false => (column, table.column_at(column).name.clone()),
+            }
         }
     };
     if nulls_first != descending {
@@ -170,7 +175,53 @@ fn free_key(name: String, called: &[String]) -> String {
     free.expect("there are more names than keys")
 }
 
-/// Adds the hidden column for an expression; gives its place.
+/// Refuses what PostgreSQL takes in parentheses only.
+///
+/// # Errors
+/// 42601.
+fn check_form(expr: &ast::Expr) -> Result<(), SqlError> {
+    let is_open = matches!(
+        expr,
+        ast::Expr::Identifier(_)
+            | ast::Expr::Nested(_)
+            | ast::Expr::Subquery(_)
+            | ast::Expr::Function(_)
+            | ast::Expr::Cast {
+                kind: ast::CastKind::Cast,
+                expr: _,
+                data_type: _,
+                format: _,
+            }
+            | ast::Expr::Extract {
+                field: _,
+                syntax: _,
+                expr: _,
+            }
+            | ast::Expr::Substring {
+                expr: _,
+                substring_from: _,
+                substring_for: _,
+                special: _,
+            }
+            | ast::Expr::Trim {
+                expr: _,
+                trim_where: _,
+                trim_what: _,
+                trim_characters: _,
+            }
+            | ast::Expr::Position { expr: _, r#in: _ }
+            | ast::Expr::Ceil { expr: _, field: _ }
+            | ast::Expr::Floor { expr: _, field: _ }
+    );
+    if is_open {
+        return Ok(());
+    }
+    let message = format!("syntax error at or near \"{expr}\"");
+    Err(SqlError::new(SqlState::SYNTAX, message)
+        .hint("An expression that is no call of a function needs parentheses around it."))
+}
+
+/// Adds the hidden column for an expression; gives its place, or that of the column that it is.
 fn add_key(
     table: &mut Table,
     expr: &ast::Expr,
@@ -179,6 +230,9 @@ fn add_key(
 ) -> Result<u16, SqlError> {
     let shared = Arc::new(table.clone());
     let bound = binder.kept_expr(&shared, expr, Kept::Key)?;
+    if let Expr::Column(column, _) = bound {
+        return Ok(column as u16);
+    }
     let ty = match bound.ty() {
         Type::Unknown => Type::Text,
         ty => ty,

@@ -112,12 +112,16 @@ fn add_indexes(definition: &mut Definition, table: &Table) -> Result<(), SqlErro
         }
         let of_index = |key: &catalog::IndexColumn| table.column_at(key.column).of_index;
         if index.predicate.is_some() || index.columns.iter().any(of_index) {
-            return Err(unsupported("INCLUDING INDEXES with an index that computes values")
-                .hint("Say EXCLUDING INDEXES, and create the indexes of the new table."));
+            return Err(
+                unsupported("INCLUDING INDEXES with an index that computes values")
+                    .hint("Say EXCLUDING INDEXES, and create the indexes of the new table."),
+            );
         }
         if !index.included.is_empty() || index.nulls_equal {
-            return Err(unsupported("INCLUDING INDEXES with INCLUDE or NULLS NOT DISTINCT")
-                .hint("Say EXCLUDING INDEXES, and create the indexes of the new table."));
+            return Err(
+                unsupported("INCLUDING INDEXES with INCLUDE or NULLS NOT DISTINCT")
+                    .hint("Say EXCLUDING INDEXES, and create the indexes of the new table."),
+            );
         }
         let named = keys.map(|key| (table.column_at(key.column).name.clone(), key.descending));
         definition.indexes.push((named.collect(), index.unique));

@@ -16,8 +16,8 @@ use expr::resolve::{self, Context};
 use expr::{Expr, Func, walk};
 use parse::{Marks, TableStatement};
 use sqlparser::ast::{
-    self, ColumnOption, GeneratedAs, GeneratedExpressionMode, HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay,
-    NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
+    self, ColumnOption, GeneratedAs, GeneratedExpressionMode, HiveDistributionStyle, HiveFormat,
+    KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
 

@@ -407,7 +407,14 @@ pub(super) fn best(
         .filter_map(|number| {
             let index = table_index(table, number);
             let served = wanted.computed.served(index, place, conditions)?;
-            Some(path(table, place, number, &sargs, (conditions.len(), served), wanted))
+            Some(path(
+                table,
+                place,
+                number,
+                &sargs,
+                (conditions.len(), served),
+                wanted,
+            ))
         });
     let best = paths.min_by(|a, b| a.choice.total_cmp(&b.choice));
     let mut best = best.expect("a table has a primary index");

@@ -41,7 +41,11 @@ impl Planner<'_, '_> {
                 continue;
             };
             let at = at as u16;
-            match table.secondary.iter().any(|index| index.predicate == Some(at)) {
+            match table
+                .secondary
+                .iter()
+                .any(|index| index.predicate == Some(at))
+            {
                 true => {
                     let mut parts = Vec::new();
                     bind::conjuncts(value, &mut parts);
@@ -63,10 +67,14 @@ impl Computed {
         if self.keys.is_empty() {
             return None;
         }
-        let keys: Vec<(u32, Expr)> = self.keys.iter().map(|(at, value)| {
-            let column = place.first + u32::from(*at);
-            (column, raised(value, place))
-        }).collect();
+        let keys: Vec<(u32, Expr)> = self
+            .keys
+            .iter()
+            .map(|(at, value)| {
+                let column = place.first + u32::from(*at);
+                (column, raised(value, place))
+            })
+            .collect();
         let mut rewritten = conditions.to_vec();
         let mut changed = false;
         for condition in &mut rewritten {
@@ -100,12 +108,7 @@ impl Computed {
     }
 
     /// Whether other constants in the conditions might ask for another index.
-    pub(super) fn hangs_on_values(
-        &self,
-        index: &Index,
-        place: Place,
-        conditions: &[Expr],
-    ) -> bool {
+    pub(super) fn hangs_on_values(&self, index: &Index, place: Place, conditions: &[Expr]) -> bool {
         let read = || conditions.iter().flat_map(walk::columns);
         let asked = |parts: &Vec<Expr>| {
             let mut columns = parts.iter().flat_map(walk::columns);

@@ -60,10 +60,7 @@ pub fn default_values(
 ///
 /// # Errors
 /// Those of binding their expressions.
-pub fn generated_values(
-    cx: &PlanCx<'_>,
-    table: &Arc<Table>,
-) -> Result<Vec<(u16, Expr)>, SqlError> {
+pub fn generated_values(cx: &PlanCx<'_>, table: &Arc<Table>) -> Result<Vec<(u16, Expr)>, SqlError> {
     let nothing = Statement::none();
     let mut binder = Binder::new(cx, &nothing);
     Planner::new(&mut binder).generated(table)
