@@ -44,6 +44,10 @@ pub(super) fn index(table: &Table, index: &Index, primary: bool, pretty: bool) -
         text += " NULLS NOT DISTINCT";
     }
     if let Some(condition) = predicate(table, index) {
+        let condition = match pretty {
+            true => self::pretty(&condition).into(),
+            false => condition,
+        };
         text += &format!(" WHERE {condition}");
     }
     text
@@ -62,6 +66,30 @@ fn key_text(table: &Table, column: u16) -> String {
 pub(super) fn predicate(table: &Table, index: &Index) -> Option<String> {
     let column = &table.columns[usize::from(index.predicate?)];
     column.generated.as_deref().map(catalog::as_key)
+}
+
+/// An expression without the parentheses around it.
+pub(super) fn pretty(text: &str) -> &str {
+    let Some(inner) = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'))
+    else {
+        return text;
+    };
+    let mut depth = 0i32;
+    for c in inner.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            // Parentheses in a text may stand for nothing.
+            '\'' => return text,
+            _ => {}
+        }
+        if depth < 0 {
+            return text;
+        }
+    }
+    inner
 }
 
 /// The expressions of an index, as pg_index has them.

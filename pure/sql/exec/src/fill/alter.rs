@@ -37,7 +37,8 @@ pub async fn alter(
     let mut rows: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
     let columns = positions(&table, &fill.columns)?;
     if !columns.is_empty() {
-        let filled = fill_columns(&cx, &plan_cx, &table, &columns, &mut rows).await;
+        let written = written_table(&table, fill, &columns);
+        let filled = fill_columns(&cx, &plan_cx, &written, &columns, &mut rows).await;
         filled.map_err(|error| of_new_index(&table, fill, error))?;
     }
     for column in positions(&table, &fill.not_null)? {
@@ -65,6 +66,19 @@ pub async fn alter(
         cx.write_entries(&table, number, &rows).await?;
     }
     Ok(next)
+}
+
+/// The table as its rows are written. What an index computes comes into the rows with their entries
+/// there, which follow together; nobody has written an entry of a row that lacks it.
+fn written_table(table: &Arc<Table>, fill: &AlterFill, columns: &[u16]) -> Arc<Table> {
+    let mut columns = columns.iter();
+    if !columns.all(|column| table.column_at(*column).of_index) {
+        return table.clone();
+    }
+    let mut written = (**table).clone();
+    let others = |index: &catalog::Index| !fill.indexes.contains(&index.name);
+    written.secondary.retain(others);
+    Arc::new(written)
 }
 
 /// The error of a row that has the same entry as another one in an index that is being made.
