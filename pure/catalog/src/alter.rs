@@ -53,6 +53,11 @@ pub enum TableAction {
         column: String,
         ty: Type,
     },
+    /// The column is a plain one from here on.
+    DropExpression {
+        column: String,
+        if_exists: bool,
+    },
     /// The sequence that the column owns numbers its rows from here on.
     SetIdentity {
         column: String,
@@ -187,13 +192,14 @@ impl Catalog {
             TableAction::SetType { column, ty } => {
                 self.database_mut(database)?.check_type(*ty)?;
                 self.database_mut(database)?.keep_type(table, column)?;
-                self.table_mut(database, table)?.change(action)
+                self.table_mut(database, table)?.change(action, applied)
             }
             TableAction::SetDefault { .. }
             | TableAction::SetIdentity { .. }
             | TableAction::CheckNotNull { .. }
             | TableAction::DropNotNull { .. }
-            | TableAction::Publish => self.table_mut(database, table)?.change(action),
+            | TableAction::DropExpression { .. }
+            | TableAction::Publish => self.table_mut(database, table)?.change(action, applied),
         }
     }
 
@@ -229,6 +235,18 @@ impl Catalog {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let of_column = format!("column {name} of table {table}");
+        let found = owner.table(table).expect("just seen");
+        let dependent = found.generated_from(at);
+        if !dependent.is_empty() && !cascade {
+            return Err(found.column_in_use(name, &dependent));
+        }
+        let dependent = found.column_names(dependent);
+        for other in dependent {
+            let text = format!("drop cascades to column {other} of table {table}");
+            applied.notices.push(text);
+            self.drop_column(database, table, &other, (false, cascade), applied)?;
+        }
+        let owner = self.database_mut(database)?;
         let users = owner.keys_that_read(table, &[at]);
         owner.end_keys(&users, &of_column, &of_column, cascade, version, applied)?;
         let gone = owner.drop_views_with(("table", table), Some(name), &[], cascade)?;
@@ -241,10 +259,7 @@ impl Catalog {
             .map(|check| check.name.clone())
             .collect();
         found.checks.retain(|check| !dead.contains(&check.name));
-        let index_reads = |index: &&mut Index| index.columns.iter().any(|key| key.column == at);
-        for index in found.secondary.iter_mut().filter(index_reads) {
-            index.building = true;
-        }
+        found.end_indexes_on(at);
         found.bury(at);
         let keys = found.foreign_keys.iter();
         let keys = keys.filter(|key| key.columns.contains(&at));
@@ -312,7 +327,8 @@ impl Catalog {
         let found = owner.table_mut(table, version)?;
         let building = found.secondary.iter().filter(|index| index.building);
         applied.dropped.extend(building.map(|index| index.id));
-        found.secondary.retain(|index| !index.building);
+        let building: Vec<IndexId> = applied.dropped.clone();
+        building.iter().for_each(|id| found.forget_index(*id));
         let mut gone = Vec::new();
         for at in 0..found.columns.len() {
             match found.columns[at].state {
@@ -451,7 +467,7 @@ impl Table {
     }
 
     /// Hides a column for good.
-    fn bury(&mut self, at: u16) {
+    pub(crate) fn bury(&mut self, at: u16) {
         let column = &mut self.columns[usize::from(at)];
         *column = Column::dropped(at, column.ty);
     }
@@ -464,7 +480,7 @@ impl Table {
             named + " must be declared NOT NULL before identity can be added"
         } else if column.identity.is_some() {
             named + " is already an identity column"
-        } else if column.default.is_some() {
+        } else if column.default.is_some() || column.generated.is_some() {
             named + " already has a default value"
         } else {
             return Ok(());
@@ -472,11 +488,12 @@ impl Table {
         Err(SqlError::new(SqlState::OBJECT_NOT_READY, message))
     }
 
-    fn change(&mut self, action: &TableAction) -> Result<(), CatalogError> {
+    fn change(&mut self, action: &TableAction, applied: &mut Applied) -> Result<(), CatalogError> {
         match action {
             TableAction::SetDefault { column, default } => {
                 let at = self.own_column(column)?;
                 self.refuse_identity(at)?;
+                self.refuse_generated(at, default.is_none())?;
                 self.columns[at].default.clone_from(default);
             }
             TableAction::SetIdentity { column, identity } => {
@@ -500,8 +517,13 @@ impl Table {
                 self.refuse_identity(at)?;
                 self.columns[at].not_null = false;
             }
+            TableAction::DropExpression { column, if_exists } => {
+                let at = self.own_column(column)?;
+                return self.drop_expression(at, *if_exists, applied);
+            }
             TableAction::SetType { column, ty } => {
                 let at = self.own_column(column)?;
+                self.check_unread(at)?;
                 self.columns[at].ty = *ty;
             }
             _ => {
@@ -509,7 +531,7 @@ impl Table {
                     match column.state {
                         ColumnState::Ready | ColumnState::Dropped => continue,
                         ColumnState::Checking => column.not_null = true,
-                        ColumnState::Filling => column.hidden = false,
+                        ColumnState::Filling => column.hidden = column.of_index,
                     }
                     column.state = ColumnState::Ready;
                 }

@@ -204,6 +204,11 @@ pub struct Column {
     pub not_null: bool,
     /// Default expression as SQL text.
     pub default: Option<String>,
+    /// Its values are computed from other columns of the row when that is written, by this
+    /// expression (SQL text): `GENERATED ALWAYS AS (..) STORED`, or what an index is on.
+    pub generated: Option<String>,
+    /// An index is on it, or on the rows for which it is true: no statement can name it.
+    pub of_index: bool,
     /// `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY`.
     pub identity: Option<Identity>,
     /// No statement can name it: the row number of a table without primary key, a column that a
@@ -221,6 +226,8 @@ impl Column {
             ty,
             not_null: false,
             default: None,
+            generated: None,
+            of_index: false,
             identity: None,
             hidden: false,
             state: ColumnState::Ready,
@@ -269,6 +276,12 @@ pub struct Index {
     /// Columns whose encoding gives the slot: the table's partition columns if the index holds
     /// them all (then entries live with their rows), else its first column (global index).
     pub slot_columns: Vec<u16>,
+    /// Only rows in which this column is true have an entry (`WHERE`).
+    pub predicate: Option<u16>,
+    /// Columns of INCLUDE, for those who ask the catalog: entries do not hold them.
+    pub included: Vec<u16>,
+    /// NULLS NOT DISTINCT: keys with NULLs are equal if all their values are.
+    pub nulls_equal: bool,
     /// Still being built: written to, not read from.
     pub building: bool,
 }

@@ -244,7 +244,15 @@ impl Database {
                 let (column, table) = (&column.name, &table.name);
                 format!("default value for column {column} of table {table}")
             });
-            check.chain(default).next()
+            let generated = table.columns.iter().filter(|column| {
+                let generated = column.generated.as_deref();
+                generated.is_some_and(|text| means(text, near))
+            });
+            let generated = generated.map(|column| match column.of_index {
+                true => format!("index on table {}", table.name),
+                false => format!("column {} of table {}", column.name, table.name),
+            });
+            check.chain(default).chain(generated).next()
         };
         let sees = |view: &View| {
             view.uses

@@ -128,8 +128,8 @@ impl Index {
     /// The columns of a stored key in order: the key columns and then, for a secondary index, the
     /// primary key columns that are not among them.
     ///
-    /// A stored key has all of them if the index is not unique or a key column is NULL, and only
-    /// the first [`Index::columns`] otherwise.
+    /// A stored key has all of them if the index is not unique or NULL makes it so
+    /// ([`Index::is_open`]), and only the first [`Index::columns`] otherwise.
     pub fn stored_columns(&self, table: &Table) -> Vec<IndexColumn> {
         let mut stored = self.columns.clone();
         if self.id != table.primary.id {
@@ -139,9 +139,10 @@ impl Index {
         stored
     }
 
-    /// Whether the key columns are exactly `columns`, in any order.
+    /// Whether all rows have entries, and the key columns are exactly `columns`, in any order.
     pub fn covers_exactly(&self, columns: &[u16]) -> bool {
-        self.columns.len() == columns.len()
+        self.predicate.is_none()
+            && self.columns.len() == columns.len()
             && columns
                 .iter()
                 .all(|column| self.columns.iter().any(|own| own.column == *column))

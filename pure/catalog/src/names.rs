@@ -122,6 +122,31 @@ pub(crate) fn renamed(expression: &str, from: &str, to: &str, table: bool) -> St
     out
 }
 
+/// An expression as PostgreSQL prints it as a key or a condition of an index: in parentheses, unless
+/// it is a name or the call of a function.
+pub fn as_key(expression: &str) -> String {
+    let mut pieces = words(expression).filter(|piece| !piece.trim().is_empty());
+    let name = pieces.next().unwrap_or_default();
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '"');
+    let mut depth = 0usize;
+    let mut closes = 0;
+    let mut last = "";
+    for piece in pieces {
+        match piece {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        closes += usize::from(depth == 0);
+        last = piece;
+    }
+    let is_call = closes == 1 && last == ")";
+    match is_name && (is_call || last.is_empty()) {
+        true => expression.into(),
+        false => format!("({expression})"),
+    }
+}
+
 /// An identifier as an expression must write it.
 pub(crate) fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';

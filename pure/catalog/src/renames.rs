@@ -41,6 +41,7 @@ impl Catalog {
         for check in &mut found.checks {
             check.expression = names::renamed(&check.expression, from, to, false);
         }
+        found.rename_in_generated(from, to, false);
         for sequence in self.database_mut(database)?.sequences.values_mut() {
             if let Some((owner, column)) = &mut sequence.owned_by
                 && owner == table
@@ -74,6 +75,7 @@ impl Catalog {
         for check in &mut found.checks {
             check.expression = names::renamed(&check.expression, from, to, true);
         }
+        found.rename_in_generated(from, to, true);
         let found = owner.tables.remove(from).expect("just seen");
         owner.tables.insert(to.into(), found);
         for table in owner.tables.values_mut() {

@@ -233,7 +233,7 @@ impl Catalog {
         if_exists: bool,
     ) -> Result<Applied, CatalogError> {
         self.end_indexes(database, names, if_exists, &|table, id| {
-            table.secondary.retain(|other| other.id != id);
+            table.forget_index(id);
         })
     }
 

@@ -50,6 +50,9 @@ fn table(ty: Type, check: &str) -> Command {
         unique: true,
         constraint: false,
         slot_columns: Vec::new(),
+        predicate: None,
+        included: Vec::new(),
+        nulls_equal: false,
         building: false,
     };
     Command::CreateTable {

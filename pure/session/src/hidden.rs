@@ -111,6 +111,9 @@ mod tests {
             unique: true,
             constraint: true,
             slot_columns: Vec::new(),
+            predicate: None,
+            included: Vec::new(),
+            nulls_equal: false,
             building: false,
         }
     }

@@ -175,6 +175,10 @@ impl Session {
     ) -> Option<Rc<Prepared>> {
         let prepared = self.prepare(cx, own, declared).ok()?;
         let plan = prepared.plan.as_ref()?;
+        // With parameters in the place of constants it would read another index.
+        if alone.by_values {
+            return None;
+        }
         let same = plan.params.len() == declared.len()
             && plan.returns_rows == alone.returns_rows
             && plan.columns == alone.columns

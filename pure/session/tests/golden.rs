@@ -568,6 +568,8 @@ fn catalog() -> Catalog {
         ty,
         not_null,
         default: None,
+        generated: None,
+        of_index: false,
         identity: None,
         hidden: false,
         state: Default::default(),
@@ -582,6 +584,9 @@ fn catalog() -> Catalog {
         unique: true,
         constraint: true,
         slot_columns: vec![0],
+        predicate: None,
+        included: Vec::new(),
+        nulls_equal: false,
         building: false,
     };
     let table = Table {

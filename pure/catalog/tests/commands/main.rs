@@ -45,6 +45,8 @@ fn column(name: &str, ty: Type) -> Column {
         ty,
         not_null: false,
         default,
+        generated: None,
+        of_index: false,
         identity: None,
         hidden: false,
         state: Default::default(),
@@ -63,6 +65,9 @@ fn index(name: &str, columns: &[u16], unique: bool, constraint: bool) -> Index {
         unique,
         constraint,
         slot_columns: vec![],
+        predicate: None,
+        included: Vec::new(),
+        nulls_equal: false,
         building: false,
     }
 }

@@ -1,8 +1,9 @@
 //! Schema changes while others read and write.
 //!
 //! * The clients of the register workload go on as always; their history is judged as always.
-//! * One client makes and drops indexes on their tables, and reads rows by the index that it has
-//!   just made and by a scan, in one transaction: both must give the same.
+//! * One client makes and drops indexes on their tables, one of them on an expression and one of
+//!   some rows, and reads rows by the index that it has just made and by a scan, in one transaction:
+//!   both must give the same.
 //! * The same client drops and makes a table that another client writes to and reads. What was
 //!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
 //!   be there.
@@ -36,6 +37,17 @@ const LOOKS_MIN: u64 = 1;
 const MORE_MAX: u32 = 200;
 /// With fewer clients than this, those that change and look also do what others do.
 const CLIENTS_FEW: u32 = 4;
+
+/// What an index is on.
+#[derive(Clone, Copy)]
+enum Form {
+    /// The values.
+    Column,
+    /// What an expression makes of them.
+    Expression,
+    /// The values of some rows.
+    Part,
+}
 
 struct Ddl {
     rows: Rc<Histories>,
@@ -119,17 +131,23 @@ impl Ddl {
     }
 
     async fn remake_index(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
-        let (table, unique) = {
+        let (number, unique) = {
             let mut rng = cx.rng();
             (rng.below(3), if rng.below(2) == 0 { "UNIQUE " } else { "" })
         };
-        let table = format!("bench_register_{table}");
-        let create = format!("CREATE {unique}INDEX {table}_v ON {table} (v)");
+        let form = [Form::Column, Form::Expression, Form::Part][number as usize];
+        let table = format!("bench_register_{number}");
+        let on = match form {
+            Form::Column => "(v)",
+            Form::Expression => "((v * 2))",
+            Form::Part => "(v) WHERE v % 2 = 0",
+        };
+        let create = format!("CREATE {unique}INDEX {table}_v ON {table} {on}");
         let (is_made, goes_on) = self.say(conn, &create).await;
         if !goes_on {
             return false;
         }
-        if is_made && !self.compare(conn, &table).await {
+        if is_made && !self.compare(conn, &table, form).await {
             return false;
         }
         let (_, goes_on) = self.say(conn, &format!("DROP INDEX {table}_v")).await;
@@ -137,8 +155,8 @@ impl Ddl {
     }
 
     /// Reads rows by the index and by a scan, in one transaction.
-    async fn compare(&self, conn: &mut SimConn, table: &str) -> bool {
-        match self.try_compare(conn, table).await {
+    async fn compare(&self, conn: &mut SimConn, table: &str, form: Form) -> bool {
+        match self.try_compare(conn, table, form).await {
             Ok(()) => true,
             // What it has seen may have changed under it: it could not commit.
             Err(error) => {
@@ -151,7 +169,12 @@ impl Ddl {
         }
     }
 
-    async fn try_compare(&self, conn: &mut SimConn, table: &str) -> Result<(), SimError> {
+    async fn try_compare(
+        &self,
+        conn: &mut SimConn,
+        table: &str,
+        form: Form,
+    ) -> Result<(), SimError> {
         let mut wrong = Vec::new();
         conn.query("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
         let all = conn
@@ -163,9 +186,22 @@ impl Ddl {
                 wrong.push(format!("{table} has NULL in {row:?}"));
                 break;
             };
-            let sql = format!("SELECT k FROM {table} WHERE v = {value}");
+            let (condition, is_there) = match form {
+                Form::Column => (format!("v = {value}"), true),
+                Form::Expression => (format!("v * 2 = 2 * {value}"), true),
+                Form::Part => {
+                    let is_even = value.parse::<i64>().is_ok_and(|value| value % 2 == 0);
+                    (format!("v = {value} AND v % 2 = 0"), is_even)
+                }
+            };
+            let sql = format!("SELECT k FROM {table} WHERE {condition}");
             let found = conn.query(&sql).await?;
-            if found.rows.len() != 1 || found.rows[0][0].as_ref() != Some(key) {
+            let keys: Vec<_> = found.rows.iter().map(|row| row[0].as_ref()).collect();
+            let expected = match is_there {
+                true => vec![Some(key)],
+                false => Vec::new(),
+            };
+            if keys != expected {
                 let found = found.rows;
                 wrong.push(format!("{sql} gives {found:?}, a scan gives {key}"));
             }

@@ -5,11 +5,14 @@ use super::rel::run_query;
 use super::scope::{object_name, table_scope};
 use super::{Binder, unsupported};
 use base::{SqlError, SqlState};
-use catalog::{Index, Table};
+use catalog::Table;
 use expr::Expr;
 use rights::Privileges;
 use sqlparser::ast::{self, ConflictTarget, Expr as Ast, OnConflictAction, OnInsert};
 use std::sync::Arc;
+
+/// Most lists of columns for which the expressions of a conflict target may stand.
+const CANDIDATES_MAX: usize = 64;
 
 /// ON CONFLICT.
 #[allow(missing_docs)]
@@ -33,18 +36,17 @@ pub enum ConflictAction {
 impl Binder<'_> {
     pub(super) fn on_conflict(
         &mut self,
-        table: &Arc<Table>,
-        alias: &str,
+        (table, alias): (&Arc<Table>, &str),
         on: Option<&OnInsert>,
-        index_condition: Option<&Ast>,
+        (keys, condition): (Option<&[Ast]>, Option<&Ast>),
     ) -> Result<Option<Conflict>, SqlError> {
         match on {
             None => Ok(None),
             Some(OnInsert::OnConflict(on)) => {
-                if let Some(condition) = index_condition {
-                    self.index_condition(table, alias, condition)?;
-                }
-                self.conflict(table, alias, on).map(Some)
+                let asked = condition
+                    .map(|condition| self.index_condition(table, alias, condition))
+                    .transpose()?;
+                self.conflict((table, alias), on, (keys, asked)).map(Some)
             }
             Some(_) => Err(self.source.misplaced("DUPLICATE")),
         }
@@ -52,21 +54,34 @@ impl Binder<'_> {
 
     fn conflict(
         &mut self,
-        table: &Arc<Table>,
-        alias: &str,
+        (table, alias): (&Arc<Table>, &str),
         on: &ast::OnConflict,
+        (keys, asked): (Option<&[Ast]>, Option<Expr>),
     ) -> Result<Conflict, SqlError> {
         let ast::OnConflict {
             conflict_target,
             action,
         } = on;
-        let target = conflict_target.as_ref();
-        let arbiter = target
-            .map(|target| self.arbiter(table, target))
-            .transpose()?;
+        let arbiter = match (keys, conflict_target) {
+            (Some(keys), _) => Some(self.arbiter_on((table, alias), keys, asked.as_ref())?),
+            (None, Some(target)) => Some(self.arbiter(table, target, asked.as_ref())?),
+            (None, None) => None,
+        };
         if let Some(index) = arbiter.and_then(|at| table.indexes().nth(at)) {
-            for key in &index.columns {
-                self.need_column((table.id.0, key.column as i16 + 1));
+            for key in index
+                .columns
+                .iter()
+                .map(|key| key.column)
+                .chain(index.predicate)
+            {
+                let column = table.column_at(key);
+                let read = match column.of_index {
+                    true => table.columns_of_generated(column),
+                    false => vec![key],
+                };
+                for column in read {
+                    self.need_column((table.id.0, column as i16 + 1));
+                }
             }
         }
         let action = match action {
@@ -110,8 +125,97 @@ impl Binder<'_> {
         Ok(Conflict { arbiter, action })
     }
 
+    /// Number of the unique index on exactly these columns, whose rows are among those that are
+    /// asked for.
+    fn unique_on(
+        &mut self,
+        table: &Arc<Table>,
+        columns: &[u16],
+        asked: Option<&Expr>,
+    ) -> Result<usize, SqlError> {
+        let mut partial = None;
+        for (number, index) in table.indexes().enumerate() {
+            let keys = || index.columns.iter().map(|key| key.column);
+            let same = keys().all(|key| columns.contains(&key))
+                && columns
+                    .iter()
+                    .all(|column| keys().any(|key| key == *column));
+            if !same || !index.unique {
+                continue;
+            }
+            let Some(predicate) = index.predicate else {
+                return Ok(number);
+            };
+            let Some(asked) = asked else { continue };
+            let predicate = self.generated(table, table.column_at(predicate))?;
+            let predicate = self.normal(predicate);
+            if super::implies(asked, &predicate) {
+                partial.get_or_insert(number);
+            }
+        }
+        partial.ok_or_else(|| {
+            SqlError::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "there is no unique or exclusion constraint matching the ON CONFLICT \
+                 specification",
+            )
+        })
+    }
+
+    /// An expression as it is compared with others.
+    fn normal(&self, mut expr: Expr) -> Expr {
+        self.settle(&mut expr);
+        expr::fold::fold(&mut expr);
+        expr
+    }
+
+    /// Number of the index on expressions that a conflict target means.
+    fn arbiter_on(
+        &mut self,
+        (table, alias): (&Arc<Table>, &str),
+        keys: &[Ast],
+        asked: Option<&Expr>,
+    ) -> Result<usize, SqlError> {
+        let mut computed = Vec::new();
+        for (at, column) in table.columns.iter().enumerate() {
+            if column.of_index && column.generated.is_some() {
+                let value = self.generated(table, column)?;
+                computed.push((at as u16, self.normal(value)));
+            }
+        }
+        let mut candidates: Vec<Vec<u16>> = vec![Vec::new()];
+        for key in keys {
+            let key = self.index_expr(table, alias, key, "index expressions")?;
+            let key = self.normal(key);
+            let same = computed.iter().filter(|(_, value)| *value == key);
+            let found: Vec<u16> = match &key {
+                Expr::Column(column, _) => vec![*column as u16],
+                _ => same.map(|(at, _)| *at).collect(),
+            };
+            let each = candidates.iter().flat_map(|before| {
+                let with = |at: &u16| before.iter().copied().chain([*at]).collect();
+                found.iter().map(with).collect::<Vec<Vec<u16>>>()
+            });
+            candidates = each.take(CANDIDATES_MAX).collect();
+        }
+        // Of no columns there is none.
+        let mut found = self.unique_on(table, &[], asked);
+        for columns in candidates {
+            found = self.unique_on(table, &columns, asked);
+            if found.is_ok() {
+                break;
+            }
+        }
+        found
+    }
+
     /// Number of the index that a conflict target means.
-    fn arbiter(&self, table: &Table, target: &ConflictTarget) -> Result<usize, SqlError> {
+    fn arbiter(
+        &mut self,
+        table: &Arc<Table>,
+        target: &ConflictTarget,
+        asked: Option<&Expr>,
+    ) -> Result<usize, SqlError> {
         match target {
             ConflictTarget::Columns(names) => {
                 let mut columns = names
@@ -120,18 +224,11 @@ impl Binder<'_> {
                     .collect::<Result<Vec<_>, _>>()?;
                 columns.sort_unstable();
                 columns.dedup();
-                let fits = |index: &Index| index.unique && index.covers_exactly(&columns);
-                table.indexes().position(fits).ok_or_else(|| {
-                    SqlError::new(
-                        SqlState::INVALID_COLUMN_REFERENCE,
-                        "there is no unique or exclusion constraint matching the ON CONFLICT \
-                         specification",
-                    )
-                })
+                self.unique_on(table, &columns, asked)
             }
             ConflictTarget::OnConstraint(name) => {
                 let name = object_name(name).1;
-                let found = table.indexes().position(|i| i.unique && i.name == name);
+                let found = table.indexes().position(|i| i.constraint && i.name == name);
                 found.ok_or_else(|| {
                     let message = format!(
                         "constraint \"{name}\" for table \"{}\" does not exist",
@@ -143,9 +240,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Checks the condition of the index that ON CONFLICT asks for. An index without a condition
-    /// has all rows, so it fits whatever the condition, and there are no others; PostgreSQL does
-    /// not ask that it is boolean either.
+    /// The condition of the index that ON CONFLICT asks for. An index without a condition has all
+    /// rows, so it fits whatever the condition; PostgreSQL does not ask that it is boolean either.
     ///
     /// # Errors
     /// Those of binding it over the table and of computing its constants; 0A000 for a subquery.
@@ -154,9 +250,23 @@ impl Binder<'_> {
         table: &Arc<Table>,
         alias: &str,
         condition: &Ast,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Expr, SqlError> {
+        let bound = self.index_expr(table, alias, condition, "index predicates")?;
+        let bound = self.normal(bound);
+        expr::fold::check(&bound)?;
+        Ok(bound)
+    }
+
+    /// Binds an expression of the index that ON CONFLICT asks for.
+    fn index_expr(
+        &mut self,
+        table: &Arc<Table>,
+        alias: &str,
+        condition: &Ast,
+        clause: &'static str,
+    ) -> Result<Expr, SqlError> {
         let outer = self.set_scope(table_scope(table, alias));
-        let before = self.level().aggregates_in.replace("index predicates");
+        let before = self.level().aggregates_in.replace(clause);
         let calls = self.take_calls();
         let inits = self.inits.len();
         let bound = self.expr(condition);
@@ -164,13 +274,14 @@ impl Binder<'_> {
         let started = self.inits.split_off(inits);
         self.level().aggregates_in = before;
         self.set_scope(outer);
-        let mut bound = bound?;
+        let bound = bound?;
         if run_query(&inner, &started) {
-            let message = "cannot use subquery in index predicate";
+            let message = match clause {
+                "index predicates" => "cannot use subquery in index predicate",
+                _ => "cannot use subquery in index expression",
+            };
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        self.settle(&mut bound);
-        expr::fold::fold(&mut bound);
-        expr::fold::check(&bound)
+        Ok(bound)
     }
 }

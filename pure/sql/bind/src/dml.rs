@@ -69,6 +69,7 @@ impl Binder<'_> {
         let InsertWords {
             overriding,
             index_condition,
+            index_keys,
         } = words;
         let ast::Insert {
             or,
@@ -120,7 +121,11 @@ impl Binder<'_> {
             overriding: *overriding,
         };
         let source = self.insert_source(&table, source.as_deref(), &values)?;
-        let conflict = self.on_conflict(&table, &alias, on.as_ref(), index_condition.as_ref())?;
+        let conflict = self.on_conflict(
+            (&table, &alias),
+            on.as_ref(),
+            (index_keys.as_deref(), index_condition.as_ref()),
+        )?;
         let returning = self.returning(returning.as_deref(), changed.scope)?;
         Ok(BoundInsert {
             table,
@@ -403,6 +408,11 @@ impl Binder<'_> {
                 let value = if is_default(value) {
                     self.default_value(table, described)?
                 } else {
+                    if described.generated.is_some() {
+                        let name = &described.name;
+                        let message = format!("column \"{name}\" can only be updated to DEFAULT");
+                        return Err(is_generated(name, message));
+                    }
                     if described.identity == Some(Identity::Always) {
                         return Err(SqlError::new(
                             SqlState(*b"428C9"),
@@ -603,12 +613,23 @@ fn is_default(ast: &Ast) -> bool {
         if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
 }
 
+/// 428C9.
+fn is_generated(column: &str, message: String) -> SqlError {
+    let detail = format!("Column \"{column}\" is a generated column.");
+    SqlError::new(SqlState(*b"428C9"), message).detail(detail)
+}
+
 /// Whether OVERRIDING USER VALUE replaces a given value by the default.
 fn overridden(column: &Column, overriding: Option<Overriding>) -> bool {
     column.identity.is_some() && overriding == Some(Overriding::User)
 }
 
 fn check_generated(column: &Column, overriding: Option<Overriding>) -> Result<(), SqlError> {
+    if column.generated.is_some() {
+        let name = &column.name;
+        let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
+        return Err(is_generated(name, message));
+    }
     if column.identity == Some(Identity::Always) && overriding != Some(Overriding::System) {
         return Err(SqlError::new(
             SqlState(*b"428C9"),

@@ -10,6 +10,7 @@ mod aggregate;
 mod calls;
 mod change;
 mod clauses;
+mod computed;
 mod conflict;
 mod constraints;
 mod dml;
@@ -18,6 +19,7 @@ mod form;
 mod from;
 mod function;
 mod group;
+mod implied;
 mod join;
 mod locked;
 mod merge;
@@ -41,9 +43,11 @@ mod view;
 mod with;
 mod within;
 
+pub use computed::{Kept, key_name};
 pub use conflict::{Conflict, ConflictAction};
 pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
 pub use expr::check_collation;
+pub use implied::implies;
 pub use locked::refusal;
 pub use merge::{BoundAction, BoundMerge, BoundWhen};
 pub use part::{BoundMain, BoundPart};
@@ -191,6 +195,8 @@ pub struct Binder<'a> {
     pub zone: Box<str>,
     /// The numbers of rows of tables have decided how it is planned.
     pub by_rows: bool,
+    /// Constants have decided which index it reads.
+    pub by_values: bool,
     /// What binding and planning have looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
     /// The parts that its WITH clause names.
@@ -231,6 +237,7 @@ impl<'a> Binder<'a> {
             sizes: false,
             zone: cx.zone.into(),
             by_rows: false,
+            by_values: false,
             work: 0,
             parts: Vec::new(),
             views: view::Views::default(),

@@ -36,6 +36,16 @@ pub(crate) struct Batch {
     pub(crate) next: Option<FillPosition>,
 }
 
+/// 23505 for an index that cannot be made, as `found` says of one that there is.
+pub(crate) fn not_unique(table: &Table, index: &str, found: &SqlError) -> SqlError {
+    let message = format!("could not create unique index \"{index}\"");
+    let detail = &found.fields().detail;
+    SqlError::new(SqlState::UNIQUE, message)
+        .detail(detail.replace("already exists", "is duplicated"))
+        .table(&table.name)
+        .constraint(index)
+}
+
 /// The executor's view for work that is no statement, whose plans have this many slots.
 pub(crate) fn idle(port: &dyn Port, slots: u32) -> Cx<'_> {
     let run = Run {
@@ -158,7 +168,7 @@ impl<'a> FillCx<'a> {
             let found = rows_of(found)?;
             let own = entry_key(table, &table.primary, row);
             if found.rows == 0 || primary_key(table, found.row(0)) != own {
-                return Err(duplicate(table, number, row).into());
+                return Err(not_unique(table, &index.name, &duplicate(table, number, row)).into());
             }
         }
         Ok(())
@@ -168,17 +178,8 @@ impl<'a> FillCx<'a> {
     pub(crate) async fn write_rows(&self, table: &Table, rows: &[&[Datum]]) -> Result<(), OpError> {
         match self.insert(table, 0, rows).await?.first() {
             Some(i) => {
-                let message = format!("could not create unique index \"{}\"", table.primary.name);
                 let found = duplicate(table, 0, rows[*i]);
-                let detail = found
-                    .fields()
-                    .detail
-                    .replace("already exists", "is duplicated");
-                Err(SqlError::new(SqlState::UNIQUE, message)
-                    .detail(detail)
-                    .table(&table.name)
-                    .constraint(&table.primary.name)
-                    .into())
+                Err(not_unique(table, &table.primary.name, &found).into())
             }
             None => Ok(()),
         }
@@ -197,6 +198,7 @@ impl<'a> FillCx<'a> {
                 columns: Vec::new(),
                 not_null: Vec::new(),
             },
+            generated: Vec::new(),
             checks: Vec::new(),
             all_valid: false,
             parents: Vec::new(),
@@ -228,6 +230,11 @@ impl<'a> FillCx<'a> {
             rows.extend(batch.iter().map(<[Datum]>::to_vec));
         }
         Ok(rows)
+    }
+
+    /// The value of an expression over a row.
+    pub(crate) fn value_over(&self, expr: &Expr, row: &[Datum]) -> Result<Datum, SqlError> {
+        eval(expr, &row, &self.0.env(&[]))
     }
 
     /// The value of an expression without columns.

@@ -69,6 +69,10 @@ impl Entries {
             ends: Vec::with_capacity(rows.len()),
         };
         for (number, row) in rows.iter().enumerate() {
+            if index.id != table.primary.id && !index.has_entry(row) {
+                entries.ends.push(entries.bytes.len() as u32);
+                continue;
+            }
             let start = entries.bytes.len();
             let slot = append_key(table, index, row, &mut entries.bytes);
             let key = &entries.bytes[start..];

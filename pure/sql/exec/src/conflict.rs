@@ -3,7 +3,7 @@
 use super::long::Long;
 use super::request::get;
 use super::scan::{primary_key, rows_of};
-use super::write::{Change, Changes, apply, check_row, checked_key, locked_row};
+use super::write::{Change, Changes, apply, check_row, checked_key, complete_row, locked_row};
 use super::{Charge, Cx, Slots};
 use crate::keys::entry_key;
 use crate::port::{OpFuture, Port};
@@ -57,8 +57,7 @@ fn arbiters(table: &Table, arbiter: Option<usize>) -> Vec<usize> {
 
 /// Whether a row has an entry that others can conflict with.
 fn has_entry(index: &Index, row: &[Datum]) -> bool {
-    let mut columns = index.columns.iter();
-    columns.all(|key| !row[usize::from(key.column)].is_null())
+    index.has_entry(row) && !index.is_open(row)
 }
 
 /// The key of the first row that has an entry of `row` in an arbiter: that index, or every unique
@@ -115,7 +114,7 @@ pub(super) async fn insert(
         let [change] = changes;
         return Ok(change.new);
     };
-    let Some(change) = changed(cx, table, plan, (key, row), slots, touched).await? else {
+    let Some(change) = changed(cx, writer, plan, (key, row), slots, touched).await? else {
         return Ok(None);
     };
     let changes = [change];
@@ -127,12 +126,13 @@ pub(super) async fn insert(
 /// What becomes of the existing row.
 async fn changed(
     cx: &Cx<'_>,
-    table: &Table,
+    writer: &Writer,
     plan: &ConflictPlan,
     (key, row): (Key, Vec<Datum>),
     slots: &Slots,
     touched: &mut Touched<'_>,
 ) -> Result<Option<Change>, OpError> {
+    let table = &*writer.table;
     let Some(ConflictUpdate {
         assignments,
         condition,
@@ -160,6 +160,7 @@ async fn changed(
     for (column, value) in assignments {
         new[usize::from(*column)] = eval(value, &both.as_slice(), &env)?;
     }
+    complete_row(cx, writer, &mut new)?;
     Ok(Some(Change {
         old: Some(old),
         new: Some(new),
@@ -220,7 +221,7 @@ pub(super) async fn decided(
             }));
         }
     };
-    changed(cx, table, plan, (key, row), slots, &mut pending.touched).await
+    changed(cx, writer, plan, (key, row), slots, &mut pending.touched).await
 }
 
 /// What is known of the existing row.

@@ -1,7 +1,7 @@
 //! COPY FROM and TO.
 
 use super::source::{collect, open};
-use super::write::{Change, Changes, check_row};
+use super::write::{Change, Changes, check_row, complete_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
 use base::zone::Zone;
 use base::{ArrayKind, Datum, SqlError, Type};
@@ -67,6 +67,8 @@ pub(super) async fn from(cx: &Cx<'_>, plan: &CopyFromPlan, slots: &Slots) -> Res
             let defaults = defaults.expect("the source of defaults gives one row");
             let mut row = full_row(defaults, &plan.columns, given);
             insert::number_row(cx, table.rowid(), &mut row);
+            complete_row(cx, &plan.writers[0], &mut row)
+                .map_err(|error| in_line(error, &table.name, line))?;
             batch.push(line, size, row);
             if !batch.is_full() {
                 continue;

@@ -5,7 +5,7 @@ use super::long::Long;
 use super::request::get;
 use super::scan::rows_of;
 use super::source::collect;
-use super::write::{Change, Changes, apply};
+use super::write::{Change, Changes, apply, complete_row};
 use super::{BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
 use crate::port::OpFuture;
 use base::key::{encode_datum, slot_of};
@@ -324,8 +324,8 @@ async fn one_key(
                 new: None,
             })
             .collect(),
-        Action::Cascade | Action::SetNull => rows
-            .map(|row| {
+        Action::Cascade | Action::SetNull => {
+            let row_of = |row: Vec<Datum>| {
                 let mut new = row.clone();
                 for (i, column) in child.child_columns.iter().enumerate() {
                     new[usize::from(*column)] = match (&new_key, action) {
@@ -333,12 +333,14 @@ async fn one_key(
                         _ => Datum::Null,
                     };
                 }
-                Change {
+                complete_row(cx, &writers[child.writer], &mut new)?;
+                Ok(Change {
                     old: Some(row),
                     new: Some(new),
-                }
-            })
-            .collect(),
+                })
+            };
+            rows.map(row_of).collect::<Result<_, SqlError>>()?
+        }
     };
     let changes = Long::new(cx.port, changes);
     apply(cx, writers, child.writer, Changes::many(&changes), &slots).await

@@ -3,7 +3,7 @@
 use super::conflict::{self, Touched};
 use super::long::Long;
 use super::source::{RowList, append_rows, open};
-use super::write::{Change, Changes, apply, project};
+use super::write::{Change, Changes, apply, complete_row, project};
 use super::{BATCH_ROWS, Charge, Cx, Slots};
 use base::{Datum, RowBatch};
 use plan::step::InsertPlan;
@@ -37,6 +37,7 @@ pub(super) async fn run(
             append_rows(batch, &mut held, &mut charge)?;
             for at in first..held.len() {
                 number_row(cx, rowid, &mut held[at]);
+                complete_row(cx, &plan.writers[0], &mut held[at])?;
             }
         }
         if !plan.materialize || end {

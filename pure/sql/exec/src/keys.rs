@@ -2,7 +2,8 @@
 //!
 //! An entry of a secondary index is a row that holds the primary key columns of its table row, in
 //! key order. Its key is that of `Index::stored_columns`; a unique index leaves the primary key
-//! columns out unless one of its own columns is NULL.
+//! columns out unless one of its own columns is NULL and NULLs differ. Rows for which the condition of a
+//! partial index is not true have no entry (`Index::has_entry`): callers look.
 
 use base::key::{Slot, encode_datum, slot_of};
 use base::{Datum, Key};
@@ -40,8 +41,7 @@ pub(crate) fn append_key(table: &Table, index: &Index, row: &[Datum], bytes: &mu
         false => row_slot(index, row),
     };
     let is_primary = index.id == table.primary.id;
-    let has_null = || index.columns.iter().any(|key| value(key.column).is_null());
-    if !is_primary && (!index.unique || has_null()) {
+    if !is_primary && index.is_open(row) {
         for key in &index.stored_columns(table)[own..] {
             encode_datum(bytes, value(key.column), key.descending);
         }
@@ -72,8 +72,11 @@ pub(crate) fn append_entry_row(table: &Table, row: &[Datum], out: &mut Vec<u8>) 
     base::row::encode_with(columns.len(), value, out);
 }
 
-/// Whether two rows have different entries in an index.
+/// Whether two rows have different entries in an index, or only one of them has one.
 pub(crate) fn entry_differs(table: &Table, index: &Index, old: &[Datum], new: &[Datum]) -> bool {
+    if index.has_entry(old) != index.has_entry(new) {
+        return true;
+    }
     let differs = |column: u16| {
         let (old, new) = (&old[usize::from(column)], &new[usize::from(column)]);
         old != new

@@ -9,7 +9,7 @@ use super::insert::number_row;
 use super::long::Long;
 use super::named::Reader;
 use super::source::{RowList, Rows, append_rows, collect, open};
-use super::write::{self, Change, Changes, Claimed, check_row, project};
+use super::write::{self, Change, Changes, Claimed, check_row, complete_row, project};
 use super::{BATCH_ROWS, Charge, Cx, Slots, foreign};
 use crate::keys::entry_key;
 use base::{Datum, Pieces, RowBatch, SqlError, SqlState, Tag};
@@ -189,6 +189,7 @@ async fn inserted<'a>(
     for row in rows.iter_mut() {
         let mut row = core::mem::take(row);
         number_row(cx, rowid, &mut row);
+        complete_row(cx, writer, &mut row)?;
         cx.breathe(1).await;
         let change = match &plan.conflict {
             None => Some(Change {
@@ -258,6 +259,7 @@ async fn merged<'a>(
             for (column, value) in assignments {
                 updated[usize::from(*column)] = eval(value, &row.as_slice(), &env)?;
             }
+            complete_row(cx, &plan.writers[0], &mut updated)?;
             Ok::<_, SqlError>(updated)
         });
         let updated = updated.transpose()?;
@@ -337,6 +339,7 @@ async fn add_new<'a>(
     for row in found.iter_mut() {
         let mut row = core::mem::take(row);
         number_row(cx, rowid, &mut row);
+        complete_row(cx, &writers[0], &mut row)?;
         cx.breathe(1).await;
         changes.push(Change {
             old: None,

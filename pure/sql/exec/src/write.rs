@@ -158,11 +158,12 @@ fn op_slot(op: &Op) -> base::Slot {
 /// 23505 for a row whose entry in an index exists.
 pub(super) fn duplicate(table: &Table, index: usize, row: &[Datum]) -> SqlError {
     let index = table_index(table, index);
-    let names: Vec<&str> = index
+    let names: Vec<String> = index
         .columns
         .iter()
-        .map(|key| table.column_at(key.column).name.as_str())
+        .map(|key| table.key_text(key.column))
         .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let values: Vec<_> = index
         .columns
         .iter()
@@ -209,6 +210,19 @@ pub(super) fn encoded_row(table: &str, row: &[Datum]) -> Result<Vec<u8>, SqlErro
 pub(super) fn too_big(table: &str, size_bytes: usize) -> SqlError {
     let message = format!("row is too big: size {size_bytes}, maximum size {ROW_BYTES_MAX}");
     SqlError::new(SqlState::PROGRAM_LIMIT, message).table(table)
+}
+
+/// Computes the generated columns of a new row.
+pub(super) fn complete_row(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    row: &mut [Datum],
+) -> Result<(), SqlError> {
+    for (column, value) in &writer.generated {
+        let value = eval(value, &&*row, &cx.env(&[]))?;
+        row[usize::from(*column)] = value;
+    }
+    Ok(())
 }
 
 /// Checks the constraints that concern a new row alone.
@@ -262,6 +276,9 @@ fn written(
     old: Option<&[Datum]>,
     new: &[Datum],
 ) -> Result<Option<Op>, SqlError> {
+    if number > 0 && !index.has_entry(new) {
+        return Ok(None);
+    }
     let key = checked_key(entry_key(table, index, new), &index.name)?;
     Ok(Some(match (old, number) {
         (Some(old), 0) if entry_key(table, index, old) == key => Op::Write {
@@ -315,6 +332,9 @@ pub(super) async fn entries(
         }
         let Some(old) = &change.old else { continue };
         for (number, index) in table.indexes().enumerate() {
+            if number > 0 && !index.has_entry(old) {
+                continue;
+            }
             let gone = match &change.new {
                 None => true,
                 Some(new) if number == 0 => {
@@ -511,6 +531,7 @@ pub(super) async fn changes<'a>(
                 for (column, value) in assignments {
                     new[usize::from(*column)] = eval(value, &full.as_slice(), &env)?;
                 }
+                complete_row(cx, &plan.writers[0], &mut new)?;
                 charge.add(row_bytes(&new))?;
                 Some(new)
             }

@@ -20,6 +20,9 @@ pub struct Marks {
     pub not_valid: bool,
     /// VALIDATE CONSTRAINT, which the tree has as DROP CONSTRAINT.
     pub validate: bool,
+    /// Columns, by their places, of DROP EXPRESSION, which the tree has as DROP DEFAULT; and whether
+    /// it says IF EXISTS.
+    pub expressions: Vec<(Location, bool)>,
     /// SEQUENCE NAME of the identity that is added.
     pub sequence: Option<String>,
 }
@@ -29,6 +32,14 @@ impl Marks {
     pub fn is_full(&self, parent: &ast::ObjectName) -> bool {
         let first = parent.0.first().and_then(|part| part.as_ident());
         first.is_some_and(|name| self.full.contains(&name.span.start))
+    }
+}
+
+impl Marks {
+    /// Whether DROP DEFAULT of this column means DROP EXPRESSION; then, whether IF EXISTS.
+    pub fn drops_expression(&self, column: &ast::Ident) -> Option<bool> {
+        let mut all = self.expressions.iter();
+        all.find_map(|(place, if_exists)| (*place == column.span.start).then_some(*if_exists))
     }
 }
 
@@ -149,6 +160,9 @@ impl Reader<'_> {
                 self.not_valid(element)?;
             } else if self.is_alter && depth == 0 && self.is(0, "VALIDATE") {
                 self.validate()?;
+            } else if self.is_alter && depth == 0 && self.is(0, "DROP") && self.is(1, "EXPRESSION")
+            {
+                self.drop_expression();
             } else {
                 depth = match (opens, closes) {
                     (true, _) => depth + 1,
@@ -243,6 +257,30 @@ impl Reader<'_> {
         self.marks.not_valid = true;
         self.at += 2;
         Ok(())
+    }
+
+    /// `DROP EXPRESSION [IF EXISTS]` behind the name of a column.
+    fn drop_expression(&mut self) {
+        let is_end = |at| match self
+            .tokens
+            .get(at)
+            .map(|token: &TokenWithSpan| &token.token)
+        {
+            None => true,
+            Some(token) => matches!(token, Token::Comma | Token::SemiColon),
+        };
+        let if_exists = self.is(2, "IF") && self.is(3, "EXISTS");
+        let end = self.at + if if_exists { 4 } else { 2 };
+        let Some(column) = self.at.checked_sub(1).filter(|_| is_end(end)) else {
+            return self.keep();
+        };
+        let column = self.tokens[column].span.start;
+        self.marks.expressions.push((column, if_exists));
+        self.keep();
+        let span = self.tokens[self.at].span;
+        let default = TokenWithSpan::new(super::word("DEFAULT"), span);
+        self.kept.push(default);
+        self.at = end;
     }
 
     /// `VALIDATE CONSTRAINT name`, to the end.

@@ -1,5 +1,5 @@
-//! INSERT with what the library does not know of it: OVERRIDING, and the condition of the index
-//! that ON CONFLICT asks for.
+//! INSERT with what the library does not know of it: OVERRIDING, and the expressions and the
+//! condition of the index that ON CONFLICT asks for.
 
 use super::constraints::is_word;
 use super::source::Source;
@@ -23,6 +23,45 @@ pub struct InsertWords {
     pub overriding: Option<Overriding>,
     /// `ON CONFLICT (...) WHERE condition`
     pub index_condition: Option<ast::Expr>,
+    /// `ON CONFLICT (expressions, columns)`, which the tree then has without a target; `None`: the
+    /// target is in the tree.
+    pub index_keys: Option<Vec<ast::Expr>>,
+}
+
+/// Takes the list behind ON CONFLICT out of the tokens of an INSERT, if it has more than names.
+///
+/// # Errors
+/// 42601 for expressions that are none.
+pub(super) fn without_keys(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+) -> Result<Option<(Vec<TokenWithSpan>, Vec<ast::Expr>)>, SqlError> {
+    let Some(conflict) = outside(tokens, 0, |at| {
+        is_word(tokens, at, "ON") && is_word(tokens, at + 1, "CONFLICT")
+    }) else {
+        return Ok(None);
+    };
+    let begin = conflict + 2;
+    if tokens.get(begin).map(|token| &token.token) != Some(&Token::LParen) {
+        return Ok(None);
+    }
+    let end = outside(tokens, begin, |at| at > begin).unwrap_or(tokens.len());
+    let Some(keys) = tokens.get(begin + 1..end - 1) else {
+        return Ok(None);
+    };
+    let plain = |token: &TokenWithSpan| matches!(token.token, Token::Word(_) | Token::Comma);
+    if keys.is_empty() || keys.iter().all(plain) {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    for key in super::commands::split_commas(keys) {
+        if key.is_empty() {
+            return Err(source.unexpected(tokens.get(end - 1)));
+        }
+        found.push(with_library(source, key, |parser| parser.parse_expr())?);
+    }
+    let kept = [&tokens[..begin], &tokens[end..]].concat();
+    Ok(Some((kept, found)))
 }
 
 /// Takes the condition behind the columns of ON CONFLICT out of the tokens of an INSERT.

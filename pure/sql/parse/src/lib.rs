@@ -501,17 +501,24 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
     {
         (tokens, index_condition) = (kept, Some(condition));
     }
+    let mut index_keys = None;
+    if constraints::is_word(&tokens, 0, "INSERT")
+        && let Some((kept, keys)) = insert::without_keys(source, &tokens)?
+    {
+        (tokens, index_keys) = (kept, Some(keys));
+    }
     let parsed = with_library(source, &tokens, |parser| parser.parse_statement());
     let statement = parsed.map_err(|error| match with::check(&Words::new(&tokens, source)) {
         Ok(()) => error,
         Err(misplaced) => misplaced,
     })?;
-    if overriding.is_none() && index_condition.is_none() {
+    if overriding.is_none() && index_condition.is_none() && index_keys.is_none() {
         return Ok(Kind::Sql(Box::new(statement)));
     }
     let words = InsertWords {
         overriding,
         index_condition,
+        index_keys,
     };
     Ok(Kind::Insert(Box::new(statement), Box::new(words)))
 }

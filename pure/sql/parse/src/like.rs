@@ -19,6 +19,8 @@ pub struct Like {
     pub constraints: bool,
     /// INCLUDING IDENTITY.
     pub identity: bool,
+    /// INCLUDING GENERATED.
+    pub generated: bool,
     /// INCLUDING INDEXES.
     pub indexes: bool,
     /// INCLUDING COMMENTS.
@@ -68,6 +70,7 @@ fn like(words: &mut Words<'_>, place: usize) -> Result<Like, SqlError> {
         defaults: false,
         constraints: false,
         identity: false,
+        generated: false,
         indexes: false,
         comments: false,
     };
@@ -83,8 +86,9 @@ fn like(words: &mut Words<'_>, place: usize) -> Result<Like, SqlError> {
             "identity" => like.identity = wanted,
             "indexes" => like.indexes = wanted,
             "comments" => like.comments = wanted,
+            "generated" => like.generated = wanted,
             // No table has any of these.
-            "generated" | "statistics" | "storage" | "compression" => {}
+            "statistics" | "storage" | "compression" => {}
             "all" => {
                 like = Like {
                     table: like.table,
@@ -92,6 +96,7 @@ fn like(words: &mut Words<'_>, place: usize) -> Result<Like, SqlError> {
                     defaults: wanted,
                     constraints: wanted,
                     identity: wanted,
+                    generated: wanted,
                     indexes: wanted,
                     comments: wanted,
                 };

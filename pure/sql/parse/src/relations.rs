@@ -170,7 +170,7 @@ const TABLE_ACTIONS: [&[&str]; 21] = [
 ];
 
 /// The same behind ALTER COLUMN and a name.
-const COLUMN_ACTIONS: [&[&str]; 12] = [
+const COLUMN_ACTIONS: [&[&str]; 11] = [
     &["SET", "STATISTICS"],
     &["SET", "STORAGE"],
     &["SET", "COMPRESSION"],
@@ -182,7 +182,6 @@ const COLUMN_ACTIONS: [&[&str]; 12] = [
     &["RESET"],
     &["RESTART"],
     &["DROP", "IDENTITY"],
-    &["DROP", "EXPRESSION"],
 ];
 
 /// Refuses (0A000) what the library does not know of an ALTER TABLE.

@@ -26,31 +26,94 @@ pub(super) fn index(table: &Table, index: &Index, primary: bool, pretty: bool) -
         .columns
         .iter()
         .map(|key| {
-            let name = quote_ident(&table.columns[key.column as usize].name);
+            let name = key_text(table, key.column);
             format!("{name}{}", if key.descending { " DESC" } else { "" })
         })
         .collect();
-    format!(
+    let mut text = format!(
         "CREATE {unique}INDEX {} ON {schema}{} USING btree ({})",
         quote_ident(&index.name),
         quote_ident(&table.name),
         keys.join(", ")
-    )
+    );
+    if !index.included.is_empty() {
+        let included = column_list(table, index.included.iter().copied());
+        text += &format!(" INCLUDE ({included})");
+    }
+    if index.nulls_equal {
+        text += " NULLS NOT DISTINCT";
+    }
+    if let Some(condition) = predicate(table, index) {
+        let condition = match pretty {
+            true => self::pretty(&condition).into(),
+            false => condition,
+        };
+        text += &format!(" WHERE {condition}");
+    }
+    text
+}
+
+/// What an index is on at a key column.
+fn key_text(table: &Table, column: u16) -> String {
+    let described = &table.columns[usize::from(column)];
+    match described.of_index {
+        true => table.key_text(column),
+        false => quote_ident(&described.name).into_owned(),
+    }
+}
+
+/// The condition of a partial index.
+pub(super) fn predicate(table: &Table, index: &Index) -> Option<String> {
+    let column = &table.columns[usize::from(index.predicate?)];
+    column.generated.as_deref().map(catalog::as_key)
+}
+
+/// An expression without the parentheses around it.
+pub(super) fn pretty(text: &str) -> &str {
+    let Some(inner) = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'))
+    else {
+        return text;
+    };
+    let mut depth = 0i32;
+    for c in inner.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            // Parentheses in a text may stand for nothing.
+            '\'' => return text,
+            _ => {}
+        }
+        if depth < 0 {
+            return text;
+        }
+    }
+    inner
+}
+
+/// The expressions of an index, as pg_index has them.
+pub(super) fn expressions(table: &Table, index: &Index) -> Option<String> {
+    let keys = index.columns.iter().map(|key| key.column);
+    let computed = keys.filter(|column| table.columns[usize::from(*column)].of_index);
+    let texts: Vec<String> = computed.map(|column| table.key_text(column)).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// One key column of an index, without its direction; empty for a number that there is not.
 pub(super) fn index_column(table: &Table, index: &Index, number: i64) -> String {
-    let key = usize::try_from(number - 1)
-        .ok()
-        .and_then(|at| index.columns.get(at));
-    key.map_or_else(String::new, |key| {
-        quote_ident(&table.columns[key.column as usize].name).into_owned()
-    })
+    let keys = index.columns.iter().map(|key| key.column);
+    let mut all = keys.chain(index.included.iter().copied());
+    let found = usize::try_from(number - 1).ok().and_then(|at| all.nth(at));
+    found.map_or_else(String::new, |column| key_text(table, column))
 }
 
 /// A default as PostgreSQL prints it: string constants with their type, negative numbers as such
 /// constants; anything else as it was written.
 pub(super) fn default(column: &Column, text: &str) -> String {
+    if column.generated.is_some() {
+        return catalog::as_key(text);
+    }
     let inner = |text: &str| Some(text.strip_prefix('\'')?.strip_suffix('\'')?.to_owned());
     let is_string = |inner: &String| !inner.replace("''", "").contains('\'');
     if inner(text).as_ref().is_some_and(is_string) {

@@ -87,6 +87,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "acldefault" => access::by_default(cx, word(0), object(1))?,
         _ if name.ends_with("_blocking_pids") => array([]),
         // Expressions are kept as the text that they print as.
+        "pg_get_expr" if truth(2) && !word(0).is_empty() => text(definitions::pretty(word(0))),
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
         "pg_get_indexdef" => index_definition(cx, object(0), number(1).unwrap_or(0), truth(2)),
         "pg_get_viewdef" => user_views::definition_of(cx, object(0)),

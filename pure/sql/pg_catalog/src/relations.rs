@@ -96,7 +96,8 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         }
         .push(cx, out);
         for (index, _) in indexes(table) {
-            plain(index.id.0, &index.name, BTREE, 'i', index.columns.len()).push(cx, out);
+            let columns = index.columns.len() + index.included.len();
+            plain(index.id.0, &index.name, BTREE, 'i', columns).push(cx, out);
         }
     }
     for sequence in cx.database.sequences.values() {
@@ -169,10 +170,10 @@ pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             out.push([
                 oid(index.id.0),
                 oid(table.id.0),
-                int(index.columns.len()),
+                int(index.columns.len() + index.included.len()),
                 int(index.columns.len()),
                 flag(index.unique || primary),
-                flag(false),
+                flag(index.nulls_equal),
                 flag(primary),
                 flag(false),
                 flag(true),
@@ -182,23 +183,35 @@ pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 flag(true),
                 flag(true),
                 flag(false),
-                array(keys().map(|column| int(column.column + 1))),
+                array(numbers(table, index).map(int)),
                 array(keys().map(collation)),
                 array(keys().map(|column| oid(opclass(key_type(table, column))))),
                 // Bit 0: descending; bit 1: NULLs first, which goes with it.
                 array(keys().map(|column| int(if column.descending { 3 } else { 0 }))),
-                Datum::Null,
-                Datum::Null,
+                optional(definitions::expressions(table, index)),
+                optional(definitions::predicate(table, index)),
             ]);
         }
     }
 }
 
+/// The numbers of the columns of an index; 0 for an expression.
+fn numbers(table: &Table, index: &Index) -> impl Iterator<Item = u16> {
+    let keys = index.columns.iter().map(|key| key.column);
+    let all = keys.chain(index.included.iter().copied());
+    all.map(|column| match table.columns[usize::from(column)].of_index {
+        true => 0,
+        false => column + 1,
+    })
+}
+
 /// One row per key column of every index: what `_pg_expandarray(indkey)` would give.
 pub(super) fn index_keys(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for (index, _) in cx.tables().flat_map(indexes) {
-        for (position, column) in index.columns.iter().enumerate() {
-            out.push([oid(index.id.0), int(column.column + 1), int(position + 1)]);
+    for table in cx.tables() {
+        for (index, _) in indexes(table) {
+            for (position, number) in numbers(table, index).enumerate() {
+                out.push([oid(index.id.0), int(number), int(position + 1)]);
+            }
         }
     }
 }

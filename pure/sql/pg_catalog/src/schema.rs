@@ -100,6 +100,8 @@ fn nullable(name: &str, ty: Type) -> Column {
         ty,
         not_null: false,
         default: None,
+        generated: None,
+        of_index: false,
         identity: None,
         hidden: false,
         state: Default::default(),
@@ -189,8 +191,11 @@ fn column(
     }
     row.extend([
         yes_no(false),
-        text("NEVER"),
-        Datum::Null,
+        text(match column.generated {
+            Some(_) => "ALWAYS",
+            None => "NEVER",
+        }),
+        optional(column.generated.as_deref().map(catalog::as_key)),
         yes_no(schema == "public"),
     ]);
     out.push(row);

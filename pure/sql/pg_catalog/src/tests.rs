@@ -13,6 +13,8 @@ fn column(name: &str, ty: Type, not_null: bool) -> Column {
         ty,
         not_null,
         default: None,
+        generated: None,
+        of_index: false,
         identity: None,
         hidden: false,
         state: Default::default(),
@@ -28,6 +30,9 @@ fn index(name: &str, columns: &[(u16, bool)], unique: bool, constraint: bool) ->
         unique,
         constraint,
         slot_columns: Vec::new(),
+        predicate: None,
+        included: Vec::new(),
+        nulls_equal: false,
         building: false,
     }
 }

@@ -59,6 +59,8 @@ pub enum Class {
 pub enum Obstacle {
     /// The column is part of a key or an index.
     Indexed,
+    /// The column is generated, or another one is generated from it.
+    Generated,
     /// A foreign key has the column.
     ForeignKey,
     /// This CHECK reads the column, and is no comparison of it with a constant.
@@ -106,6 +108,7 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Obstacle::Indexed => "the column is part of a key or an index",
+            Obstacle::Generated => "a generated column or an index computes from the column",
             Obstacle::ForeignKey => "a foreign key has the column",
             Obstacle::Check(name) => return write!(f, "check constraint {name} reads the column"),
             Obstacle::Unchecked => "a check constraint is not validated",
@@ -415,6 +418,12 @@ pub(crate) fn watched(writer: &Writer, column: u16) -> Option<Obstacle> {
     let mut indexes = table.indexes();
     if indexes.any(|index| in_key(&index.columns) || index.slot_columns.contains(&column)) {
         return Some(Obstacle::Indexed);
+    }
+    let reads = |(own, value): &(u16, Expr)| {
+        *own == column || walk::columns(value).contains(&u32::from(column))
+    };
+    if writer.generated.iter().any(reads) {
+        return Some(Obstacle::Generated);
     }
     let mut parents = writer.parents.iter();
     let mut children = writer.children.iter();

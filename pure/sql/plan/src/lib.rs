@@ -26,5 +26,6 @@ pub mod text;
 
 pub use plan::{AlterFill, CreateAs, DdlPlan, Fill, Plan, PlanKind, Reads};
 pub use planner::{
-    CopyShape, DefaultValues, KeyCheck, KeyRows, constraint_writer, default_values, key_check, plan,
+    CopyShape, DefaultValues, KeyCheck, KeyRows, constraint_writer, default_values,
+    generated_values, key_check, plan,
 };

@@ -30,6 +30,8 @@ pub struct Plan {
     /// The numbers of rows of its tables have decided how it goes about: with others another plan
     /// may be better.
     pub by_rows: bool,
+    /// The constants of its text have decided which index it reads.
+    pub by_values: bool,
     /// What planning has looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
     /// What the role that runs it needs.
@@ -51,6 +53,7 @@ impl Plan {
             zone: Box::default(),
             work: 0,
             by_rows: false,
+            by_values: false,
             needs: rights::Needs::default(),
         }
     }

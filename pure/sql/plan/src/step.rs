@@ -510,6 +510,8 @@ pub struct CopyToPlan {
 pub struct Writer {
     pub table: Arc<Table>,
     pub shape: TableShape,
+    /// Columns that are computed from the others of a new row, and their values over it.
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<(String, Expr)>,
     /// Every row of the table meets the checks: those that read nothing that changes need not be
     /// computed.

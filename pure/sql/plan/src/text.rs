@@ -301,7 +301,13 @@ fn table_column(table: &Table, column: u32) -> String {
 pub fn column_name(table: &Table, column: u16) -> &str {
     match table.rowid() {
         Some(number) if number == column => "ctid",
-        _ => &table.column_at(column).name,
+        _ => {
+            let described = table.column_at(column);
+            let computed = described.generated.as_deref();
+            computed
+                .filter(|_| described.of_index)
+                .unwrap_or(&described.name)
+        }
     }
 }
 

@@ -2,10 +2,11 @@
 //! what is new of the table holds.
 //!
 //! A row that lacks the value of a new column has NULL there. Rows that are written meanwhile have
-//! the default, so a row is filled once, however often its batch is tried.
+//! the default, so a row is filled once, however often its batch is tried. Generated columns are
+//! computed for every row: what they are computed from may just have been filled.
 
 use super::{plan_cx, table};
-use crate::batch::{Batch, FillCx, FillPosition};
+use crate::batch::{Batch, FillCx, FillPosition, not_unique};
 use crate::port::Port;
 use base::{Datum, SqlError, SqlState};
 use bind::PlanCx;
@@ -36,7 +37,9 @@ pub async fn alter(
     let mut rows: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
     let columns = positions(&table, &fill.columns)?;
     if !columns.is_empty() {
-        fill_columns(&cx, &plan_cx, &table, &columns, &mut rows).await?;
+        let written = written_table(&table, fill, &columns);
+        let filled = fill_columns(&cx, &plan_cx, &written, &columns, &mut rows).await;
+        filled.map_err(|error| of_new_index(&table, fill, error))?;
     }
     for column in positions(&table, &fill.not_null)? {
         if rows.iter().any(|row| row[usize::from(column)].is_null()) {
@@ -65,6 +68,33 @@ pub async fn alter(
     Ok(next)
 }
 
+/// The table as its rows are written. What an index computes comes into the rows with their entries
+/// there, which follow together; nobody has written an entry of a row that lacks it.
+fn written_table(table: &Arc<Table>, fill: &AlterFill, columns: &[u16]) -> Arc<Table> {
+    let mut columns = columns.iter();
+    if !columns.all(|column| table.column_at(*column).of_index) {
+        return table.clone();
+    }
+    let mut written = (**table).clone();
+    let others = |index: &catalog::Index| !fill.indexes.contains(&index.name);
+    written.secondary.retain(others);
+    Arc::new(written)
+}
+
+/// The error of a row that has the same entry as another one in an index that is being made.
+fn of_new_index(table: &Table, fill: &AlterFill, error: OpError) -> OpError {
+    match error {
+        OpError::Sql(found) if found.state() == SqlState::UNIQUE => {
+            let index = found.fields().constraint.clone();
+            match fill.indexes.contains(&index) {
+                true => not_unique(table, &index, &found).into(),
+                false => found.into(),
+            }
+        }
+        other => other,
+    }
+}
+
 /// Places of columns by their names; those that are being filled are found, too.
 fn positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
     let place = |name: &String| {
@@ -86,20 +116,29 @@ async fn fill_columns(
     columns: &[u16],
     rows: &mut [Vec<Datum>],
 ) -> Result<(), OpError> {
+    let is_generated = |column: &u16| table.column_at(*column).generated.is_some();
+    let (generated, columns): (Vec<u16>, Vec<u16>) =
+        columns.iter().copied().partition(is_generated);
+    let computed = match generated.is_empty() {
+        true => Vec::new(),
+        false => plan::generated_values(plan_cx, table)?,
+    };
+    let columns = columns.as_slice();
     let lacks = |row: &Vec<Datum>| columns.iter().any(|c| row[usize::from(*c)].is_null());
     let count = rows.iter().filter(|row| lacks(row)).count();
-    if count == 0 {
-        return Ok(());
-    }
-    let values = plan::default_values(plan_cx, table, columns, count)?;
+    let values = match count {
+        0 => DefaultValues::Same(Vec::new()),
+        _ => plan::default_values(plan_cx, table, columns, count)?,
+    };
     let mut drawn = match &values {
         DefaultValues::Same(_) => Vec::new(),
         DefaultValues::Drawn(plan) => cx.values(plan).await?,
     }
     .into_iter();
     let mut changes = Vec::new();
-    for row in rows.iter_mut().filter(|row| lacks(row)) {
+    for row in rows.iter_mut() {
         let new = match &values {
+            _ if !lacks(row) => Vec::new(),
             DefaultValues::Same(all) => {
                 let all = all.iter().map(|value| cx.value(value));
                 all.collect::<Result<Vec<_>, _>>()?
@@ -112,6 +151,9 @@ async fn fill_columns(
             if place.is_null() {
                 *place = value;
             }
+        }
+        for (column, value) in computed.iter().filter(|(own, _)| generated.contains(own)) {
+            row[usize::from(*column)] = cx.value_over(value, row)?;
         }
         if *row != old {
             changes.push((old, row.clone()));

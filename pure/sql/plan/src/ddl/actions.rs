@@ -12,7 +12,7 @@ use super::table::{
     Constraint, Foreign, check_storable, check_text, constraint_of, foreign_key, identity_kind,
     identity_sequence, key_columns,
 };
-use super::{index, names, own_name, simple};
+use super::{generated, index, names, own_name, simple};
 use crate::plan::{AlterFill, DdlPlan, Fill};
 use base::{SqlError, SqlState, Type};
 use bind::scope::ident;
@@ -178,7 +178,7 @@ impl Actions<'_, '_, '_> {
                 self.add_column(column_def, *if_not_exists)
             }
             AlterTableOperation::AlterColumn { column_name, op } => {
-                self.alter_column(ident(column_name), op)
+                self.alter_column(column_name, op)
             }
             AlterTableOperation::AddConstraint(constraint) => {
                 let constraint = constraint_of(constraint, self.marks, self.binder)?;
@@ -206,9 +206,13 @@ impl Actions<'_, '_, '_> {
     ) -> Result<(), SqlError> {
         let table = self.now();
         if let Ok(at) = table.own_column(&name) {
+            let mut gone = vec![at as u16];
+            if cascades(behavior) {
+                gone.extend(table.generated_from(at as u16));
+            }
             let reads = |index: &&catalog::Index| {
-                let mut keys = index.columns.iter();
-                keys.any(|key| usize::from(key.column) == at)
+                let mut gone = gone.iter();
+                gone.any(|at| table.index_reads(index, *at))
             };
             let indexes = table.secondary.iter().filter(reads);
             self.retired.extend(indexes.map(|index| index.name.clone()));
@@ -247,6 +251,7 @@ impl Actions<'_, '_, '_> {
             uniques,
             foreign,
             checks,
+            generated,
         } = {
             // The default is computed for the rows that there are.
             let (marks, binder) = (self.marks, &mut self.binder);
@@ -254,6 +259,13 @@ impl Actions<'_, '_, '_> {
         };
         if column.default.as_deref() == Some("NULL") {
             column.default = None;
+        }
+        if !generated.is_empty() {
+            let mut with = (*table).clone();
+            with.columns.retain(|known| known.name != column.name);
+            with.columns.push(column.clone());
+            generated::add(&mut with, &generated, self.binder)?;
+            column.generated = with.columns.pop().and_then(|column| column.generated);
         }
         let place = table.columns.len() as u16;
         let exists = if_not_exists && table.own_column(&column.name).is_ok();
@@ -282,7 +294,8 @@ impl Actions<'_, '_, '_> {
         if exists {
             return Ok(());
         }
-        if column.default.is_some() || column.identity.is_some() {
+        let computed = column.generated.is_some();
+        if computed || column.default.is_some() || column.identity.is_some() {
             self.fill.columns.push(column.name.clone());
         }
         if column.not_null {
@@ -301,7 +314,12 @@ impl Actions<'_, '_, '_> {
         Ok(())
     }
 
-    fn alter_column(&mut self, name: String, op: &AlterColumnOperation) -> Result<(), SqlError> {
+    fn alter_column(
+        &mut self,
+        column_name: &ast::Ident,
+        op: &AlterColumnOperation,
+    ) -> Result<(), SqlError> {
+        let name = ident(column_name);
         let table = self.now();
         let at = table.own_column(&name)?;
         let column = &table.columns[at];
@@ -333,6 +351,15 @@ impl Actions<'_, '_, '_> {
                     default: Some(default).filter(|text| text != "NULL"),
                 })
             }
+            AlterColumnOperation::DropDefault
+                if self.marks.drops_expression(column_name).is_some() =>
+            {
+                let if_exists = self.marks.drops_expression(column_name) == Some(true);
+                self.late(TableAction::DropExpression {
+                    column: name,
+                    if_exists,
+                })
+            }
             AlterColumnOperation::DropDefault => self.late(TableAction::SetDefault {
                 column: name,
                 default: None,
@@ -359,7 +386,7 @@ impl Actions<'_, '_, '_> {
         written: Option<&ast::GeneratedAs>,
         options: Option<&[ast::SequenceOptions]>,
     ) -> Result<(), SqlError> {
-        let identity = identity_kind(written.unwrap_or(&ast::GeneratedAs::Always), false)?;
+        let identity = identity_kind(written.unwrap_or(&ast::GeneratedAs::Always))?;
         let mut sequence = identity_sequence(column.ty, options)?;
         let database = self.catalog.database(&self.binder.cx.database.name);
         let database = database.expect("it is the session's");

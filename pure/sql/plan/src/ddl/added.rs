@@ -14,6 +14,7 @@ pub(super) struct Added {
     pub(super) uniques: Vec<(String, Vec<String>)>,
     pub(super) foreign: Vec<Foreign>,
     pub(super) checks: Vec<(String, ast::Expr)>,
+    pub(super) generated: Vec<(String, ast::Expr)>,
 }
 
 /// Reads the column that is added to `table`.
@@ -30,6 +31,7 @@ pub(super) fn added_column(
         uniques: Vec::new(),
         foreign: Vec::new(),
         checks: Vec::new(),
+        generated: Vec::new(),
         indexes: Vec::new(),
     };
     add_column(&mut definition, ast, marks, binder)?;
@@ -43,5 +45,6 @@ pub(super) fn added_column(
         uniques: definition.uniques,
         foreign: definition.foreign,
         checks: definition.checks,
+        generated: definition.generated,
     })
 }

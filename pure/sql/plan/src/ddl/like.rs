@@ -25,6 +25,8 @@ pub(super) fn add(
             ty: column.ty,
             not_null: false,
             default: None,
+            generated: None,
+            of_index: false,
             identity: None,
             hidden: false,
             state: ColumnState::default(),
@@ -44,7 +46,7 @@ pub(super) fn add(
             .hint("Say EXCLUDING COMMENTS, and use COMMENT ON for the new table."));
     }
     for column in table.columns.iter().filter(|column| !column.hidden) {
-        add_column(definition, &table, column, like, binder);
+        add_column(definition, &table, column, like, binder)?;
     }
     if like.constraints {
         for check in &table.checks {
@@ -64,10 +66,11 @@ fn add_column(
     column: &Column,
     like: &Like,
     binder: &Binder<'_>,
-) {
+) -> Result<(), SqlError> {
     let mut copy = Column {
         default: column.default.clone().filter(|_| like.defaults),
         identity: column.identity.filter(|_| like.identity),
+        generated: None,
         state: ColumnState::default(),
         ..column.clone()
     };
@@ -88,6 +91,11 @@ fn add_column(
         (None, _) => {}
     }
     definition.table.columns.push(copy);
+    if let Some(text) = column.generated.as_deref().filter(|_| like.generated) {
+        let expr = parse::expression(text)?;
+        definition.generated.push((column.name.clone(), expr));
+    }
+    Ok(())
 }
 
 fn add_indexes(definition: &mut Definition, table: &Table) -> Result<(), SqlError> {
@@ -101,6 +109,19 @@ fn add_indexes(definition: &mut Definition, table: &Table) -> Result<(), SqlErro
             let names = table.column_names(keys.map(|key| key.column));
             definition.uniques.push((String::new(), names));
             continue;
+        }
+        let of_index = |key: &catalog::IndexColumn| table.column_at(key.column).of_index;
+        if index.predicate.is_some() || index.columns.iter().any(of_index) {
+            return Err(
+                unsupported("INCLUDING INDEXES with an index that computes values")
+                    .hint("Say EXCLUDING INDEXES, and create the indexes of the new table."),
+            );
+        }
+        if !index.included.is_empty() || index.nulls_equal {
+            return Err(
+                unsupported("INCLUDING INDEXES with INCLUDE or NULLS NOT DISTINCT")
+                    .hint("Say EXCLUDING INDEXES, and create the indexes of the new table."),
+            );
         }
         let named = keys.map(|key| (table.column_at(key.column).name.clone(), key.descending));
         definition.indexes.push((named.collect(), index.unique));

@@ -7,6 +7,8 @@ mod class;
 mod default;
 mod deferral;
 mod enums;
+mod generated;
+mod indexed;
 mod like;
 mod names;
 mod relations;
@@ -17,10 +19,10 @@ mod view;
 
 use crate::plan::{DdlPlan, Fill};
 use base::{IndexId, SqlError, SqlState, Type};
-use bind::scope::{check_database, check_reserved, ident, object_name};
+use bind::scope::{check_database, check_reserved, object_name};
 use bind::{Binder, unsupported};
 use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Switching, Table};
-use parse::{Comment, DatabaseOptions, IndexStatement, Kind};
+use parse::{Comment, DatabaseOptions, Kind};
 use pg_catalog::names::known_schema;
 use sqlparser::ast::{self, ObjectType, SequenceOptions};
 
@@ -33,7 +35,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
     match kind {
         Kind::CreateTable(statement) => table::create(statement, binder),
         Kind::AlterTable(statement) => alter::plan(statement, binder),
-        Kind::CreateIndex(statement) => create_index(statement, binder),
+        Kind::CreateIndex(statement) => indexed::create_index(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::CreateView(_) | Kind::DropViews(_) | Kind::RenameView(_) => view::plan(kind, binder),
         Kind::Enum(statement) => enums::plan(statement, binder),
@@ -251,103 +253,11 @@ fn index(name: String, columns: Vec<IndexColumn>, unique: bool, constraint: bool
         unique,
         constraint,
         slot_columns: Vec::new(),
+        predicate: None,
+        included: Vec::new(),
+        nulls_equal: false,
         building: false,
     }
-}
-
-fn index_column(
-    table: &Table,
-    key: &ast::OrderByExpr,
-    binder: &Binder<'_>,
-) -> Result<IndexColumn, SqlError> {
-    let (descending, nulls_first) = binder.sort_order(key)?;
-    let mut expr = &key.expr;
-    if let ast::Expr::Collate {
-        expr: inner,
-        collation,
-    } = expr
-    {
-        bind::check_collation(collation)?;
-        expr = inner;
-    }
-    let ast::Expr::Identifier(name) = expr else {
-        return Err(unsupported("an index on an expression"));
-    };
-    if nulls_first != descending {
-        return Err(unsupported("an index with NULLS in the unusual place"));
-    }
-    Ok(IndexColumn {
-        column: key_column(table, &ident(name))?,
-        descending,
-    })
-}
-
-fn create_index(statement: &IndexStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
-    let ast::Statement::CreateIndex(create) = &statement.statement else {
-        return Err(unsupported("this form of CREATE INDEX"));
-    };
-    let ast::CreateIndex {
-        name,
-        table_name,
-        using,
-        columns: keys,
-        unique,
-        // Nobody is locked out either way.
-        concurrently: _,
-        if_not_exists,
-        include,
-        nulls_distinct,
-        with,
-        predicate,
-    } = create;
-    if predicate.is_some() {
-        return Err(unsupported("a partial index"));
-    }
-    if !include.is_empty() {
-        return Err(unsupported("INCLUDE"));
-    }
-    if *nulls_distinct == Some(false) {
-        return Err(unsupported("NULLS NOT DISTINCT"));
-    }
-    if !with.is_empty() {
-        return Err(unsupported("storage parameters of an index"));
-    }
-    if let Some(method) = using
-        && ident(method) != "btree"
-    {
-        let error = unsupported(&format!("index method {}", ident(method)));
-        return Err(error.hint("Indexes are of the method btree, which orders whole values."));
-    }
-    known_schema(object_name(table_name).0.as_deref())?;
-    view::refuse(table_name, binder, |name| {
-        format!("cannot create index on relation \"{name}\"")
-    })?;
-    let table = binder.find_table(table_name)?;
-    let columns = keys.iter().map(|key| index_column(&table, key, binder));
-    let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    for (key, named) in columns.iter().zip(&statement.classes) {
-        class::check_ordered(table.columns[usize::from(key.column)].ty)?;
-        if let Some(named) = named {
-            class::check(&table, key.column, named)?;
-        }
-    }
-    let database = binder.cx.database.clone();
-    let name = match name {
-        Some(name) => own_name(name, binder)?,
-        None => {
-            let parts = table.column_names(columns.iter().map(|key| key.column));
-            names::free_name(&database, &table.name, &parts, "idx")
-        }
-    };
-    // Whether there is one is seen when the turn of the change has come.
-    let index = index(name, columns, *unique, false);
-    Ok(build_index(
-        "CREATE INDEX",
-        &database.name,
-        &table.name,
-        index,
-        *if_not_exists,
-    ))
 }
 
 /// A new index, filled from the rows that are there.

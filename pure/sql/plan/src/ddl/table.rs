@@ -2,7 +2,7 @@
 
 use super::default::default_text;
 use super::deferral::{check_immediate, deferral};
-use super::{class, index, key_column, like, own_name, sequence, simple};
+use super::{class, generated, index, key_column, like, own_name, sequence, simple};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
 use bind::scope::{check_database, ident, object_name};
@@ -16,8 +16,8 @@ use expr::resolve::{self, Context};
 use expr::{Expr, Func, walk};
 use parse::{Marks, TableStatement};
 use sqlparser::ast::{
-    self, ColumnOption, GeneratedAs, HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay,
-    NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
+    self, ColumnOption, GeneratedAs, GeneratedExpressionMode, HiveDistributionStyle, HiveFormat,
+    KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub(super) struct Definition {
     pub(super) uniques: Vec<(String, Vec<String>)>,
     pub(super) foreign: Vec<Foreign>,
     pub(super) checks: Vec<(String, ast::Expr)>,
+    /// Expressions of generated columns, by their names.
+    pub(super) generated: Vec<(String, ast::Expr)>,
     /// Indexes of a table that this one is like.
     pub(super) indexes: Vec<like::LikeIndex>,
 }
@@ -92,6 +94,7 @@ pub(super) fn create(
         uniques: Vec::new(),
         foreign: Vec::new(),
         checks: Vec::new(),
+        generated: Vec::new(),
         indexes: Vec::new(),
     };
     add_columns(&mut definition, columns, statement, binder)?;
@@ -105,14 +108,23 @@ pub(super) fn create(
         uniques,
         foreign,
         checks,
+        generated,
         indexes,
     } = definition;
+    generated::add(&mut table, &generated, binder)?;
     if let Some((constraint, columns)) = primary {
         key_rows_by(&mut table, constraint, &columns)?;
     }
     add_indexes(&mut table, uniques, indexes)?;
     for name in partition {
-        table.partition.push(key_column(&table, name)?);
+        let column = key_column(&table, name)?;
+        if table.column_at(column).generated.is_some() {
+            let message = "cannot use generated column in partition key";
+            let detail = format!("Column \"{name}\" is a generated column.");
+            let state = SqlState::INVALID_OBJECT_DEFINITION;
+            return Err(SqlError::new(state, message).detail(detail));
+        }
+        table.partition.push(column);
     }
     add_checks(&mut table, checks, binder)?;
     for key in foreign {
@@ -392,9 +404,8 @@ pub(super) fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
     }
 }
 
-pub(super) fn identity_kind(written: &GeneratedAs, computed: bool) -> Result<Identity, SqlError> {
+pub(super) fn identity_kind(written: &GeneratedAs) -> Result<Identity, SqlError> {
     match written {
-        _ if computed => Err(unsupported("a generated column")),
         GeneratedAs::Always => Ok(Identity::Always),
         GeneratedAs::ByDefault => Ok(Identity::ByDefault),
         GeneratedAs::ExpStored => Err(unsupported("a generated column")),
@@ -483,9 +494,24 @@ fn add_option(
             generation_expr_mode,
             generated_keyword,
         } => {
-            let computed = generation_expr.is_some() || generation_expr_mode.is_some();
-            column.identity = Some(identity_kind(generated_as, computed)?);
             binder.no(!generated_keyword, "AS")?;
+            if let Some(expr) = generation_expr {
+                let stored = matches!(generation_expr_mode, Some(GeneratedExpressionMode::Stored));
+                if !stored {
+                    return Err(unsupported("a generated column that is not STORED"));
+                }
+                let expr = (column.name.clone(), expr.clone());
+                definition.generated.push(expr);
+                return Ok(());
+            }
+            if column.identity.is_some() {
+                let message = format!(
+                    "multiple identity specifications for column \"{}\" of table \"{}\"",
+                    column.name, definition.table.name
+                );
+                return Err(SqlError::new(SqlState::SYNTAX, message));
+            }
+            column.identity = Some(identity_kind(generated_as)?);
             let drawn = identity_sequence(column.ty, sequence_options.as_deref())?;
             definition.own(drawn, &column.name);
             column.not_null = true;
@@ -517,6 +543,8 @@ pub(super) fn add_column(
         ty,
         not_null: serial,
         default: None,
+        generated: None,
+        of_index: false,
         identity: None,
         hidden: false,
         state: Default::default(),
@@ -539,6 +567,9 @@ pub(super) fn add_column(
             marks,
             binder,
         )?;
+    }
+    if definition.generated.iter().any(|(own, _)| *own == name) {
+        generated::check_alone(&definition.table.name, &column, serial)?;
     }
     definition.table.columns.push(column);
     Ok(())
@@ -695,6 +726,11 @@ pub(super) fn foreign_key(
     binder: &Binder<'_>,
 ) -> Result<ForeignKey, SqlError> {
     let columns = foreign_columns(table, &key.columns)?;
+    let is_generated = |name: &str| {
+        let found = table.column(name);
+        found.is_some_and(|(_, column)| column.generated.is_some())
+    };
+    generated::check_actions(&is_generated, key)?;
     check_database(&binder.cx.database.name, &key.parent)?;
     let (_, parent_name) = object_name(&key.parent);
     let itself = parent_name == table.name;

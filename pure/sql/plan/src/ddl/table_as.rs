@@ -45,6 +45,8 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
             ty: column.ty,
             not_null: false,
             default: None,
+            generated: None,
+            of_index: false,
             identity: None,
             hidden: false,
             state: ColumnState::default(),

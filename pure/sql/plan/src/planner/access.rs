@@ -1,5 +1,6 @@
 //! The choice of an index: which conditions become keys, and what a path costs.
 
+use super::computed::Computed;
 use super::estimate::{CHOSEN_ROWS_MIN, PLANNED_ROWS_MIN, between, entries, share_of_all};
 use crate::step::{Access, Bound, KeyPart, SlotPart, table_index};
 use base::Type;
@@ -22,6 +23,8 @@ pub(super) struct Path {
     choice: f64,
     /// Conditions that the keys make certain.
     pub(super) certain: Vec<usize>,
+    /// Other constants in the conditions might ask for another index.
+    pub(super) by_values: bool,
     /// Conditions that have made `rows` what they are.
     pub(super) used: Vec<usize>,
     /// It gives rows in the wanted order.
@@ -48,15 +51,18 @@ pub(super) struct Wanted<'w> {
     pub(super) limited: bool,
     /// Rows of the table.
     pub(super) rows: f64,
+    /// What its indexes compute.
+    pub(super) computed: &'w Computed,
 }
 
-impl Wanted<'_> {
+impl<'w> Wanted<'w> {
     /// No order of a table of `rows` rows.
-    pub(super) fn any(rows: f64) -> Wanted<'static> {
+    pub(super) fn any(rows: f64, computed: &'w Computed) -> Wanted<'w> {
         Wanted {
             order: &[],
             limited: false,
             rows,
+            computed,
         }
     }
 }
@@ -392,13 +398,29 @@ pub(super) fn best(
     known: &dyn Fn(u32) -> bool,
     wanted: Wanted<'_>,
 ) -> Path {
-    let sargs = sargs(table, place, conditions, known);
+    let rewritten = wanted.computed.rewritten(place, conditions);
+    let on_keys = rewritten.as_deref().unwrap_or(conditions);
+    let sargs = sargs(table, place, on_keys, known);
     let count = 1 + table.secondary.len();
     let paths = (0..count)
         .filter(|number| !table_index(table, *number).building)
-        .map(|number| path(table, place, number, &sargs, conditions.len(), wanted));
+        .filter_map(|number| {
+            let index = table_index(table, number);
+            let served = wanted.computed.served(index, place, conditions)?;
+            Some(path(
+                table,
+                place,
+                number,
+                &sargs,
+                (conditions.len(), served),
+                wanted,
+            ))
+        });
     let best = paths.min_by(|a, b| a.choice.total_cmp(&b.choice));
-    best.expect("a table has a primary index")
+    let mut best = best.expect("a table has a primary index");
+    let index = table_index(table, best.access.index);
+    best.by_values = wanted.computed.hangs_on_values(index, place, conditions);
+    best
 }
 
 /// The values that conditions give to the first columns of an index.
@@ -555,7 +577,7 @@ fn path(
     place: Place,
     number: usize,
     sargs: &Sargs,
-    conditions: usize,
+    (conditions, (same, share)): (usize, (Vec<usize>, f64)),
     wanted: Wanted<'_>,
 ) -> Path {
     let index = table_index(table, number);
@@ -567,11 +589,15 @@ fn path(
         combinations,
     } = prefix_of(index, sargs);
     let (low, high) = sargs.ends(index, &prefix);
-    let used = sargs.used(index, prefix.len(), &certain);
+    let mut used = sargs.used(index, prefix.len(), &certain);
+    used.extend(same);
+    used.sort_unstable();
+    used.dedup();
     let slot = slot_parts(index, &prefix, &equal);
     let point = index.unique && prefix.len() == index.columns.len();
     let (known, ends) = (prefix.len(), (low.is_some(), high.is_some()));
     let expected = |rows: f64| {
+        let rows = rows * share;
         let each = entries(rows, index.columns.len(), known, index.unique);
         between(ends.0, ends.1, (combinations * each).min(rows))
     };
@@ -614,6 +640,7 @@ fn path(
         cost: price.of(expected(wanted.rows.max(PLANNED_ROWS_MIN))),
         choice: price.of(expected(wanted.rows.max(CHOSEN_ROWS_MIN))),
         certain,
+        by_values: false,
         used,
         ordered: ordered || (first_rows && number != 0),
         merges: first_rows && number != 0,

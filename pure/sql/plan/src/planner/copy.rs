@@ -55,7 +55,7 @@ fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlErro
             .columns
             .iter()
             .enumerate()
-            .filter(|(_, column)| !column.hidden);
+            .filter(|(_, column)| !column.hidden && column.generated.is_none());
         return Ok(visible.map(|(i, _)| i as u16).collect());
     }
     let mut found = Vec::new();
@@ -68,6 +68,11 @@ fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlErro
             );
             return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
         };
+        if table.column_at(place).generated.is_some() {
+            let message = format!("column \"{name}\" is a generated column");
+            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+                .detail("Generated columns cannot be used in COPY."));
+        }
         if found.contains(&place) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));

@@ -9,6 +9,7 @@ use bind::{Binder, PlanCx};
 use catalog::Table;
 use expr::Expr;
 use parse::Statement;
+use std::sync::Arc;
 
 /// Values of columns of new rows.
 pub enum DefaultValues {
@@ -53,6 +54,16 @@ pub fn default_values(
     let steps = planner.next_step;
     let plan = run_plan(&mut binder, Action::Query(step), inits, steps)?;
     Ok(DefaultValues::Drawn(Box::new(plan)))
+}
+
+/// The columns of `table` that are computed, and their values over its row.
+///
+/// # Errors
+/// Those of binding their expressions.
+pub fn generated_values(cx: &PlanCx<'_>, table: &Arc<Table>) -> Result<Vec<(u16, Expr)>, SqlError> {
+    let nothing = Statement::none();
+    let mut binder = Binder::new(cx, &nothing);
+    Planner::new(&mut binder).generated(table)
 }
 
 fn row(binder: &mut Binder<'_>, table: &Table, columns: &[u16]) -> Result<Vec<Expr>, SqlError> {

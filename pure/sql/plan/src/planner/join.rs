@@ -1,6 +1,7 @@
 //! Joins: the order of inner joins, key lookups against hash joins, semi joins from subqueries.
 
 use super::access::{self, Path, Place, Wanted};
+use super::computed::Computed;
 use super::estimate::{UNKNOWN_ROWS, share_of_all};
 use super::few::{limit_of, picks, step_picks};
 use super::normal::{contradict, derive_constants, derived, split, split_all};
@@ -12,6 +13,7 @@ use base::SqlError;
 use bind::rel::{Binds, JoinKind, Rel};
 use catalog::Table;
 use expr::{Compare, Expr, Func, walk};
+use std::rc::Rc;
 use std::sync::Arc;
 use txn::LockMode;
 
@@ -26,6 +28,8 @@ pub(super) struct Item {
     pub(super) table: Option<(Arc<Table>, Option<LockMode>)>,
     /// Rows of that table.
     pub(super) table_rows: f64,
+    /// What the indexes of that table compute.
+    pub(super) computed: Rc<Computed>,
     /// Conditions on this item alone, in its own numbering.
     pub(super) own: Vec<Expr>,
 }
@@ -97,6 +101,7 @@ impl Planner<'_, '_> {
         if let Some((table, _)) = &item.table {
             self.binder.by_rows = true;
             item.table_rows = self.rows_of(table);
+            item.computed = self.computed_of(table);
         }
     }
 
@@ -185,6 +190,7 @@ impl Planner<'_, '_> {
         columns.sort_unstable();
         columns.dedup();
         let local: Vec<u32> = columns.iter().map(|c| c - place.first).collect();
+        self.binder.by_values |= path.by_values;
         let mut access = path.access;
         each_access_expr(&mut access, &mut |expr| remap(expr, &left.layout));
         let scan = Scan {
@@ -530,6 +536,7 @@ fn right_item(right: &Rel, conditions: &[Expr], left_width: u32) -> Option<Item>
         place,
         table: Some((table.clone(), *lock)),
         table_rows: UNKNOWN_ROWS,
+        computed: Rc::default(),
         own,
     })
 }
@@ -571,6 +578,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
                 place,
                 table: Some((table, lock)),
                 table_rows: UNKNOWN_ROWS,
+                computed: Rc::default(),
                 own: Vec::new(),
             });
         }
@@ -585,6 +593,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
                 place,
                 table: None,
                 table_rows: 0.0,
+                computed: Rc::default(),
                 own: Vec::new(),
             });
         }
@@ -599,7 +608,7 @@ pub(super) fn item_rows(item: &Item) -> f64 {
                 first: 0,
                 ..item.place
             };
-            let wanted = Wanted::any(item.table_rows);
+            let wanted = Wanted::any(item.table_rows, &item.computed);
             let path = access::best(table, place, &item.own, &|_| false, wanted);
             path.rows * path.share_of_rest(&item.own)
         }
@@ -678,7 +687,8 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
     let mut own: Vec<Expr> = item.own.clone();
     own.iter_mut()
         .for_each(|condition| raise(condition, place.first));
-    let alone = access::best(table, place, &own, &|_| false, Wanted::any(item.table_rows));
+    let wanted = Wanted::any(item.table_rows, &item.computed);
+    let alone = access::best(table, place, &own, &|_| false, wanted);
     let known = |column: u32| left.layout.contains(&column);
     let own_count = own.len();
     let mut conditions = own;
@@ -689,13 +699,7 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
         return None;
     }
     conditions.extend(shared);
-    let path = access::best(
-        table,
-        place,
-        &conditions,
-        &known,
-        Wanted::any(item.table_rows),
-    );
+    let path = access::best(table, place, &conditions, &known, wanted);
     let dependent = |value: &Expr| !walk::columns(value).is_empty();
     let keyed = path.access.prefix.iter().any(|part| match part {
         KeyPart::One(value) | KeyPart::Array(value) => dependent(value),

@@ -2,6 +2,7 @@
 
 mod access;
 mod aggregate;
+mod computed;
 mod constant;
 mod copy;
 mod estimate;
@@ -22,10 +23,11 @@ mod write;
 
 use crate::plan::{Plan, PlanKind, Reads};
 use crate::step::{Action, Run, Step, StepOp};
-use base::{Datum, OutColumn, SqlError, SqlState, Type};
+use base::{Datum, OutColumn, SqlError, SqlState, TableId, Type};
 use bind::rel::{Init, InitValue, Rel};
 use bind::{Binder, BoundQuery, PlanCx};
 use catalog::Table;
+use computed::Computed;
 use expr::{Expr, walk};
 use parse::session::SessionCommand;
 use parse::show::Show;
@@ -35,8 +37,9 @@ use query::Need;
 use rights::Privileges;
 
 pub use copy::CopyShape;
-pub use fill::{DefaultValues, default_values};
+pub use fill::{DefaultValues, default_values, generated_values};
 use sqlparser::ast;
+use std::rc::Rc;
 use std::sync::Arc;
 pub use write::{KeyCheck, KeyRows, constraint_writer, key_check};
 
@@ -305,6 +308,7 @@ fn run_plan(
         zone: Box::default(),
         work: binder.work,
         by_rows: binder.by_rows,
+        by_values: binder.by_values,
         needs: rights::Needs::default(),
     })
 }
@@ -424,6 +428,8 @@ pub(crate) struct Planner<'b, 'a> {
     depth: u32,
     /// How many rows the parts of the statement have, about.
     part_rows: Vec<f64>,
+    /// What the indexes of tables compute.
+    computed: Vec<(TableId, Rc<Computed>)>,
 }
 
 /// Deepest nesting of relations: planning and running them recurse.
@@ -436,6 +442,7 @@ impl<'b, 'a> Planner<'b, 'a> {
             next_step: 0,
             depth: 0,
             part_rows: Vec::new(),
+            computed: Vec::new(),
         }
     }
 

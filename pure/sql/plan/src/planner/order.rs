@@ -180,7 +180,7 @@ impl Order {
             item.place,
             &conditions,
             &known,
-            Wanted::any(item.table_rows),
+            Wanted::any(item.table_rows, &item.computed),
         );
         Some(LOOKUP_COST + path.cost)
     }

@@ -275,7 +275,10 @@ fn filter_guards(filter: &Expr, cases: Option<&[Case]>) -> Option<Vec<FormulaCha
 /// INSERT of one row that concerns no other row.
 pub(super) fn insert(writer: &Writer, row: &[Expr]) -> Option<PointPlan> {
     let table = &writer.table;
-    let alone = table.secondary.is_empty() && writer.parents.is_empty() && !table.replicated;
+    let alone = table.secondary.is_empty()
+        && writer.parents.is_empty()
+        && writer.generated.is_empty()
+        && !table.replicated;
     if !alone || !row.iter().all(walk::is_row_independent) {
         return None;
     }

@@ -407,8 +407,10 @@ impl Planner<'_, '_> {
             order: &wish.order,
             limited: wish.limit.is_some() && rest.is_empty(),
             rows: self.rows_of(&table),
+            computed: &self.computed_of(&table),
         };
         let path = access::best(&table, place, &pushed, &|_| false, wanted);
+        self.binder.by_values |= path.by_values;
         self.binder.by_rows |= !table.secondary.is_empty() && !path.access.point;
         let share = path.share_of_rest(&pushed);
         let mut index = 0;

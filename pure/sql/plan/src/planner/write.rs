@@ -84,7 +84,8 @@ impl Planner<'_, '_> {
     ) -> Result<Writer, SqlError> {
         // New rows have no value for a column that is to be NOT NULL before rows can give one.
         let lacks_value = table.columns.iter().any(|column| {
-            let drawn = column.identity.is_some() || column.default.is_some();
+            let default = column.default.is_some() || column.generated.is_some();
+            let drawn = column.identity.is_some() || default;
             column.state == ColumnState::Filling && column.not_null && !drawn
         });
         if table.frozen || lacks_value {
@@ -96,6 +97,7 @@ impl Planner<'_, '_> {
         for check in &table.checks {
             checks.push((check.name.clone(), self.check(table, &check.expression)?));
         }
+        let generated = self.generated(table)?;
         let parents = table
             .foreign_keys
             .iter()
@@ -120,6 +122,7 @@ impl Planner<'_, '_> {
         Ok(Writer {
             shape: shape(table),
             table: table.clone(),
+            generated,
             checks,
             all_valid: table
                 .checks
@@ -153,11 +156,24 @@ impl Planner<'_, '_> {
         Ok(Writer {
             shape: shape(table),
             table: table.clone(),
+            generated: Vec::new(),
             checks,
             all_valid: false,
             parents,
             children: Vec::new(),
         })
+    }
+
+    /// The columns of a table that are computed, and their values over its row.
+    pub(super) fn generated(&mut self, table: &Arc<Table>) -> Result<Vec<(u16, Expr)>, SqlError> {
+        let mut generated = Vec::new();
+        for (at, column) in table.columns.iter().enumerate() {
+            if column.generated.is_some() {
+                let value = self.binder.generated(table, column)?;
+                generated.push((at as u16, self.settled_expr(value)?));
+            }
+        }
+        Ok(generated)
     }
 
     /// A check's condition over the table's columns.
@@ -170,7 +186,8 @@ impl Planner<'_, '_> {
         let mut condition = bound?;
         for (at, column) in table.columns.iter().enumerate() {
             let reads = |node: &Expr| matches!(node, Expr::Column(i, _) if *i as usize == at);
-            let defaults = column.state == ColumnState::Filling && column.default.is_some();
+            let drawn = column.default.is_some() || column.generated.is_some();
+            let defaults = column.state == ColumnState::Filling && drawn;
             if defaults && walk::any(&condition, &reads) {
                 // A row that was not filled yet is checked when it is.
                 let unfilled = Expr::IsNull(Box::new(Expr::Column(at as u32, column.ty)), false);

@@ -1,0 +1,249 @@
+//! Expressions over the rows of one table whose values are kept: generated columns, and what
+//! indexes are on.
+
+use super::rel::run_query;
+use super::scope::{object_name, whole_scope};
+use super::{Binder, ELSEWHERE};
+use ::expr::{Expr, Func, Volatility, walk, zoned};
+use base::{SqlError, SqlState, Type};
+use catalog::{Column, Table};
+use parse::expression;
+use sqlparser::ast::Expr as Ast;
+use std::sync::Arc;
+
+/// What an expression is for; decides the words of errors.
+#[derive(Clone, Copy)]
+pub enum Kept<'a> {
+    /// The value of this generated column.
+    Generated(&'a Column),
+    /// A key of an index.
+    Key,
+    /// The condition of an index.
+    Predicate,
+}
+
+impl Kept<'_> {
+    /// In the plural, for what is not allowed there.
+    fn plural(self) -> &'static str {
+        match self {
+            Kept::Generated(_) => "column generation expressions",
+            Kept::Key => "index expressions",
+            Kept::Predicate => "index predicates",
+        }
+    }
+
+    fn singular(self) -> &'static str {
+        match self {
+            Kept::Generated(_) => "column generation expression",
+            Kept::Key => "index expression",
+            Kept::Predicate => "index predicate",
+        }
+    }
+
+    /// 42P17.
+    fn not_immutable(self) -> SqlError {
+        let message = match self {
+            Kept::Generated(_) => "generation expression is not immutable".into(),
+            _ => format!("functions in {} must be marked IMMUTABLE", self.singular()),
+        };
+        SqlError::new(SqlState::INVALID_OBJECT_DEFINITION, message)
+    }
+}
+
+impl Binder<'_> {
+    /// Binds an expression that is new, over a table whose columns are complete.
+    ///
+    /// # Errors
+    /// Those of names and types; 42P17 for a value that depends on more than the row; 0A000 for a
+    /// subquery, and for a moment that depends on the session's time zone.
+    pub fn kept_expr(
+        &mut self,
+        table: &Arc<Table>,
+        ast: &Ast,
+        kept: Kept<'_>,
+    ) -> Result<Expr, SqlError> {
+        let outer = self.set_scope(whole_scope(table));
+        let before = self.level().aggregates_in.replace(kept.plural());
+        let calls = self.take_calls();
+        let inits = self.inits.len();
+        let bound = match kept {
+            Kept::Predicate => self.condition(ast, "WHERE"),
+            Kept::Generated(_) | Kept::Key => self.expr(ast),
+        };
+        let inner = core::mem::replace(&mut self.level().calls, calls);
+        let started = self.inits.split_off(inits);
+        self.level().aggregates_in = before;
+        self.set_scope(outer);
+        let bound = bound?;
+        if run_query(&inner, &started) {
+            let message = format!("cannot use subquery in {}", kept.singular());
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        if !inner.is_empty() || !started.is_empty() {
+            return Err(kept.not_immutable());
+        }
+        self.check_kept(table, &bound, kept)?;
+        let bound = match kept {
+            Kept::Generated(column) => self.generated_value(bound, column)?,
+            Kept::Key | Kept::Predicate => bound,
+        };
+        let mut settled = bound.clone();
+        self.settle(&mut settled);
+        self.check_labels()?;
+        ::expr::fold::fold(&mut settled);
+        ::expr::fold::check(&settled)?;
+        Ok(bound)
+    }
+
+    fn generated_value(&mut self, bound: Expr, column: &Column) -> Result<Expr, SqlError> {
+        self.assigned(bound, column).map_err(|error| {
+            if error.state() != SqlState::DATATYPE_MISMATCH {
+                return error;
+            }
+            let text = &error.fields().message;
+            let text = text.replace(" but expression is", " but default expression is");
+            SqlError::new(SqlState::DATATYPE_MISMATCH, text)
+                .hint("You will need to rewrite or cast the expression.")
+        })
+    }
+
+    /// Refuses what cannot be kept.
+    fn check_kept(&self, table: &Table, bound: &Expr, kept: Kept<'_>) -> Result<(), SqlError> {
+        let parameter = |node: &Expr| matches!(node, Expr::Param(..));
+        if walk::any(bound, &parameter) {
+            let message = "there is no parameter $1";
+            return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, message));
+        }
+        let version = |node: &Expr| matches!(node, Expr::Call(Func::RowVersion, ..));
+        let place = |node: &Expr| matches!(node, Expr::Column(_, Type::Tid));
+        for (name, reads) in [
+            ("xmin", walk::any(bound, &version)),
+            ("ctid", walk::any(bound, &place)),
+        ] {
+            if !reads {
+                continue;
+            }
+            return Err(match kept {
+                Kept::Generated(_) => SqlError::new(
+                    SqlState::INVALID_OBJECT_DEFINITION,
+                    format!("cannot use system column \"{name}\" in column generation expression"),
+                ),
+                _ => SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "index creation on system columns is not supported",
+                ),
+            });
+        }
+        if let Kept::Generated(_) = kept {
+            for at in walk::columns(bound) {
+                let column = table.column_at(at as u16);
+                if column.generated.is_some() {
+                    let message = format!(
+                        "cannot use generated column \"{}\" in column generation expression",
+                        column.name
+                    );
+                    let detail = "A generated column cannot reference another generated column.";
+                    let state = SqlState::INVALID_OBJECT_DEFINITION;
+                    return Err(SqlError::new(state, message).detail(detail));
+                }
+            }
+        }
+        match walk::volatility(bound) {
+            Volatility::Immutable => check_zone(bound, kept),
+            _ => Err(kept.not_immutable()),
+        }
+    }
+
+    /// The value of a generated column over the row of its table, from the catalog's text.
+    ///
+    /// # Errors
+    /// Those of binding it.
+    pub fn generated(&mut self, table: &Arc<Table>, column: &Column) -> Result<Expr, SqlError> {
+        let text = column.generated.as_ref().expect("the column is generated");
+        let ast = expression(text)?;
+        let outer = self.set_scope(whole_scope(table));
+        let before = self.level().aggregates_in;
+        self.level().aggregates_in = ELSEWHERE;
+        let bound = self.without_needs(|binder| {
+            let bound = binder.expr(&ast)?;
+            binder.assigned(bound, column)
+        });
+        self.level().aggregates_in = before;
+        self.set_scope(outer);
+        bound
+    }
+}
+
+/// Refuses a value that is another one in another time zone.
+fn check_zone(bound: &Expr, kept: Kept<'_>) -> Result<(), SqlError> {
+    let read = |zone: &str| {
+        let mut read = bound.clone();
+        walk::map(&mut read, &mut |node| zoned::read_literal(node, zone));
+        read
+    };
+    let (here, there) = (read("Asia/Tokyo"), read("America/Lima"));
+    let localized = |zone: &str| {
+        let mut localized = here.clone();
+        zoned::localize(&mut localized, zone);
+        localized
+    };
+    if localized("Asia/Tokyo") != localized("America/Lima") {
+        return Err(kept.not_immutable());
+    }
+    if here != there {
+        let message = format!(
+            "a moment without its time zone in {} {} is not supported",
+            match kept {
+                Kept::Generated(_) => "a",
+                _ => "an",
+            },
+            kept.singular()
+        );
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .hint("Write the time zone behind the time, as in '2026-01-01 00:00+00'."));
+    }
+    Ok(())
+}
+
+/// The name that an index gives to a key that is no column.
+pub fn key_name(ast: &Ast) -> String {
+    let name = match ast {
+        Ast::Nested(inner) => return key_name(inner),
+        Ast::Cast {
+            kind: _,
+            expr,
+            data_type: _,
+            format: _,
+        }
+        | Ast::Collate { expr, collation: _ } => return key_name(expr),
+        Ast::Function(function) => return object_name(&function.name).1,
+        Ast::Identifier(name) => return super::scope::ident(name),
+        Ast::Case {
+            operand: _,
+            conditions: _,
+            else_result: _,
+        } => "case",
+        Ast::Substring {
+            expr: _,
+            substring_from: _,
+            substring_for: _,
+            special: _,
+        } => "substring",
+        Ast::Trim {
+            expr: _,
+            trim_where: _,
+            trim_what: _,
+            trim_characters: _,
+        } => "btrim",
+        Ast::Extract {
+            field: _,
+            syntax: _,
+            expr: _,
+        } => "extract",
+        Ast::Position { expr: _, r#in: _ } => "position",
+        Ast::Ceil { expr: _, field: _ } => "ceil",
+        Ast::Floor { expr: _, field: _ } => "floor",
+        _ => "expr",
+    };
+    name.into()
+}
