@@ -548,3 +548,5 @@ impl Truth {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod call_tests;

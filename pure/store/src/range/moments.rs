@@ -144,7 +144,8 @@ impl Spans {
         let days = size(self.low.days.into(), self.high.days.into()) + 33.0;
         let day = MICROS_PER_DAY as f64;
         let micros = size(self.low.micros as f64, self.high.micros as f64) + 2.0 * day;
-        let fits = months < 2e9 && days < 2e9 && micros < 9e18;
+        // None of them if one is NaN.
+        (months < 2e9 && days < 2e9 && micros < 9e18).then_some(())?;
         let high = Interval {
             months: months as i32 + 1,
             days: days as i32 + 1,
@@ -152,7 +153,7 @@ impl Spans {
             micros: micros as i64 + 10_000,
         };
         let low = functions::datetime::negate(high).ok()?;
-        fits.then_some(Spans { low, high })
+        Some(Spans { low, high })
     }
 }
 
