@@ -50,6 +50,12 @@ fn float(prng: &mut Prng, ty: Type) -> f64 {
 }
 
 fn span(prng: &mut Prng) -> Interval {
+    if prng.below(3) == 0 {
+        return Interval {
+            months: 1,
+            ..Interval::default()
+        };
+    }
     let wide = prng.below(6) == 0;
     let part = |prng: &mut Prng, most: i64| match prng.below(3) {
         0 => 0,
@@ -98,6 +104,10 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Timestamp(_) if edge => Datum::Timestamp(base::calendar::TIMESTAMP_END - 5),
         Type::Timestamp(_) => {
             let day = base::calendar::MICROS_PER_DAY;
+            if prng.below(2) == 0 {
+                // From the 28th of January on, which are one day in February.
+                return Datum::Timestamp(9_524 * day + prng.between(0, 4 * day));
+            }
             Datum::Timestamp(prng.between(-60_000, 60_000) * day + prng.between(0, day - 1))
         }
         Type::Time(_) => Datum::Time(prng.between(0, base::calendar::MICROS_PER_DAY)),
