@@ -1,8 +1,8 @@
 //! Values that a formula computes from the columns of its row.
 //!
 //! A language of its own, smaller than SQL's: of each of its operations `range.rs` knows between
-//! which ends the results lie, so that a fold can be known not to fail before it is done. Numbers
-//! are whole or decimal; results have the digits and errors that PostgreSQL gives them.
+//! which ends the results lie, so that a fold can be known not to fail before it is done. Results
+//! have the digits and errors that PostgreSQL gives them.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,6 +11,10 @@ use base::strings::StringFunc;
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
+
+mod func;
+
+pub use func::ValueFunc;
 
 /// Most operations of a value, and of how many one may be inside another.
 pub const COMPUTED_NODES_MAX: usize = 64;
@@ -50,6 +54,8 @@ pub enum Computed {
     Text(StringFunc, Vec<Computed>),
     /// The text form of a value of this type: a truth value, a number, or a date; NULL stays NULL.
     Output(Box<Computed>, Type),
+    /// A function of floats, moments, arrays or `jsonb`, with the type of its result.
+    Call(ValueFunc, Vec<Computed>, Type),
 }
 
 /// An operation with two operands of one kind.
@@ -105,7 +111,7 @@ impl Computed {
     ///
     /// Errors: 22003 if a number leaves its range, 22001 if a text is too long for a cast, 22012
     /// for a division by zero, 22011 for a substring of a negative length, 54000 if a text has more
-    /// than [`PROGRAM_BYTES_MAX`] bytes, and what `columns` gives.
+    /// than [`PROGRAM_BYTES_MAX`] bytes, what a [`ValueFunc`] raises, and what `columns` gives.
     pub fn value(&self, columns: &Columns<'_>) -> Result<Datum, SqlError> {
         match self {
             Computed::Column(column, ty) => columns(*column, *ty),
@@ -147,6 +153,10 @@ impl Computed {
                     false => func.apply(&args, has_room),
                 }
             }
+            Computed::Call(func, args, ty) => {
+                let args = args.iter().map(|arg| arg.value(columns));
+                func.apply(args.collect::<Result<_, _>>()?, *ty)
+            }
             Computed::Output(of, ty) => Ok(match of.value(columns)? {
                 Datum::Null => Datum::Null,
                 value => base::text::to_string(*ty, &value).into(),
@@ -166,7 +176,8 @@ impl Computed {
             Computed::Least(all)
             | Computed::Greatest(all)
             | Computed::Coalesce(all)
-            | Computed::Text(_, all) => {
+            | Computed::Text(_, all)
+            | Computed::Call(_, all, _) => {
                 all.iter().for_each(|it| it.each(visit));
             }
             Computed::Case(arms, otherwise) => {

@@ -10,12 +10,24 @@ use alloc::vec::Vec;
 use base::row::value_len;
 use base::{Datum, Decimal, Type};
 
+mod arrays;
+mod calls;
+mod floats;
+mod jsons;
+mod moments;
 mod texts;
 
+use arrays::Arrays;
+use floats::Floats;
+use jsons::Jsons;
+use moments::{Moments, Spans};
 use texts::Texts;
 
 /// Most digits before the point and after it that are allowed: one less than a [`Decimal`] has.
 const DIGITS_MAX: u32 = 37;
+
+/// Most bytes of a number, moment or interval.
+const SMALL_BYTES: usize = 17;
 
 /// What a value may be.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +44,11 @@ enum Values {
     Numbers(Numbers),
     /// Texts or bytes.
     Texts(Texts),
+    Floats(Floats),
+    Moments(Moments),
+    Spans(Spans),
+    Arrays(Arrays),
+    Json(Jsons),
     /// Of another kind, of at most so many bytes in a row.
     Others(usize),
 }
@@ -65,7 +82,16 @@ impl Range {
             Datum::Decimal(value) => Some(number(*value)),
             Datum::Text(text) => Some(Values::Texts(Texts::of_text(text))),
             Datum::Bytes(bytes) => Some(Values::Texts(Texts::of_bytes(bytes))),
-            _ => Some(Values::Others(value_len(value))),
+            Datum::Interval(value) => Some(Values::Spans(Spans::of(*value))),
+            Datum::Array(items) => Some(Values::Arrays(Arrays::of(items))),
+            Datum::Jsonb(value) => Some(Values::Json(Jsons::of(value.as_str()))),
+            Datum::Float(float) => Floats::of(*float).map(Values::Floats),
+            other => Moments::of(other).map(Values::Moments),
+        };
+        let values = match value {
+            Datum::Null => None,
+            // Floats and moments may be infinite.
+            other => values.or_else(|| Some(Values::Others(value_len(other)))),
         };
         Range {
             null: values.is_none(),
@@ -80,7 +106,17 @@ impl Range {
             (None, values) | (values, None) => values.clone(),
             (Some(Values::Numbers(a)), Some(Values::Numbers(b))) => Some(Values::Numbers(a.or(*b))),
             (Some(Values::Texts(a)), Some(Values::Texts(b))) => Some(Values::Texts(a.or(*b))),
-            _ => Some(Values::Others(self.bytes_max().max(other.bytes_max()))),
+            (Some(Values::Floats(a)), Some(Values::Floats(b))) => Some(Values::Floats(a.or(*b))),
+            (Some(Values::Spans(a)), Some(Values::Spans(b))) => Some(Values::Spans(a.or(*b))),
+            (Some(Values::Arrays(a)), Some(Values::Arrays(b))) => Some(Values::Arrays(a.or(b))),
+            (Some(Values::Json(a)), Some(Values::Json(b))) => Some(Values::Json(a.or(*b))),
+            (Some(Values::Moments(a)), Some(Values::Moments(b))) if a.or(b).is_some() => {
+                a.or(b).map(Values::Moments)
+            }
+            _ => {
+                let bytes = self.bytes_max().max(other.bytes_max());
+                Some(Values::Others(bytes.max(SMALL_BYTES)))
+            }
         };
         Range {
             null: self.null || other.null,
@@ -88,13 +124,18 @@ impl Range {
         }
     }
 
-    /// Most bytes in a row; 0 for numbers, which have few.
+    /// Most bytes in a row; 0 for numbers and moments, which have few.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
-        match self.values {
+        match &self.values {
             Some(Values::Texts(texts)) => texts.bytes,
-            Some(Values::Others(bytes)) => bytes,
-            Some(Values::Numbers(_)) | None => 0,
+            Some(Values::Arrays(arrays)) => arrays.bytes_max(),
+            Some(Values::Json(json)) => json.bytes,
+            Some(Values::Others(bytes)) => *bytes,
+            Some(
+                Values::Numbers(_) | Values::Floats(_) | Values::Moments(_) | Values::Spans(_),
+            )
+            | None => 0,
         }
     }
 
@@ -166,6 +207,7 @@ impl Range {
                 texts::of_function(*func, &args?)
             }
             Computed::Output(value, ty) => texts::output(&of(value)?, *ty),
+            Computed::Call(func, args, ty) => calls::of_call(*func, args, *ty, columns),
             Computed::Truth(condition) => {
                 Truth::of(condition, columns)?;
                 Some(Range {
@@ -176,10 +218,18 @@ impl Range {
         }
     }
 
+    /// These values in place of its own.
+    fn of_same_null(&self, values: Values) -> Option<Range> {
+        Some(Range {
+            null: self.null,
+            values: Some(values),
+        })
+    }
+
     fn numbers(&self) -> Option<Numbers> {
         match self.values {
             Some(Values::Numbers(numbers)) => Some(numbers),
-            Some(Values::Texts(_) | Values::Others(_)) | None => None,
+            _ => None,
         }
     }
 
@@ -232,6 +282,11 @@ impl Range {
                 }))
             }
             (Type::Text | Type::Varchar(None) | Type::Bytea, _) => Some(self.clone()),
+            (Type::Float4 | Type::Float8, Some(Values::Numbers(_))) => None,
+            (_, Some(Values::Floats(floats))) => self.of_same_null(Values::Floats(floats.kept(ty)?)),
+            (_, Some(Values::Moments(moments))) => self.of_same_null(Values::Moments(moments.kept(ty)?)),
+            // An item may be too long, or have too many digits.
+            (Type::Array(kind), Some(_)) if kind.element().typmod() != -1 => None,
             (Type::Varchar(Some(chars)), Some(Values::Texts(texts))) => {
                 (texts.most <= chars as usize).then(|| self.clone())
             }
@@ -493,3 +548,5 @@ impl Truth {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod call_tests;

@@ -7,7 +7,7 @@ use base::strings::StringFunc;
 use base::{Datum, Key, KeyRange, RowBatch, SqlError, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::computed::{Arithmetic, Computed};
+use store::computed::{Arithmetic, Computed, ValueFunc};
 use txn::{
     ColumnFormula, Columns, Formula, FormulaOp, Modified, Op, Program, Read, RowProgram, RowTask,
     ScanOp, Slots,
@@ -326,6 +326,20 @@ pub fn third_and(more: i64) -> Computed {
     };
     let third = both(Arithmetic::Divide, Computed::Column(0, Type::Int8), 3);
     both(Arithmetic::Add, third, more)
+}
+
+/// A third of the value as a float, rounded, and `more`.
+pub fn third_by_floats_and(more: i64) -> Computed {
+    let convert = |from, value, to| {
+        let explicit = true;
+        Computed::Call(ValueFunc::Convert { from, explicit }, vec![value], to)
+    };
+    let value = convert(Type::Int8, Computed::Column(0, Type::Int8), Type::Float8);
+    let three = Computed::Const(Datum::Float(3.0));
+    let third = Computed::Call(ValueFunc::Divide, vec![value, three], Type::Float8);
+    let third = convert(Type::Float8, third, Type::Int8);
+    let both = Box::new([third, Computed::Const(Datum::Int(more))]);
+    Computed::Calculate(Arithmetic::Add, both, Type::Int8)
 }
 
 /// How many digits of the value are not 0, and `more`.

@@ -356,12 +356,15 @@ impl Lines<'_> {
             column,
             value,
             verdict,
+            alone,
         } in judged
         {
             let (what, why) = match verdict {
                 Ok(class) => ("Formula", class.to_string()),
                 Err(obstacle) => ("No Formula", obstacle.to_string()),
             };
+            let alone = alone.as_ref().map(|alone| alone.text(&names));
+            let why = why + &alone.unwrap_or_default();
             let (name, value) = (names(u32::from(*column)), expr_text(value, &names));
             self.detail(0, &format!("{what}: {name} = {value}  ({why})"));
         }

@@ -51,7 +51,7 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
             "UPDATE acct SET bal = 5, low = low + 1, rate = rate + 1 WHERE id = 1",
             "Point Update on acct|No Formula: bal = 5.00  (check constraint positive reads the \
              column)|No Formula: low = (low + 1)  (check constraint ordered reads the \
-             column)|Formula: rate = (rate + 1)::real  (program)",
+             column)|Formula: rate = (rate + 1)::real  (ordered)",
         ),
         (
             "UPDATE acct SET tag = 'x', owner = 5, note = (SELECT max(note) FROM acct) WHERE id = \
@@ -84,7 +84,7 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         (
             "UPDATE acct SET bal = CASE WHEN bal >= 15 THEN 5 ELSE bal END WHERE id = 1",
             "Point Update on acct|Formula: bal = CASE WHEN (bal >= 15) THEN 5 ELSE bal::numeric \
-             END::numeric(9,2)  (program)",
+             END::numeric(9,2)  (program: check constraint positive reads the column)",
         ),
         (
             "UPDATE acct SET rate = random(), note = note || now() WHERE id = 1",
@@ -113,7 +113,8 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         ),
         (
             "UPDATE pair SET k = n, n = md5(n) WHERE id = 1",
-            "Point Update on pair|Formula: k = n  (program)|Formula: n = Text(Md5)(n)  (program)",
+            "Point Update on pair|Formula: k = n  (program: it may be NULL, and the column may \
+             not)|Formula: n = Text(Md5)(n)  (ordered)",
         ),
         (
             "UPDATE pair SET n = upper(n) || left(k, 2), k = lpad(k, 9, '-') WHERE id = 1",
@@ -127,8 +128,8 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         ),
         (
             "UPDATE pair SET k = split_part(k, '-', 2), n = translate(n, 'a', 'b') WHERE id = 1",
-            "Point Update on pair|Formula: k = Text(SplitPart)(k, '-', 2)  (program)|Formula: n = \
-             Text(Translate)(n, 'a', 'b')  (program)",
+            "Formula Update on pair|Formula: k = Text(SplitPart)(k, '-', 2)  (ordered)|Formula: n = \
+             Text(Translate)(n, 'a', 'b')  (ordered)",
         ),
         (
             "UPDATE pair SET a = CASE WHEN a >= 5 THEN a - 5 ELSE a END, n = 'x' WHERE id = 1",
@@ -162,6 +163,58 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
     }
 }
 
+/// Of each kind of value: what is folded in order, and why the rest is computed alone.
+#[test]
+fn explain_says_why_a_value_is_no_ordered_formula() {
+    let cluster = tpcc();
+    let table = "CREATE TABLE kinds (id int PRIMARY KEY, f float8, g real, d date, ts timestamp, \
+                 tz timestamptz, tm time, iv interval, a int[], w text[], j jsonb, o json, n int, \
+                 m int NOT NULL, s text, c float8 CONSTRAINT positive CHECK (c > 0))";
+    cluster.run(table).expect(table);
+    for (set, wanted) in [
+        ("f = f * 1.5 + g", "(ordered)"),
+        ("f = f / 3", "(ordered)"),
+        ("g = sqrt(abs(f))::real", "(ordered)"),
+        ("f = n / 2.5", "(ordered)"),
+        ("n = f", "(ordered)"),
+        ("f = exp(f)", "(program: no bounds are known of Exp(f))"),
+        ("f = sin(f) + 1", "(program: no bounds are known of Float(Sin)(f))"),
+        ("f = f ^ 2", "(program: no bounds are known of Pow(f, 2))"),
+        ("c = c * 2", "(program: check constraint positive reads the column)"),
+        ("d = d + 1", "(ordered)"),
+        ("d = ts", "(ordered)"),
+        ("n = d - '2026-01-01'", "(ordered)"),
+        ("ts = ts + interval '1 month'", "(ordered)"),
+        ("ts = date_trunc('month', ts) + iv", "(ordered)"),
+        ("tz = tz + interval '1 day'", "(ordered)"),
+        ("tm = tm + interval '1 hour'", "(ordered)"),
+        ("iv = iv * 2 + interval '1 day'", "(ordered)"),
+        ("n = extract(year FROM d)", "(ordered)"),
+        ("m = extract(year FROM d)", "(program: it may be NULL, and the column may not)"),
+        ("iv = age(ts, tz::timestamp)", "(program: no bounds are known of"),
+        ("a = a || 4", "(ordered)"),
+        ("a = array_append(a, n)", "(ordered)"),
+        ("a = ARRAY[n, 5] || array_remove(a, 3)", "(ordered)"),
+        ("n = a[2] + cardinality(a)", "(ordered)"),
+        ("m = cardinality(ARRAY[m, 1])", "(ordered)"),
+        ("m = (ARRAY[m, 1])[1]", "(program: it may be NULL, and the column may not)"),
+        ("a = a[2:3]", "(program: no bounds are known of Array(Slice)(a, 2, 3))"),
+        ("s = array_to_string(w, ',')", "(program: no bounds are known of"),
+        ("j = j || '{\"a\": 1}'", "(ordered)"),
+        ("j = jsonb_set(j, '{a}', to_jsonb(n))", "(ordered)"),
+        ("j = j || jsonb_build_object('n', n + 1)", "(ordered)"),
+        ("s = j ->> 'a'", "(ordered)"),
+        ("n = (j ->> 'a')::int", "(program: no bounds are known of"),
+        ("s = o ->> 'a'", "(program: no bounds are known of"),
+        ("s = md5(s)", "(ordered)"),
+        ("s = translate(split_part(s, '-', 2), 'a', 'b')", "(ordered)"),
+        ("s = regexp_replace(s, 'a', 'b')", "(program: no bounds are known of"),
+    ] {
+        let plan = explain(&cluster, &format!("UPDATE kinds SET {set} WHERE id = 1"));
+        assert!(plan.contains(wanted), "{set}: {wanted}\n{plan}");
+    }
+}
+
 /// A statement has eight cases at most, and no time is lost with those of more: they are computed
 /// in order, or by a program.
 #[test]
@@ -190,7 +243,7 @@ fn many_cases_are_one_value() {
         let plan = explain(&cluster, &format!("UPDATE t SET {set} WHERE id = 1"));
         let first = plan.lines().next().expect("a plan has lines");
         assert!(first.trim().starts_with(title), "{first}");
-        let says_why = plan.contains("Reads the row: ") || plan.contains("(program)");
+        let says_why = plan.contains("Reads the row: ") || plan.contains("(program: it has too many parts)");
         assert_eq!(says_why, title == "Point Update", "{plan}");
     }
 }

@@ -16,7 +16,7 @@ use base::codec::{self, CodecError};
 use base::limits::PROGRAM_BYTES_MAX;
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
-pub use computed::is_computable;
+pub use computed::{is_computable, makes_null, uncomputable};
 pub use first::FIRST_ROWS_MAX;
 use first::FirstTask;
 pub use formula::{ChangeKind, FormulaChange, formula};

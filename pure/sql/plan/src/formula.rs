@@ -16,10 +16,11 @@
 //! formulas, none is a program, and nothing else reads the row.
 
 use crate::step::Writer;
+use crate::text::expr_text;
 use base::{Datum, Type};
 use catalog::{IndexColumn, Table};
 use core::fmt;
-use expr::program::{ChangeKind, FormulaChange, is_computable};
+use expr::program::{ChangeKind, FormulaChange, is_computable, makes_null, uncomputable};
 use expr::{Compare, Expr, Func, TextFunc, walk};
 
 /// What an assignment of an UPDATE is.
@@ -31,6 +32,37 @@ pub struct Judged {
     pub value: Expr,
     /// What the assignment is; an error says why it is no formula.
     pub verdict: Result<Class, Obstacle>,
+    /// Why the value of a program is none that is folded in order.
+    pub alone: Option<Alone>,
+}
+
+/// Why a value over the columns of its row is computed only where nobody else changes the row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Alone {
+    /// This CHECK reads the column.
+    Check(String),
+    /// The value may be NULL, and the column may not.
+    Null,
+    /// The value depends on the session's time zone, which has other rules on other days.
+    Zone,
+    /// It is not known when this part of it fails, and how long it may be.
+    Part(Expr),
+    /// It has too many parts.
+    Long,
+}
+
+impl Alone {
+    /// How EXPLAIN says it, behind the class.
+    #[must_use]
+    pub fn text(&self, names: &dyn Fn(u32) -> String) -> String {
+        match self {
+            Alone::Check(name) => format!(": check constraint {name} reads the column"),
+            Alone::Null => ": it may be NULL, and the column may not".into(),
+            Alone::Zone => ": it depends on the time zone".into(),
+            Alone::Part(part) => format!(": no bounds are known of {}", expr_text(part, names)),
+            Alone::Long => ": it has too many parts".into(),
+        }
+    }
 }
 
 /// Class of an assignment that is a formula.
@@ -50,7 +82,7 @@ pub enum Class {
     Cases,
     /// Computed from the columns of the row, in the order of the formulas.
     Ordered,
-    /// Computed from the columns of a row that nobody else changes.
+    /// Computed from the columns of a row that nobody else changes, for a reason ([`Alone`]).
     Program,
 }
 
@@ -195,10 +227,12 @@ fn judge_with(
             }
             (Ok(_) | Err(Some(_)), Some(_)) => Err(Some(Obstacle::Cases)),
         };
+        let is_program = matches!(verdict, Ok(Class::Program));
         Judged {
             column: *column,
             value: value.clone(),
             verdict,
+            alone: is_program.then(|| why_alone(writer, *column, value)),
         }
     });
     let judged = judged.collect();
@@ -349,6 +383,20 @@ fn judge_one(
     Ok((class, cases))
 }
 
+/// Why a value is a program, and none that is folded in order.
+fn why_alone(writer: &Writer, column: u16, value: &Expr) -> Alone {
+    let described = &writer.table.columns[usize::from(column)];
+    let mut checks = writer.checks.iter();
+    let check = checks.find(|(_, check)| walk::columns(check).contains(&u32::from(column)));
+    match (check, uncomputable(value)) {
+        (Some((name, _)), _) => Alone::Check(name.clone()),
+        (None, Some(Expr::Call(Func::Zoned(_), ..))) => Alone::Zone,
+        (None, Some(part)) => Alone::Part(part.clone()),
+        (None, None) if described.not_null && is_computable(value) => Alone::Null,
+        (None, None) => Alone::Long,
+    }
+}
+
 /// The cases of a CASE whose conditions are single comparisons of added columns, and that adds to
 /// its column in each; `None`: the value is something else.
 fn cases_of(table: &Table, column: u16, value: &Expr, added: &[(u16, Type)]) -> Option<Vec<Case>> {
@@ -447,7 +495,7 @@ fn change_of(table: &Table, column: u16, value: &Expr) -> (Class, Option<Formula
             ty: described.ty,
         };
         let computed = || {
-            let null = described.not_null && reads_null(table, value);
+            let null = described.not_null && (reads_null(table, value) || makes_null(value));
             let computable = !null && is_computable(value);
             computable.then(|| (Class::Ordered, ChangeKind::Compute, value.clone()))
         };

@@ -290,8 +290,7 @@ fn holds(range: &Range, value: &Datum) -> bool {
             };
             value_len(value) <= texts.bytes && (texts.least..=texts.most).contains(&chars)
         }
-        (Some(Values::Others(bytes)), value) => value_len(value) <= *bytes,
-        _ => false,
+        _ => super::call_tests::holds(range, value),
     }
 }
 

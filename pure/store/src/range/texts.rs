@@ -168,6 +168,21 @@ fn numbers(low: usize, high: usize) -> Values {
     })
 }
 
+/// Other characters in place of some.
+pub(super) fn translated(text: Texts) -> Option<Texts> {
+    let changed = Texts {
+        bytes: text.most.checked_mul(CHARACTER_BYTES_MAX)?,
+        least: 0,
+        ..text
+    };
+    changed.checked()
+}
+
+/// Any part of a text.
+pub(super) fn any_part(text: Texts) -> Option<Texts> {
+    text.parts(usize::MAX)
+}
+
 /// What the function makes of its arguments; `None`: it may fail.
 pub(super) fn of_function(func: StringFunc, args: &[Range]) -> Option<Range> {
     match func {
@@ -254,7 +269,7 @@ pub(super) fn output(of: &Range, ty: Type) -> Option<Range> {
     let values = match (ty, &of.values) {
         (_, None) => return Some(of.clone()),
         (Type::Bool, Some(Values::Others(_))) => Texts::of_text("t"),
-        (Type::Date, Some(Values::Others(_))) => Texts {
+        (Type::Date, Some(Values::Others(_) | Values::Moments(_))) => Texts {
             bytes: DATE_BYTES_MAX,
             least: 1,
             most: DATE_BYTES_MAX,
@@ -284,7 +299,7 @@ impl Values {
     fn texts(&self) -> Option<Texts> {
         match self {
             Values::Texts(texts) => Some(*texts),
-            Values::Numbers(_) | Values::Others(_) => None,
+            _ => None,
         }
     }
 

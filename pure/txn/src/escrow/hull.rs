@@ -132,3 +132,6 @@ fn hull(row: &[u8], formulas: &[Formula]) -> Option<()> {
     }
     (hull.bytes_max(row_ref) <= ROW_BYTES_MAX).then_some(())
 }
+
+#[cfg(test)]
+mod tests;

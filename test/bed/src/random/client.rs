@@ -146,7 +146,10 @@ pub(super) fn some_change(delta: i64, initial: i64) -> FormulaOp {
         _ if delta % 4 == 0 => {
             // About as large as at first.
             let more = initial - initial / 3 + delta;
-            FormulaOp::Compute(programs::third_and(more))
+            FormulaOp::Compute(match delta % 8 == 0 {
+                true => programs::third_by_floats_and(more),
+                false => programs::third_and(more),
+            })
         }
         _ if delta % 6 == 0 => FormulaOp::Compute(programs::digits_and(initial + delta)),
         _ => FormulaOp::Add(Datum::Int(delta)),

@@ -3,14 +3,49 @@
 use crate::{Compare, Env, Expr, Func, TextFunc, value_of, walk};
 use base::strings::StringFunc;
 use base::{Datum, Type};
+use functions::{ArrayFunc, DateFunc, JsonFunc};
 use txn::computed::{
-    Arithmetic, COMPUTED_NODES_MAX, Computed, Condition, MULTIPLIERS_MAX, Rounding,
+    Arithmetic, COMPUTED_NODES_MAX, Computed, Condition, MULTIPLIERS_MAX, Rounding, ValueFunc,
 };
 
 /// Whether a formula can compute the value, if no parameter is NULL. The result then is NULL only
-/// where a column that it reads is.
+/// where a column that it reads is, or where it [`makes_null`].
 pub fn is_computable(value: &Expr) -> bool {
     computed(value, None).is_some()
+}
+
+/// Whether a value that a formula can compute may be NULL although no column is.
+pub fn makes_null(value: &Expr) -> bool {
+    let mut makes = false;
+    if let Some(value) = computed(value, None) {
+        value.each(&mut |it| {
+            makes |= matches!(it, Computed::Call(func, _, ty) if func.makes_null(*ty));
+        });
+    }
+    makes
+}
+
+/// The first part of a value, in the order of evaluation, that a formula cannot compute although it
+/// can compute all that the part is made of; `None`: there is none, or it is too long.
+pub fn uncomputable(value: &Expr) -> Option<&Expr> {
+    if is_computable(value) {
+        return None;
+    }
+    let mut inside = None;
+    value.each_child(&mut |child| inside = inside.or_else(|| uncomputable(child)));
+    match inside {
+        None if is_too_long(value) => None,
+        None => Some(value),
+        found => found,
+    }
+}
+
+/// Whether a value has more parts than a formula may have.
+fn is_too_long(value: &Expr) -> bool {
+    let mut parts = 0;
+    walk::walk(value, &mut |_| parts += 1);
+    // Some functions take two.
+    2 * parts > COMPUTED_NODES_MAX
 }
 
 /// The value for these parameters; `None`: a formula cannot compute it, or a part over no columns
@@ -39,6 +74,18 @@ fn is_number(ty: Type) -> bool {
 
 fn is_text(ty: Type) -> bool {
     matches!(ty, Type::Text | Type::Varchar(_))
+}
+
+fn is_float(ty: Type) -> bool {
+    matches!(ty, Type::Float4 | Type::Float8)
+}
+
+/// Whether values of the type are moments or intervals.
+fn is_moment(ty: Type) -> bool {
+    matches!(
+        ty,
+        Type::Date | Type::Time(_) | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Interval
+    )
 }
 
 /// Whether values of the type have a text form of few bytes that no setting changes.
@@ -89,6 +136,9 @@ impl Translation<'_> {
                 Computed::Case(both, Box::new(self.value(otherwise)?))
             }
             Expr::Coalesce(all, _) => Computed::Coalesce(self.values(all)?),
+            Expr::MakeArray(items, ty) => {
+                Computed::Call(ValueFunc::MakeArray, self.values(items)?, *ty)
+            }
             _ => return None,
         })
     }
@@ -109,13 +159,22 @@ impl Translation<'_> {
                 Computed::Cast(Box::new(Computed::Output(of, from)), to)
             }
             Type::Text if has_short_text(from) && from != Type::Bool => Computed::Output(of, from),
+            _ if is_float(from) && (is_float(to) || is_number(to))
+                || is_number(from) && is_float(to)
+                || is_moment(from) && is_moment(to) =>
+            {
+                let args = Vec::from([*of]);
+                Computed::Call(ValueFunc::Convert { from, explicit }, args, to)
+            }
             _ => return None,
         })
     }
 
     /// A function of texts or bytes.
-    fn text(&mut self, func: TextFunc, args: &[Expr]) -> Option<Computed> {
-        let shared = func.shared()?;
+    fn text(&mut self, func: TextFunc, args: &[Expr], ty: Type) -> Option<Computed> {
+        let Some(shared) = func.shared() else {
+            return self.function(&Func::Text(func), args, ty);
+        };
         let known = |ty: Type| is_text(ty) || is_number(ty) || ty == Type::Bytea;
         if !args.iter().all(|arg| known(arg.ty())) {
             return None;
@@ -155,7 +214,7 @@ impl Translation<'_> {
                     false => return None,
                 }
             }
-            Func::Text(func) => return self.text(*func, args),
+            Func::Text(func) => return self.text(*func, args, ty),
             Func::Output(from) if has_short_text(*from) => {
                 let of = self.value(args.first()?)?;
                 return Some(Computed::Output(Box::new(of), *from));
@@ -163,12 +222,20 @@ impl Translation<'_> {
             Func::Least => return Some(Computed::Least(self.values(args)?)),
             Func::Greatest => return Some(Computed::Greatest(self.values(args)?)),
             _ if numbers => return self.of_one_number(func, args, ty),
-            _ => return None,
+            func => return self.function(func, args, ty),
         };
         let [left, right] = args else {
             return None;
         };
         Some(Computed::Calculate(arithmetic, self.two(left, right)?, ty))
+    }
+
+    /// A function of floats, moments, arrays or `jsonb`, or one of texts that the store has from
+    /// the evaluator.
+    fn function(&mut self, func: &Func, args: &[Expr], ty: Type) -> Option<Computed> {
+        let known = ValueFunc::of(func)?;
+        takes(func, args, ty).then_some(())?;
+        Some(Computed::Call(known, self.values(args)?, ty))
     }
 
     /// A function of one number, perhaps to a number of digits.
@@ -257,5 +324,42 @@ impl Translation<'_> {
             _ if walk::is_row_independent(value) => self.value(value),
             _ => None,
         }
+    }
+}
+
+/// Whether the store knows what the function makes of arguments of these types.
+fn takes(func: &Func, args: &[Expr], ty: Type) -> bool {
+    let all = |known: &dyn Fn(Type) -> bool| args.iter().all(|arg| known(arg.ty()));
+    let is = |at: usize, known: &dyn Fn(Type) -> bool| args.get(at).is_some_and(|it| known(it.ty()));
+    match func {
+        Func::Add | Func::Sub | Func::Mul | Func::Div | Func::Neg => {
+            let moments = args.iter().any(|arg| is_moment(arg.ty()));
+            let known = |ty| is_moment(ty) || is_float(ty) || is_number(ty);
+            all(&is_float) || moments && all(&known)
+        }
+        // Others have a form of their own, or none.
+        Func::Abs
+        | Func::Round
+        | Func::Trunc
+        | Func::Floor
+        | Func::Ceil
+        | Func::Sign
+        | Func::Sqrt => args.len() == 1 && all(&is_float),
+        Func::Text(_) => all(&|ty| is_text(ty) || is_number(ty) || ty == Type::Bytea),
+        // A position to begin with may be NULL, which is an error.
+        Func::Array(ArrayFunc::Position) => args.len() == 2,
+        Func::Array(_) => true,
+        // The unit has to be known, and those of intervals are others.
+        Func::Date(DateFunc::Trunc | DateFunc::Extract | DateFunc::ExtractZoned) => {
+            let unit = args.first().is_some_and(walk::is_row_independent);
+            unit && is(1, &|ty| is_moment(ty) && ty != Type::Interval)
+        }
+        Func::Json(JsonFunc::From(from)) => {
+            let known = is_number(*from) || is_text(*from);
+            ty == Type::Jsonb && (known || matches!(from, Type::Bool | Type::Jsonb))
+        }
+        Func::Json(JsonFunc::BuildObject | JsonFunc::BuildArray) => ty == Type::Jsonb,
+        Func::Json(_) => is(0, &|ty| ty == Type::Jsonb),
+        _ => false,
     }
 }
