@@ -12,7 +12,7 @@ use workload::dike::contention::Schedule;
 use workload::dike::further::{CoAccess, ROWS_MAX, Settings};
 use workload::dike::imbalance::Imbalance;
 use workload::dike::{Mix, Mode, Wanted};
-use workload::tpcc::Kind;
+use workload::tpcc::{Kind, Skew};
 
 /// How sure the number of nodes is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -111,6 +111,13 @@ impl DataArgs {
             (None, Some(_)) => Some("--without"),
             (None, None) => None,
         }
+    }
+
+    /// How the tables are that a run wants: how districts are dealt, and what the tables are
+    /// without.
+    pub(super) fn tables(&self) -> (Skew, Without) {
+        let skew = self.imbalance.and_then(|imbalance| imbalance.data);
+        (skew.unwrap_or_default(), self.without.unwrap_or_default())
     }
 
     /// For a load. Refuses them for another workload, and what is not loaded.
@@ -227,6 +234,11 @@ fn nodes(text: &str) -> Result<u32, String> {
 }
 
 impl DikeArgs {
+    /// How the tables are that a run wants.
+    pub(super) fn tables(&self) -> (Skew, Without) {
+        self.data.tables()
+    }
+
     /// Refuses them for another workload.
     pub(super) fn only_for_dike(&self) -> Result<()> {
         let given = [
