@@ -112,12 +112,8 @@ pub fn sweep(
     let todo: Vec<usize> = (0..cells.len())
         .filter(|at| !is_done(&outcomes[*at]))
         .collect();
-    let mut unprepared: BTreeMap<usize, Failed> = BTreeMap::new();
-    for at in &todo {
-        if let Err(failed) = bench.prepare(&cells[*at].arguments(), say) {
-            unprepared.insert(*at, failed);
-        }
-    }
+    let mut prepared = |at: &usize| Some((*at, bench.prepare(&cells[*at].arguments(), say).err()?));
+    let mut unprepared: BTreeMap<usize, Failed> = todo.iter().filter_map(&mut prepared).collect();
     let mut spent_s = 0.0;
     for (number, at) in todo.iter().copied().enumerate() {
         let cell = &cells[at];

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | Trellis | `SHOW WAITERS`: the row's waiters on each shard |
 //! | PostgreSQL | `pg_stat_activity`: sessions that are active in that statement |
-//! | MySQL | `information_schema.innodb_trx`: transactions in LOCK WAIT in that statement |
+//! | MySQL | `information_schema.innodb_trx` of each node: transactions in LOCK WAIT in it |
 //!
 //! PostgreSQL wakes all that wait for a transaction when it ends, and they queue up again: for a
 //! moment most do not wait. One more has the row when others wait for it, or one on each shard
@@ -229,7 +229,7 @@ impl Contention {
             Steering::Alone => None,
         };
         let mut corrections = vec![Correction::default(); self.rows.len()];
-        let mut link = None;
+        let mut links = Vec::new();
         let mut next = Instant::now();
         let (mut last, mut steps) = (0.0, 0);
         let pace = match server.dialect {
@@ -241,7 +241,9 @@ impl Contention {
             let first = &self.rows[0].1;
             self.phase.store(first.phase_at(second), Ordering::Relaxed);
             let asks = steps % pace == 0;
-            let seen = asks.then(|| self.look(&mut link, target, server)).flatten();
+            let seen = asks
+                .then(|| self.look(&mut links, target, server))
+                .flatten();
             steps += 1;
             let under_way = match others {
                 Some(others) => others.competing(self.rows.len()),
@@ -288,10 +290,46 @@ impl Contention {
         (0..count).map(|part| of_part(part).collect()).collect()
     }
 
-    /// By row the transactions that compete; `None`: the server cannot be asked now.
-    fn look(&self, link: &mut Option<Link>, target: &Target, server: &Server) -> Option<Vec<f64>> {
+    /// By row the transactions that compete; `None`: the server cannot be asked now. Nodes of
+    /// Galera have locks of their own, so each is asked; one that does not answer has none.
+    fn look(
+        &self,
+        links: &mut Vec<Option<Link>>,
+        target: &Target,
+        server: &Server,
+    ) -> Option<Vec<f64>> {
+        let nodes = match server.dialect {
+            Dialect::Postgres => 1,
+            Dialect::MySql => target.endpoints.len(),
+        };
+        links.resize_with(nodes, || None);
+        let mut sum: Option<Vec<f64>> = None;
+        for (link, endpoint) in links.iter_mut().zip(&target.endpoints) {
+            let Some(seen) = self.look_at(link, server, || match nodes {
+                1 => Link::connect_any(target, Some(ANSWER_LIMIT)),
+                _ => Link::connect(endpoint, target, Some(ANSWER_LIMIT)),
+            }) else {
+                continue;
+            };
+            match &mut sum {
+                Some(sum) => sum
+                    .iter_mut()
+                    .zip(seen)
+                    .for_each(|(sum, seen)| *sum += seen),
+                None => sum = Some(seen),
+            }
+        }
+        sum
+    }
+
+    fn look_at(
+        &self,
+        link: &mut Option<Link>,
+        server: &Server,
+        connect: impl FnOnce() -> Result<Link, LinkError>,
+    ) -> Option<Vec<f64>> {
         if link.is_none() {
-            *link = Link::connect_any(target, Some(ANSWER_LIMIT)).ok();
+            *link = connect().ok();
         }
         let seen = self.ask(link.as_mut()?, server);
         if seen.is_err() {

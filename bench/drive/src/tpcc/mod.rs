@@ -8,6 +8,7 @@ pub mod dike;
 mod gate;
 pub mod imbalance;
 pub mod load;
+mod near;
 mod options;
 mod own;
 mod reads;
@@ -29,6 +30,7 @@ use links::server::{POSTGRES_SETTINGS, Server};
 use links::url::{Endpoint, Target};
 use links::view::Progress;
 use load::Book;
+use near::Near;
 use own::Recorder;
 use reads::{Replicas, Sessions};
 use std::sync::{Mutex, PoisonError};
@@ -174,6 +176,8 @@ pub struct Tpcc {
     terminals: Option<(u32, u32)>,
     /// The only kind of each terminal, from its first on; empty: they have all kinds.
     bound: Vec<Kind>,
+    /// Where terminals are at home if they are to be at the node that they are connected to.
+    near: Option<Near>,
     /// What the server said of a controlled run.
     distribution: Mutex<Option<DistributionReport>>,
     /// Records the history of the run.
@@ -206,6 +210,13 @@ impl Tpcc {
             }
             None => None,
         };
+        let near = match &options.dike {
+            Some(dike) if dike.at_home => {
+                let warehouses = content.scale.warehouses;
+                Some(Near::ask(&mut link, &server, &target, warehouses)?)
+            }
+            _ => None,
+        };
         let recorder = Recorder::of_run(options, &mut link, &server, &content.scale)?;
         let replicas = match &options.read_urls {
             Some(url) => {
@@ -229,6 +240,7 @@ impl Tpcc {
         let mut tpcc = Tpcc {
             recorder,
             dike,
+            near,
             has_accounts,
             replicas,
             without,
@@ -280,6 +292,7 @@ impl Tpcc {
             replicas: None,
             terminals: options.terminals,
             bound: Vec::new(),
+            near: None,
             distribution: Mutex::new(None),
             recorder: None,
         }
@@ -437,6 +450,10 @@ impl Workload for Tpcc {
             let level = recorder.level().name().to_string();
             description.parameters.push(("history_judged_by", level));
         }
+        if self.near.is_some() {
+            let at_home = ("clients_at_home", String::from("true"));
+            description.parameters.push(at_home);
+        }
         if !self.bound.is_empty() {
             let bound = ("bind_transactions", String::from("true"));
             description.parameters.push(bound);
@@ -454,9 +471,11 @@ impl Workload for Tpcc {
     fn terminal(&self, number: u32) -> Terminal {
         let (scale, districts) = (self.content.scale, self.districts.clone());
         let kind = self.bound.get(number as usize).copied();
+        let near = self.near.as_ref();
+        let home = near.map(|near| near.home(number, &self.districts));
         let number = self.first() + number;
         let terminal = Terminal::of(scale, districts, self.run, self.seed, number);
-        let terminal = terminal.bound_to(kind);
+        let terminal = terminal.bound_to(kind).at_home(home);
         match &self.dike {
             Some(dike) => terminal.controlled(dike.controls.clone()),
             None => terminal,

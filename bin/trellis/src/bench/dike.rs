@@ -80,6 +80,10 @@ pub(super) struct DikeArgs {
     /// Each terminal has transactions of one kind only; the kinds are dealt by --mix
     #[arg(long)]
     bind_transactions: bool,
+    /// Connect each client to the node on which its home warehouse lies (Trellis); otherwise they
+    /// are connected to the nodes of --url in turn, wherever their warehouse is
+    #[arg(long)]
+    at_home: bool,
     #[command(flatten)]
     data: DataArgs,
 }
@@ -250,6 +254,7 @@ impl DikeArgs {
             (self.co_access.is_some(), "--co-access"),
             (self.batch_update, "--batch-update"),
             (self.bind_transactions, "--bind-transactions"),
+            (self.at_home, "--at-home"),
         ];
         let given = given.iter().find(|(is_given, _)| *is_given);
         match given.map(|(_, name)| *name).or(self.data.given()) {
@@ -296,6 +301,7 @@ impl DikeArgs {
                 co_access: self.co_access,
             },
             bind_transactions: self.bind_transactions,
+            at_home: self.at_home,
             without: self.data.without,
         }
     }

@@ -15,7 +15,7 @@ use workers::Crew;
 
 /// Options of a run that workers get, as a machine that is not trusted may send them: none of them
 /// reads or writes a file or starts a program. Ids of the arguments, and whether they are flags.
-const SHARED: [(&str, bool); 29] = [
+const SHARED: [(&str, bool); 30] = [
     ("workload", false),
     ("url", false),
     ("warehouses", false),
@@ -40,6 +40,7 @@ const SHARED: [(&str, bool); 29] = [
     ("co_access", false),
     ("batch_update", true),
     ("bind_transactions", true),
+    ("at_home", true),
     ("imbalance", false),
     ("without", false),
     ("contention", false),
@@ -315,7 +316,7 @@ mod tests {
                 "--metrics is not",
             ),
             (
-                "--url postgres://a/b --contention-control=blocking --workload=dike",
+                "--url postgres://a/b --contention=5 --contention-control=blocking --workload=dike",
                 "--contention-control is not",
             ),
             ("--url postgres://a/b --worker=h:1", "--worker is not"),
