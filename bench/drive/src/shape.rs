@@ -3,7 +3,10 @@
 //! The runner knows only this trait, so loops, pacing, retries, histograms and reports are the same
 //! for every workload.
 
+use crate::run::others::Others;
+use crate::run::parts::Lead;
 use crate::run::tally::{Acknowledged, Tally};
+use crate::tpcc::Recorded;
 use crate::tpcc::contention::ContentionReport;
 use crate::tpcc::dike::DistributionReport;
 use crate::tpcc::imbalance::ImbalanceReport;
@@ -13,7 +16,7 @@ use links::server::Server;
 use links::stream::Stream;
 use links::url::Endpoint;
 use links::view::Progress;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use versions::Judged;
 use workload::finding::Finding;
 use workload::wire::Session;
@@ -115,6 +118,18 @@ impl Connected for Session<Link> {
     }
 }
 
+/// Who steers a run of several processes.
+#[derive(Clone, Copy)]
+pub enum Steering<'a> {
+    /// There is one process.
+    Alone,
+    /// This one, which has no load itself: what the others count is added, and what is wanted is
+    /// dealt to them.
+    Leads(&'a dyn Others),
+    /// Another one, and this one has a part of the load.
+    Follows(&'a dyn Lead),
+}
+
 /// A workload whose database is loaded. `ledger` and `verify` open their own connections.
 pub trait Workload: Sync {
     /// One user's state: home, deck, generator.
@@ -179,8 +194,27 @@ pub trait Workload: Sync {
 
     /// Watches and steers the run from its begin to its end, on a thread of its own. `second` is
     /// that of the measured phase, below 0 before it; `None`: it is over.
-    fn attend(&self, second: &dyn Fn() -> Option<f64>) {
-        let _ = second;
+    fn attend(&self, second: &dyn Fn() -> Option<f64>, steering: Steering<'_>) {
+        let _ = (second, steering);
+    }
+
+    /// What this process has recorded of the run's own history, for another process that judges
+    /// all of it; times count from `start`. `None`: nothing was to be recorded.
+    fn take_recorded(&self, start: Instant) -> Option<Recorded> {
+        let _ = start;
+        None
+    }
+
+    /// Whether the processes that have the load are to record what they see; at most so many reads
+    /// and writes, all together.
+    fn records(&self) -> Option<usize> {
+        None
+    }
+
+    /// Adds what another process has recorded since the run began. Its times are right to within
+    /// `slack`.
+    fn add_recorded(&self, recorded: &Recorded, slack: Duration) {
+        let _ = (recorded, slack);
     }
 
     /// Grows when attempts that wait for each other may go on; `None`: none ever does.

@@ -70,6 +70,11 @@ impl Galera {
         format!("mysql://root@{}/{database}", addresses.join(","))
     }
 
+    /// Its nodes.
+    pub fn nodes(&self) -> &[Server] {
+        &self.nodes
+    }
+
     /// What is to be cleared when the process ends without dropping this.
     pub fn remains(&self) -> Vec<Remains> {
         self.nodes.iter().map(Server::remains).collect()

@@ -23,7 +23,7 @@ impl Choice {
         }
     }
 
-    fn arguments(&self, key: &str) -> Vec<String> {
+    pub(crate) fn arguments(&self, key: &str) -> Vec<String> {
         match self {
             Choice::Out => Vec::new(),
             Choice::Flag => vec![format!("--{key}")],

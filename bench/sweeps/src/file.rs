@@ -14,6 +14,8 @@ const REPEATS_MAX: u32 = 1_000;
 /// The table with what concerns the sweep and not its cells.
 const TABLE: &str = "matrix";
 const TABLE_KEYS: &str = "name, repeats, order, order_seed";
+/// The table with what is loaded where it is missing.
+const LOAD: &str = "load";
 
 /// An option that a file may name.
 #[derive(Clone, Debug)]
@@ -71,21 +73,33 @@ pub struct Experiment {
     repeats: u32,
     /// The seed of a drawn order; `None`: that of the file.
     order: Option<u64>,
+    /// What is loaded; `None`: nothing is.
+    load: Option<Vec<Axis>>,
 }
 
 impl Experiment {
-    /// Reads a file. Its keys must be among these.
+    /// Reads a file. Its keys must be among these, and those of what is loaded among `load_keys`.
     ///
     /// # Errors
     /// It cannot be read, or has a mistake.
-    pub fn read(path: &Path, keys: &[Key]) -> Result<Experiment, FileError> {
+    pub fn read(path: &Path, keys: &[Key], load_keys: &[Key]) -> Result<Experiment, FileError> {
         let text = std::fs::read_to_string(path).map_err(|error| FileError {
             path: path.to_owned(),
             line: None,
             key: None,
             text: error.to_string(),
         })?;
-        Reader { path, text: &text }.experiment(keys)
+        Reader { path, text: &text }.experiment(keys, load_keys)
+    }
+
+    /// The arguments of the load of what is missing; `None`: nothing is to be loaded.
+    pub fn load(&self) -> Option<Vec<String>> {
+        let load = self.load.as_ref()?;
+        let arguments = load.iter().flat_map(|axis| {
+            let choices = axis.choices.iter();
+            choices.flat_map(|choice| choice.arguments(&axis.key))
+        });
+        Some(arguments.collect())
     }
 
     /// Its name: that in the file, or the file's own.
@@ -178,6 +192,18 @@ impl Experiment {
         pairs.map(place).collect()
     }
 
+    /// A mistake that the command finds in what is to be loaded, at the key that it names.
+    pub fn load_mistake(&self, key: Option<&str>, text: String) -> FileError {
+        let mut axes = self.load.iter().flatten();
+        let axis = key.and_then(|key| axes.find(|axis| axis.key == key));
+        FileError {
+            path: self.path.clone(),
+            line: axis.map(|axis| axis.line),
+            key: Some(format!("{LOAD}.{}", key.unwrap_or("*"))),
+            text,
+        }
+    }
+
     /// A mistake that the command finds in a cell, at the key that it names.
     pub(crate) fn mistake(&self, key: Option<&str>, text: String) -> FileError {
         let axis = key.and_then(|key| self.axes.iter().find(|axis| axis.key == key));
@@ -210,7 +236,7 @@ impl Reader<'_> {
         }
     }
 
-    fn experiment(&self, keys: &[Key]) -> Result<Experiment, FileError> {
+    fn experiment(&self, keys: &[Key], load_keys: &[Key]) -> Result<Experiment, FileError> {
         let document = ImDocument::parse(self.text)
             .map_err(|error| self.wrong(error.span(), "", error.message().to_owned()))?;
         let stem = self.path.file_stem().unwrap_or_default();
@@ -220,14 +246,18 @@ impl Reader<'_> {
             axes: Vec::new(),
             repeats: 1,
             order: Some(1),
+            load: None,
         };
         let root = document.as_table();
         for (name, item) in root {
             match item {
                 Item::Table(table) if name == TABLE => self.own(table, &mut found)?,
+                Item::Table(table) if name == LOAD => {
+                    found.load = Some(self.load(table, load_keys)?);
+                }
                 Item::Value(value) => found.axes.push(self.axis(root, name, value, keys)?),
                 _ => {
-                    let text = format!("there is no such table; there is [{TABLE}]");
+                    let text = format!("there is no such table; there are [{TABLE}] and [{LOAD}]");
                     return Err(self.wrong(span_of(root, name), name, text));
                 }
             }
@@ -277,6 +307,22 @@ impl Reader<'_> {
         }
         found.order = is_drawn.then_some(order_seed);
         Ok(())
+    }
+
+    /// The table of what is loaded: one value for each key.
+    fn load(&self, table: &Table, keys: &[Key]) -> Result<Vec<Axis>, FileError> {
+        let mut found = Vec::new();
+        for (name, item) in table {
+            let wrong = |text: &str| self.wrong(span_of(table, name), name, text.to_owned());
+            let Item::Value(value) = item else {
+                return Err(wrong("a value is wanted"));
+            };
+            if matches!(value, Value::Array(_)) {
+                return Err(wrong("one value is wanted: all cells find the same tables"));
+            }
+            found.push(self.axis(table, name, value, keys)?);
+        }
+        Ok(found)
     }
 
     fn axis(
@@ -381,7 +427,44 @@ pub(crate) mod tests {
             key("keying", true, false),
         ];
         let path = Path::new("my.toml");
-        Reader { path, text }.experiment(&keys)
+        let load_keys = [
+            key("warehouses", false, false),
+            key("foreign-keys", true, false),
+        ];
+        Reader { path, text }.experiment(&keys, &load_keys)
+    }
+
+    #[test]
+    fn what_is_loaded_has_one_value_for_each_key() {
+        let found =
+            experiment("clients = 4\n[load]\nwarehouses = 3\nforeign-keys = true\n").unwrap();
+        let load = found.load().unwrap();
+        assert_eq!(load, ["--warehouses=3", "--foreign-keys"]);
+        assert_eq!(found.cells().len(), 1);
+        assert_eq!(
+            experiment("clients = 4\n[load]").unwrap().load(),
+            Some(Vec::new())
+        );
+        assert_eq!(experiment("clients = 4").unwrap().load(), None);
+        let mistake = found.load_mistake(Some("warehouses"), "too many".to_owned());
+        assert_eq!(
+            mistake.to_string(),
+            "my.toml, line 3, key load.warehouses: too many"
+        );
+        for (text, said) in [
+            (
+                "[load]\nwarehouses = [1, 2]",
+                "line 2, key warehouses: one value is wanted",
+            ),
+            (
+                "[load]\nclients = 4",
+                "line 2, key clients: there is no such key; there are warehouses",
+            ),
+            ("[load.more]\nwarehouses = 4", "key more: a value is wanted"),
+        ] {
+            let error = experiment(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text:?}: {error}");
+        }
     }
 
     #[test]

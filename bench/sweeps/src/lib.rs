@@ -14,7 +14,7 @@
 //!     }
 //! }
 //! let keys = [Key { name: "clients".into(), is_flag: false, repeats: false, about: None }];
-//! let experiment = Experiment::read("my.toml".as_ref(), &keys)?;
+//! let experiment = Experiment::read("my.toml".as_ref(), &keys, &[])?;
 //! let summary = sweeps::sweep(&experiment, "my.results".as_ref(), &mut Nothing, &mut |_| {})?;
 //! assert_eq!(summary.failed, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,6 +6,7 @@ use crate::heat;
 use crate::store::{Outcome, Store, StoreError};
 use crate::summary::{Summary, committed_per_s};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
@@ -17,6 +18,16 @@ pub trait Bench {
     /// # Errors
     /// They cannot.
     fn check(&self, arguments: &[String]) -> Result<(), Refused>;
+
+    /// Makes what a cell needs before it runs, if the file says how and it is not there. Called for
+    /// all cells that are to run before the first of them does. What takes long is told to `say`.
+    ///
+    /// # Errors
+    /// It cannot be made: the cell is not run, and fails.
+    fn prepare(&mut self, arguments: &[String], say: &mut dyn FnMut(&str)) -> Result<(), Failed> {
+        let _ = (arguments, say);
+        Ok(())
+    }
 
     /// Runs a cell; its result as JSON.
     ///
@@ -101,6 +112,8 @@ pub fn sweep(
     let todo: Vec<usize> = (0..cells.len())
         .filter(|at| !is_done(&outcomes[*at]))
         .collect();
+    let mut prepared = |at: &usize| Some((*at, bench.prepare(&cells[*at].arguments(), say).err()?));
+    let mut unprepared: BTreeMap<usize, Failed> = todo.iter().filter_map(&mut prepared).collect();
     let mut spent_s = 0.0;
     for (number, at) in todo.iter().copied().enumerate() {
         let cell = &cells[at];
@@ -119,7 +132,10 @@ pub fn sweep(
             told(experiment, cell)
         ));
         let began = Instant::now();
-        let ran = bench.run(&cell.arguments());
+        let ran = match unprepared.remove(&at) {
+            Some(failed) => Err(failed),
+            None => bench.run(&cell.arguments()),
+        };
         let took_s = began.elapsed().as_secs_f64();
         spent_s += took_s;
         let outcome = match ran {
@@ -217,6 +233,8 @@ mod tests {
     struct Fake {
         ran: Vec<String>,
         fails_at: Option<&'static str>,
+        prepared: Vec<String>,
+        unprepared_at: Option<&'static str>,
     }
 
     impl Bench for Fake {
@@ -225,6 +243,19 @@ mod tests {
                 true => Err(Refused {
                     key: Some("ratio".to_owned()),
                     text: "13 brings bad luck".to_owned(),
+                }),
+                false => Ok(()),
+            }
+        }
+
+        fn prepare(&mut self, arguments: &[String], _: &mut dyn FnMut(&str)) -> Result<(), Failed> {
+            assert!(self.ran.is_empty(), "nothing is made between runs");
+            let text = arguments.join(" ");
+            self.prepared.push(text.clone());
+            match self.unprepared_at.is_some_and(|it| text.contains(it)) {
+                true => Err(Failed {
+                    reason: "the disk is full".to_owned(),
+                    result: None,
                 }),
                 false => Ok(()),
             }
@@ -282,6 +313,30 @@ mod tests {
         run("clients = [1, 2, 3]\nratio = [5, 6]", &dir, &mut fake).unwrap();
         assert_eq!(fake.ran.len(), 1);
         assert!(dir.join("index.html").exists() && dir.join("summary.json").exists());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_cell_without_what_it_needs_fails_and_the_others_run() {
+        let dir = folder("prepared");
+        let text = "clients = [1, 2]\nratio = [5, 6]";
+        let mut fake = Fake {
+            unprepared_at: Some("--ratio=6"),
+            ..Fake::default()
+        };
+        let summary = run(text, &dir, &mut fake).unwrap();
+        assert_eq!(
+            (summary.failed, fake.ran.len(), fake.prepared.len()),
+            (2, 2, 4)
+        );
+        assert!(fake.ran.iter().all(|it| it.contains("--ratio=5")));
+        // Only what is left to run is prepared.
+        let mut fake = Fake::default();
+        let summary = run(text, &dir, &mut fake).unwrap();
+        assert_eq!(
+            (summary.failed, fake.ran.len(), fake.prepared.len()),
+            (0, 2, 2)
+        );
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

@@ -70,6 +70,12 @@ impl Item {
         Some(Kind::ALL.get(number as usize)?.0)
     }
 
+    /// W_YTD of the warehouse of a district's D_YTD.
+    pub(crate) fn warehouse_ytd(self) -> Option<Item> {
+        let warehouse = self.0 >> (DISTRICT_BITS + ID_BITS) & u64::from(WAREHOUSES_MAX);
+        Item::new(Kind::WarehouseYtd, u32::try_from(warehouse).ok()?, 0, 0)
+    }
+
     /// For a person: the kind and what names the row, such as `d_next_o_id.1.3`.
     pub(crate) fn name(self) -> String {
         let part = |shift: u32, bits: u32| self.0 >> shift & ((1 << bits) - 1);

@@ -21,7 +21,9 @@
 //! the counters beside what they return anyway ([`with_counters`]). A [`Book`] keeps this of all
 //! attempts, up to a bound. [`Book::judge`] makes registers of it, which [`check`] judges.
 //!
-//! What is not seen: S_QUANTITY, ITEM and HISTORY, and the rows that StockLevel counts.
+//! What has no version is compared beside it ([`Book::judge_stock`], [`Book::judge_payments`]):
+//! S_QUANTITY and S_YTD from one order to the next, and the rows of HISTORY with the payments. Not
+//! seen are ITEM, which no transaction writes, and the rows that StockLevel counts.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -29,13 +31,15 @@
 extern crate alloc;
 
 mod book;
+mod entry;
 mod item;
 mod noted;
 mod promised;
 mod registers;
 mod sighting;
 
-pub use book::{Attempt, Book, Judged, OPERATIONS_MAX, outcome_of};
+pub use book::{Attempt, Book, Judged, OPERATIONS_MAX, Seen, outcome_of};
+pub use entry::{Entry, Payment};
 pub use item::{DISTRICTS_MAX, WAREHOUSES_MAX};
 pub use noted::Noted;
 pub use promised::promised;

@@ -1,6 +1,7 @@
 //! A connection that takes down what its rounds show.
 
-use crate::sighting::{Access, Asked, Shows, shows};
+use crate::book::Seen;
+use crate::sighting::{Asked, Shows, shows};
 use alloc::vec::Vec;
 use workload::wire::{Answers, Connection, ParamType, Prepared, Round, Status};
 
@@ -18,7 +19,7 @@ struct Notes {
     statements: Vec<Option<Shows>>,
     /// Of the round that is under way, by the places of its statements.
     asked: Vec<(usize, Asked)>,
-    seen: Vec<Access>,
+    seen: Seen,
 }
 
 impl<C> Noted<C> {
@@ -32,7 +33,7 @@ impl<C> Noted<C> {
         let notes = Notes {
             statements: statements.map(shows).collect(),
             asked: Vec::new(),
-            seen: Vec::new(),
+            seen: Seen::default(),
         };
         Noted {
             link,
@@ -46,9 +47,9 @@ impl<C> Noted<C> {
     }
 
     /// What was seen since this was asked last.
-    pub fn take_seen(&mut self) -> Vec<Access> {
+    pub fn take_seen(&mut self) -> Seen {
         let notes = self.notes.as_mut();
-        notes.map_or(Vec::new(), |notes| core::mem::take(&mut notes.seen))
+        notes.map_or(Seen::default(), |notes| core::mem::take(&mut notes.seen))
     }
 }
 

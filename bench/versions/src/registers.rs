@@ -7,7 +7,8 @@
 //!   version are reads of what it wrote. What others wrote, who were rolled back, is left out.
 //! * There are several. Each wrote a version of its own, and who reads one of them may have read
 //!   any: such reads are left out. What remains is that all have overwritten the same version.
-//! * All were rolled back: whoever reads the version has read one of those.
+//! * All were rolled back: whoever reads the version has read one of those. Where somebody of whom
+//!   the book does not know may have written it, too, the read is left out.
 //!
 //! The smallest version of an item that was read and never written is the one before the run, if no
 //! smaller one was written. Other versions that nobody wrote are left out where the book has gaps,
@@ -16,7 +17,7 @@
 //! The last order of a customer is written without being read. Its versions are in the order of
 //! D_NEXT_O_ID, so who writes one is given the one before it as read.
 
-use crate::book::Book;
+use crate::book::{Attempt, Book};
 use crate::item::{Item, Kind};
 use crate::sighting::Access;
 use alloc::format;
@@ -52,6 +53,8 @@ struct Registers {
     initial: Vec<(Item, u64)>,
     /// Versions that nobody wrote are left out.
     has_gaps: bool,
+    /// The time from which on such may have been written.
+    gaps_from: u64,
     fresh: u64,
 }
 
@@ -62,6 +65,7 @@ pub(crate) fn history(book: Book) -> History {
         initial: initial(&book, &written),
         written,
         has_gaps: book.has_gaps(),
+        gaps_from: book.gaps_from(),
         fresh: FRESH,
     };
     let mut history = History::new();
@@ -71,7 +75,7 @@ pub(crate) fn history(book: Book) -> History {
     history.push(before);
     for (number, (attempt, seen)) in (0..).zip(book.attempts()) {
         let mut txn = Txn::begin(attempt.process, attempt.invoked);
-        txn.ops = registers.ops(number, attempt.outcome, seen);
+        txn.ops = registers.ops(number, attempt, seen);
         match attempt.outcome {
             Outcome::Unknown => {}
             outcome => txn.end(outcome, attempt.completed),
@@ -154,12 +158,14 @@ fn least(all: &mut Vec<(Item, u64)>) {
 
 impl Registers {
     /// What an attempt did, as operations on registers.
-    fn ops(&mut self, number: u32, outcome: Outcome, seen: &[Access]) -> Vec<Op> {
+    fn ops(&mut self, number: u32, attempt: &Attempt, seen: &[Access]) -> Vec<Op> {
+        let outcome = attempt.outcome;
+        let knows_all = attempt.completed < self.gaps_from;
         let mut ops = Vec::with_capacity(seen.len());
         for (at, access) in seen.iter().enumerate() {
             match access.is_write() {
                 false if outcome == Outcome::Aborted => {}
-                false => ops.extend(self.read(*access)),
+                false => ops.extend(self.read(*access, knows_all)),
                 // Another statement of the same attempt gave the same version.
                 true if seen[..at].contains(access) => {}
                 true => self.write(number, outcome, *access, &mut ops),
@@ -173,10 +179,15 @@ impl Registers {
         place.ok().map(|place| self.initial[place].1)
     }
 
-    fn read(&self, access: Access) -> Option<Op> {
+    /// `knows_all`: it was read before there were versions of which the book does not know.
+    fn read(&self, access: Access, knows_all: bool) -> Option<Op> {
         let (item, version) = (access.item(), access.version);
         let is_told = match find(&self.written, item, version) {
-            Ok(place) => self.written[place].owner != Owner::Several,
+            Ok(place) => match self.written[place].owner {
+                Owner::One(..) => true,
+                Owner::Several => false,
+                Owner::RolledBack(_) => knows_all,
+            },
             Err(_) => self.before_run(item) == Some(version) || !self.has_gaps,
         };
         is_told.then_some(Op::Read {

@@ -1,5 +1,7 @@
 //! What a statement's answer shows of versions.
 
+use crate::book::Seen;
+use crate::entry::{Entry, Payment, Taking};
 use crate::item::{Item, Kind};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -56,6 +58,7 @@ pub(crate) enum Shows {
     NextOrderTaken,
     NextOrderRead,
     DistrictPaid,
+    PaymentEntered,
     CustomerRead,
     PayerRead,
     StatusRead,
@@ -73,7 +76,7 @@ pub(crate) enum Shows {
 
 /// Statements by how they begin, and what they return beside what they return anyway: columns
 /// behind all others.
-const STATEMENTS: [(&str, Shows, &str); 18] = [
+const STATEMENTS: [(&str, Shows, &str); 19] = [
     ("SELECT w_tax ", Shows::WarehouseRead, "w_ytd"),
     ("UPDATE warehouse SET w_ytd ", Shows::WarehousePaid, "w_ytd"),
     (
@@ -83,6 +86,7 @@ const STATEMENTS: [(&str, Shows, &str); 18] = [
     ),
     ("SELECT d_next_o_id ", Shows::NextOrderRead, ""),
     ("UPDATE district SET d_ytd ", Shows::DistrictPaid, "d_ytd"),
+    ("INSERT INTO history ", Shows::PaymentEntered, ""),
     ("SELECT c_discount, ", Shows::CustomerRead, CHANGES),
     ("SELECT c_id, c_first, ", Shows::PayerRead, CHANGES),
     ("SELECT c_id, c_balance, ", Shows::StatusRead, CHANGES),
@@ -99,7 +103,7 @@ const STATEMENTS: [(&str, Shows, &str); 18] = [
     (
         "UPDATE stock SET s_quantity = CASE ",
         Shows::StockTaken,
-        "s_order_cnt",
+        "s_ytd, s_order_cnt",
     ),
     ("INSERT INTO orders ", Shows::OrderEntered, ""),
     ("INSERT INTO order_line ", Shows::LinesEntered, ""),
@@ -141,7 +145,7 @@ pub fn with_counters(sql: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) shows: Shows,
-    ids: [u32; 4],
+    ids: [u32; 5],
     /// The money of a payment.
     cents: u64,
 }
@@ -153,19 +157,21 @@ impl Asked {
         let money_at = match shows {
             Shows::WarehousePaid => Some(1),
             Shows::DistrictPaid => Some(2),
+            Shows::PaymentEntered => Some(6),
             _ => None,
         };
         let cents = money_at.and_then(|at| number(at, 2));
         Asked {
             shows,
-            ids: [0, 1, 2, 3].map(|at| id(at).unwrap_or_default()),
+            ids: [0, 1, 2, 3, 4].map(|at| id(at).unwrap_or_default()),
             cents: cents.map_or(0, i64::unsigned_abs),
         }
     }
 
     /// Adds what the answer of statement `at` shows.
-    pub(crate) fn take(&self, answers: &Answers, at: usize, out: &mut Vec<Access>) {
-        let [a, b, c, _] = self.ids;
+    pub(crate) fn take(&self, answers: &Answers, at: usize, seen: &mut Seen) {
+        let [a, b, c, _, _] = self.ids;
+        let out = &mut seen.accesses;
         match self.shows {
             Shows::WarehouseRead => {
                 let version = self.counter(answers, at, 0, 2);
@@ -201,9 +207,30 @@ impl Asked {
             Shows::StockTaken => {
                 let version = self.counter(answers, at, 0, 0);
                 change(Item::new(Kind::Stock, a, 0, b), version, 1, out);
+                seen.entries.extend(self.taking(answers, at));
+            }
+            Shows::PaymentEntered => {
+                let [customer, c_d, c_w, d, w] = self.ids;
+                let payment = Payment::new([c_w, c_d, customer], [w, d], self.cents);
+                let payment = payment.filter(|_| answers.affected(at) == 1);
+                seen.entries.extend(payment.map(Entry::Paid));
             }
             _ => self.take_order(answers, at, out),
         }
+    }
+
+    /// What an order has taken from a row of the stock: S_QUANTITY is the first column, S_YTD the
+    /// last but one.
+    fn taking(&self, answers: &Answers, at: usize) -> Option<Entry> {
+        let [warehouse, item, ordered, ..] = self.ids;
+        let ytd = answers.int(at, 0, answers.columns(at).checked_sub(2)?)?;
+        Some(Entry::Taken(Taking {
+            stock: Item::new(Kind::Stock, warehouse, 0, item)?,
+            version: self.counter(answers, at, 0, 0)?,
+            ordered,
+            quantity: i32::try_from(answers.int(at, 0, 0)?).ok()?,
+            ytd: u64::try_from(ytd).ok()?,
+        }))
     }
 
     /// The counter of a row, which is the last column.
@@ -226,7 +253,7 @@ impl Asked {
 
     /// Statements on an order and what belongs to it.
     fn take_order(&self, answers: &Answers, at: usize, out: &mut Vec<Access>) {
-        let [a, b, c, customer] = self.ids;
+        let [a, b, c, customer, _] = self.ids;
         // Inserts name the order first, everything else the warehouse.
         let (entered, lines_entered) = (
             Item::new(Kind::Order, c, b, a),
@@ -346,7 +373,7 @@ mod tests {
             "UPDATE district SET d_ytd = d_ytd + $3 WHERE d_w_id = $1 AND d_id = $2 \
              RETURNING d_ytd"
         );
-        assert!(of("UPDATE stock").ends_with("s_dist_01, s_order_cnt"));
+        assert!(of("UPDATE stock").ends_with("s_dist_01, s_ytd, s_order_cnt"));
         assert_eq!(of("COMMIT"), "COMMIT");
     }
 
@@ -358,13 +385,14 @@ mod tests {
         }
         answers.finish_statement(tag.as_bytes());
         let params: Vec<_> = params.iter().map(|param| Some(param.as_bytes())).collect();
-        let mut out = Vec::new();
-        Asked::new(shows, &params).take(&answers, 0, &mut out);
+        let mut seen = Seen::default();
+        Asked::new(shows, &params).take(&answers, 0, &mut seen);
         let told = |access: &Access| {
             let does = if access.is_write() { "w" } else { "r" };
             format!("{does} {} {}", access.item().name(), access.version)
         };
-        out.iter().map(told).collect()
+        let entries = seen.entries.iter().map(|entry| format!("{entry:?}"));
+        seen.accesses.iter().map(told).chain(entries).collect()
     }
 
     #[test]
@@ -383,9 +411,9 @@ mod tests {
             seen(
                 Shows::StockTaken,
                 &["3", "77", "5", "0"],
-                &cells(&["12", "data", "dist", "9"]),
+                &cells(&["12", "data", "dist", "40", "9"]),
                 "UPDATE 1"
-            ),
+            )[..2],
             ["r stock.3.77 8", "w stock.3.77 9"]
         );
         assert_eq!(

@@ -55,8 +55,15 @@ impl Others for Crew {
         self.members.iter().find_map(|member| member.lost())
     }
 
-    fn prepare(&self, parameters: &[(&'static str, String)]) -> Result<(), DriveError> {
+    fn prepare(
+        &self,
+        parameters: &[(&'static str, String)],
+        recorded_max: Option<usize>,
+    ) -> Result<(), DriveError> {
         for (number, member) in (0..).zip(&self.members) {
+            if let Some(most) = recorded_max {
+                member.expect_history(most.div_ceil(self.members.len()));
+            }
             member.send(&Order::Prepare {
                 arguments: self.arguments.clone(),
                 number,
@@ -105,6 +112,20 @@ impl Others for Crew {
         self.lost().map_or(Ok(start), Err)
     }
 
+    fn want(&self, wanted: &[Vec<u32>]) {
+        for (member, wanted) in self.members.iter().zip(wanted) {
+            member.send(&Order::Want(wanted.clone()));
+        }
+    }
+
+    fn competing(&self, rows: usize) -> Vec<u32> {
+        let of_row = |row| {
+            let members = self.members.iter().map(|member| member.competing(row));
+            members.fold(0, u32::saturating_add)
+        };
+        (0..rows).map(of_row).collect()
+    }
+
     fn waiting(&self) -> u64 {
         self.members.iter().map(|member| member.waiting()).sum()
     }
@@ -142,12 +163,18 @@ impl Others for Crew {
                 }
             };
             let unfit = |_| lost(&member.address, "has sent a result that does not fit");
+            let pieces = member.take_pieces();
+            let slack = match &pieces {
+                Some(_) => member.measure_slack()?,
+                None => Duration::ZERO,
+            };
             parts.push(OthersPart {
                 address: member.address.clone(),
                 cores: member.cores,
                 same_build: member.same_build,
                 clock: member.clock(),
-                result: part.unpack(kinds).map_err(unfit)?,
+                slack,
+                result: part.unpack(kinds, pieces).map_err(unfit)?,
             });
         }
         Ok(parts)

@@ -2,12 +2,17 @@
 
 use super::message::{Answer, Order, greeted, greeting};
 use super::packed::{PackedPart, PackedSecond};
+use super::recorded::{Piece, Pieces};
 use drive::run::parts::PartResult;
 use drive::run::tally::{Share, count};
 use drive::run::watch::SecondCounts;
+use drive::tpcc::Recorded;
+use versions::{Access, Attempt, Book, Entry, Payment, Seen};
 
 /// Kinds of transactions of the results in the corpus.
 const KINDS: usize = 5;
+/// Reads and writes of a history of a worker.
+const OPERATIONS: usize = 1_000;
 
 /// Reads bytes as everything that either side may be sent.
 pub fn fuzz(bytes: &[u8]) {
@@ -32,14 +37,44 @@ pub fn fuzz(bytes: &[u8]) {
             }
             Answer::Done(part) => {
                 let mut sum = Share::new(KINDS);
-                if let Ok(result) = part.unpack(KINDS) {
+                if let Ok(result) = part.unpack(KINDS, None) {
                     sum.merge(&result.share);
                     sum.merge(&result.share);
                 }
             }
-            Answer::Refused(_) | Answer::Pong { .. } | Answer::Ready(_) | Answer::Beat { .. } => {}
+            Answer::Seen(piece) => {
+                let mut pieces = Pieces::new(OPERATIONS);
+                // A piece that fits can be added twice.
+                if pieces.add(&piece).is_ok() {
+                    let _ = pieces.add(&piece);
+                }
+            }
+            Answer::Refused(_)
+            | Answer::Pong { .. }
+            | Answer::Ready(_)
+            | Answer::Beat { .. }
+            | Answer::Competing(_) => {}
         }
     }
+}
+
+/// An attempt with a payment and a change of the stock.
+fn recorded() -> Option<Recorded> {
+    let attempt = Attempt::from_words([1, 5, 9, 0])?;
+    let payment = Payment::new([1, 2, 3], [1, 2], 500)?;
+    let mut book = Book::new(OPERATIONS);
+    book.keep(
+        attempt,
+        &Seen {
+            accesses: vec![Access::from_words([7, 8])?],
+            entries: vec![Entry::Paid(payment)],
+        },
+    );
+    Some(Recorded {
+        book,
+        since_us: 1 << 50,
+        knows_all: true,
+    })
 }
 
 /// Valid inputs: a greeting, and every kind of message.
@@ -59,9 +94,12 @@ pub fn corpus() -> Vec<Vec<u8>> {
     let result = PartResult {
         share,
         counters: vec![1, 2, 3],
+        recorded: None,
         cpu: Some(0.5),
         threads: vec![0.25],
     };
+    let piece = recorded().and_then(|recorded| Piece::all(&recorded).next());
+    let piece = piece.expect("something was recorded");
     let text = || String::from("--url=postgres://a/b");
     let orders = [
         Order::Prepare {
@@ -72,6 +110,7 @@ pub fn corpus() -> Vec<Vec<u8>> {
         Order::Ping,
         Order::Beat,
         Order::Begin { at_us: 1 << 40 },
+        Order::Want(vec![30, 7]),
         Order::Stop,
     ];
     let answers = [
@@ -86,6 +125,8 @@ pub fn corpus() -> Vec<Vec<u8>> {
             second: 3,
             counts: PackedSecond::of(&counts),
         },
+        Answer::Competing(vec![30, 7]),
+        Answer::Seen(piece),
         Answer::Done(Box::new(PackedPart::of(&result))),
     ];
     let mut inputs = vec![greeting("cores 2 build 0").into_bytes()];

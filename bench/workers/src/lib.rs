@@ -9,7 +9,10 @@
 //!   Prepare: arguments, part of parts  ->      connects its clients
 //!                                      <-    Ready: what it would run
 //!   Begin: a time of the worker's clock ->     runs
+//!   Want: hot transactions by row      ->      (--contention, ten times a second)
+//!                                      <-    Competing: how many there are
 //!                                      <-    Beat (always), Second (each second)
+//!                                      <-    Seen: the own history in pieces (--histories)
 //!                                      <-    Done: counts and raw histograms
 //! ```
 //!
@@ -35,6 +38,7 @@ pub mod fuzzing;
 mod member;
 mod message;
 mod packed;
+mod recorded;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -53,6 +57,6 @@ const GREETING_MAX: Duration = Duration::from_secs(5);
 /// How a worker says that it has a run already.
 const BUSY: &str = "it works for";
 /// The version of the messages; larger when one of them changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Processes that run one load, at most.
 const WORKERS_MAX: usize = 256;

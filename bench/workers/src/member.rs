@@ -4,6 +4,7 @@ use super::message::{
     ANSWER_BYTES_MAX, Answer, Line, Order, greeted, greeting, read_line, receive,
 };
 use super::packed::PackedPart;
+use super::recorded::Pieces;
 use super::{BEAT, BUSY, GREETING_MAX, SILENCE};
 use drive::run::others::Clock;
 use drive::run::watch::SecondCounts;
@@ -48,6 +49,10 @@ struct State {
     pong: Option<(Instant, u64, u64)>,
     measured: Option<Measured>,
     waiting: u64,
+    /// By row, how many transactions of it compete.
+    competing: Vec<u32>,
+    /// What it has recorded, as far as it has come; `None`: it is not to record anything.
+    pieces: Option<Pieces>,
     seconds: BTreeMap<u64, SecondCounts>,
     done: Option<PackedPart>,
     has_ended: bool,
@@ -177,6 +182,14 @@ impl Member {
                     }
                     Err(_) => state.lost = Some(String::from("has sent counts that do not fit")),
                 },
+                Ok(Answer::Competing(rows)) => state.competing = rows,
+                Ok(Answer::Seen(piece)) => {
+                    let pieces = state.pieces.as_mut();
+                    if pieces.is_none_or(|pieces| pieces.add(&piece).is_err()) {
+                        let text = "has sent a history that does not fit";
+                        state.lost = Some(String::from(text));
+                    }
+                }
                 Ok(Answer::Done(part)) => state.done = Some(*part),
                 Ok(Answer::Refused(why)) => state.lost = Some(format!("does not go on ({why})")),
                 Err(error) => {
@@ -247,6 +260,36 @@ impl Member {
         lock(&self.state).waiting
     }
 
+    /// How many of its transactions compete for this row.
+    pub(super) fn competing(&self, row: usize) -> u32 {
+        lock(&self.state).competing.get(row).copied().unwrap_or(0)
+    }
+
+    /// It is to record so many reads and writes.
+    pub(super) fn expect_history(&self, operations_max: usize) {
+        lock(&self.state).pieces = Some(Pieces::new(operations_max));
+    }
+
+    /// What it has recorded, once it is done.
+    pub(super) fn take_pieces(&self) -> Option<Pieces> {
+        lock(&self.state).pieces.take()
+    }
+
+    /// What its clock may be wrong by since it was measured before the run: measured again, half a
+    /// round trip and what the two clocks have gone apart.
+    pub(super) fn measure_slack(&self) -> Result<Duration, DriveError> {
+        let before = lock(&self.state).measured;
+        let before = before.expect("the clock is measured before");
+        self.measure_clock()?;
+        let after = lock(&self.state).measured.replace(before);
+        let after = after.expect("it was measured");
+        let here = after.here.saturating_duration_since(before.here);
+        let there = Duration::from_micros(after.there_us.saturating_sub(before.there_us));
+        let trips = before.clock.round_trip_us.max(after.clock.round_trip_us);
+        // A microsecond for each rounded time.
+        Ok(here.abs_diff(there) + Duration::from_micros(trips / 2 + 2))
+    }
+
     /// Measures the clock; returns the shortest round trip.
     pub(super) fn measure_clock(&self) -> Result<Duration, DriveError> {
         let mut shortest: Option<(Duration, Measured)> = None;
@@ -259,6 +302,9 @@ impl Member {
             let (came, there_us, there_unix_us) = loop {
                 if let Some(lost) = self.lost() {
                     return Err(lost);
+                }
+                if lock(&self.state).has_ended {
+                    return Err(lost(&self.address, "was lost: its connection is closed"));
                 }
                 if let Some(pong) = self.soon(|state| state.pong.take()) {
                     break pong;

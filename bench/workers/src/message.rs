@@ -2,6 +2,7 @@
 //! told apart, and frames after it: a length of four bytes, big-endian, and the message.
 
 use super::packed::{PackedPart, PackedSecond};
+use super::recorded::Piece;
 use super::{FORMAT, SILENCE};
 use links::lock;
 use serde::Serialize;
@@ -41,6 +42,8 @@ pub(super) enum Order {
     Beat,
     /// Begins, when the worker's clock says so, in microseconds since its start.
     Begin { at_us: u64 },
+    /// So many transactions are to compete for each row.
+    Want(Vec<u32>),
     /// Ends the run before its time.
     Stop,
 }
@@ -58,7 +61,11 @@ pub(super) enum Answer {
     Beat { waiting: u64 },
     /// A second of the run is over.
     Second { second: u64, counts: PackedSecond },
-    /// The run is over.
+    /// So many transactions compete for each row.
+    Competing(Vec<u32>),
+    /// The run is over. A piece of what was recorded of its history.
+    Seen(Piece),
+    /// The run is over, and all that was recorded has been sent.
     Done(Box<PackedPart>),
 }
 

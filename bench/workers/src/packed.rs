@@ -1,6 +1,7 @@
 //! Counts and histograms of a run as messages carry them: raw, so that those of several workers
 //! can be added without any loss.
 
+use super::recorded::{Pieces, Summary};
 use drive::run::parts::PartResult;
 use drive::run::tally::{Acknowledged, LATENCY_US_MAX, Share, Tally, histogram};
 use drive::run::watch::SecondCounts;
@@ -200,6 +201,8 @@ pub(super) struct PackedPart {
     share: PackedShare,
     /// What the workload has counted beside the runner.
     counters: Vec<u64>,
+    /// Of what was recorded, which was sent before.
+    recorded: Option<Summary>,
     cpu: Option<f64>,
     threads: Vec<f64>,
 }
@@ -209,10 +212,12 @@ impl PackedPart {
         let PartResult {
             share,
             counters,
+            recorded,
             cpu,
             threads,
         } = result;
         PackedPart {
+            recorded: recorded.as_ref().map(Summary::of),
             share: PackedShare::of(share),
             counters: counters.clone(),
             cpu: *cpu,
@@ -220,8 +225,9 @@ impl PackedPart {
         }
     }
 
-    /// The result, if it is one of so many kinds and its numbers are numbers.
-    pub(super) fn unpack(self, kinds: usize) -> Result<PartResult, Unfit> {
+    /// The result, with what was recorded and sent before, if it is one of so many kinds and its
+    /// numbers are numbers.
+    pub(super) fn unpack(self, kinds: usize, pieces: Option<Pieces>) -> Result<PartResult, Unfit> {
         all_sane(&self.counters)?;
         let mut shares = self.threads.iter().chain(&self.cpu);
         let is_sane = |share: &f64| share.is_finite() && *share >= 0.0;
@@ -231,6 +237,11 @@ impl PackedPart {
         Ok(PartResult {
             share: self.share.unpack(kinds)?,
             counters: self.counters,
+            recorded: match (pieces, &self.recorded) {
+                (None, None) => None,
+                (Some(pieces), Some(summary)) => Some(pieces.complete(summary)?),
+                (None, Some(_)) | (Some(_), None) => return Err(Unfit),
+            },
             cpu: self.cpu,
             threads: self.threads,
         })

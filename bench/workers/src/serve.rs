@@ -4,10 +4,11 @@ use super::message::{
     Answer, Line, ORDER_BYTES_MAX, Order, build, greeted, greeting, read_line, receive,
 };
 use super::packed::{PackedPart, PackedSecond};
+use super::recorded::Piece;
 use super::{BEAT, BUSY, GREETING_MAX, SILENCE, WORKERS_MAX};
 use drive::run::parts::{Lead, Part};
 use drive::run::watch::SecondCounts;
-use drive::tpcc::{RunOptions, run_part};
+use drive::tpcc::{Recorded, RunOptions, run_part};
 use links::cpu::cores;
 use links::lock;
 use std::io::{Error, Write};
@@ -135,6 +136,7 @@ impl Worker<'_> {
             state: Mutex::default(),
             news: Condvar::new(),
             waiting: AtomicU64::new(0),
+            wanted: Mutex::default(),
         };
         std::thread::scope(|scope| {
             scope.spawn(|| session.read(stream));
@@ -161,6 +163,10 @@ impl Worker<'_> {
             run.map_err(|error| error.to_string())
         }) {
             Ok(Some(done)) => {
+                if let Err(error) = session.send_recorded(done.recorded.as_ref()) {
+                    session.end();
+                    return format!("the history could not be sent: {error}");
+                }
                 let done = Box::new(PackedPart::of(&done));
                 (Answer::Done(done), String::from("done"))
             }
@@ -198,9 +204,17 @@ struct Session {
     state: Mutex<State>,
     news: Condvar,
     waiting: AtomicU64,
+    /// How many transactions are to compete for each row.
+    wanted: Mutex<Vec<u32>>,
 }
 
 impl Session {
+    /// Sends what was recorded, in pieces.
+    fn send_recorded(&self, recorded: Option<&Recorded>) -> std::io::Result<()> {
+        let mut pieces = recorded.into_iter().flat_map(Piece::all);
+        pieces.try_for_each(|piece| self.line.send(&Answer::Seen(piece)))
+    }
+
     /// Reads orders until the coordinator is done, is gone, or says nothing any more.
     fn read(&self, mut stream: TcpStream) {
         while let Ok(order) = receive::<Order>(&mut stream, ORDER_BYTES_MAX) {
@@ -233,6 +247,7 @@ impl Session {
                     self.news.notify_all();
                 }
                 Order::Beat => {}
+                Order::Want(wanted) => *lock(&self.wanted) = wanted,
                 Order::Stop => break,
             }
         }
@@ -307,6 +322,17 @@ impl Lead for Session {
 
     fn is_over(&self) -> bool {
         lock(&self.state).is_over
+    }
+
+    fn wanted(&self) -> Vec<u32> {
+        lock(&self.wanted).clone()
+    }
+
+    fn competing(&self, in_flight: &[u32]) {
+        let in_flight = in_flight.to_vec();
+        if self.line.send(&Answer::Competing(in_flight)).is_err() {
+            self.end();
+        }
     }
 
     fn waiting(&self, waiting: u64) {

@@ -2,6 +2,7 @@
 
 use super::message::{Answer, Line, Order, greeted, greeting, read_line, receive};
 use super::packed::{PackedHistogram, PackedPart, PackedSecond, PackedShare};
+use super::recorded::{Piece, Pieces, Summary};
 use super::{Crew, FORMAT, serve};
 use base::Prng;
 use drive::run::others::Others;
@@ -9,10 +10,11 @@ use drive::run::parts::PartResult;
 use drive::run::tally::{LATENCY_US_MAX, Outcome, Share, Times, count};
 use drive::run::watch::SecondCounts;
 use drive::shape::Done;
-use drive::tpcc::RunOptions;
+use drive::tpcc::{Recorded, RunOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
+use versions::{Access, Attempt, Book, Entry, Payment, Seen};
 
 const KINDS: usize = 5;
 
@@ -72,6 +74,7 @@ fn sent(share: Share) -> Share {
     let part = PackedPart::of(&PartResult {
         share,
         counters: vec![1, 2, 3],
+        recorded: None,
         cpu: Some(0.5),
         threads: vec![0.25, 0.75],
     });
@@ -85,7 +88,7 @@ fn sent(share: Share) -> Share {
     let Answer::Done(part) = received else {
         panic!("it is the same")
     };
-    let result = part.unpack(KINDS).unwrap();
+    let result = part.unpack(KINDS, None).unwrap();
     assert_eq!((result.counters, result.cpu), (vec![1, 2, 3], Some(0.5)));
     result.share
 }
@@ -171,6 +174,92 @@ fn counts_that_cannot_be_are_refused() {
     huge.whole[0].committed = 0;
     huge.kinds[1].aborts.insert(String::new(), u64::MAX);
     assert!(PackedShare::of(&huge).unpack(KINDS).is_err());
+}
+
+/// A history of so many attempts that pay and read.
+fn recorded(attempts: u64) -> Recorded {
+    let mut book = Book::new(usize::MAX);
+    for number in 0..attempts {
+        let payment = Payment::new([1, 2, 3], [1, 2], number + 1).unwrap();
+        let access = |word| Access::from_words([word, number]).unwrap();
+        let seen = Seen {
+            accesses: vec![access(number % 1_000), access(1 << 40)],
+            entries: vec![Entry::Paid(payment)],
+        };
+        let words = [1 + number % 7, number, number + 50, number % 3];
+        book.keep(Attempt::from_words(words).unwrap(), &seen);
+    }
+    book.miss(5, 60_000);
+    Recorded {
+        book,
+        since_us: 77,
+        knows_all: true,
+    }
+}
+
+/// All that a book holds.
+fn told(recorded: &Recorded) -> Vec<(Attempt, Seen)> {
+    let sights = recorded.book.sights();
+    sights.map(|(attempt, seen)| (*attempt, seen)).collect()
+}
+
+#[test]
+fn a_history_comes_whole_in_pieces() {
+    let sent = recorded(70_000);
+    let pieces: Vec<Piece> = Piece::all(&sent).collect();
+    assert_eq!(pieces.len(), 3);
+    let mut came = Pieces::new(140_000);
+    for piece in &pieces {
+        let bytes = postcard::to_extend(piece, Vec::new()).unwrap();
+        assert!(bytes.len() < 4 << 20, "{}", bytes.len());
+        let piece: Piece = postcard::from_bytes(&bytes).unwrap();
+        came.add(&piece).unwrap();
+    }
+    let came = came.complete(&Summary::of(&sent)).unwrap();
+    assert_eq!(told(&came), told(&sent));
+    let gaps = (came.book.missing(), came.book.hidden_from());
+    assert_eq!((gaps, came.since_us), ((5, 60_000), 77));
+    // A piece that is missing, or comes twice.
+    for numbers in [&[0, 1][..], &[0, 1, 2, 2]] {
+        let mut some = Pieces::new(140_000);
+        for number in numbers {
+            some.add(&pieces[*number]).unwrap();
+        }
+        assert!(some.complete(&Summary::of(&sent)).is_err());
+    }
+    // More than was asked for.
+    let mut full = Pieces::new(1);
+    let sent_too_much = (0..1_000).find_map(|_| full.add(&pieces[0]).err());
+    assert!(sent_too_much.is_some());
+}
+
+#[test]
+fn a_history_that_cannot_be_is_refused() {
+    type Words = (Vec<([u64; 4], u32, u32)>, Vec<[u64; 2]>, Vec<[u64; 4]>);
+    let added = |words: Words| {
+        let bytes = postcard::to_extend(&words, Vec::new()).unwrap();
+        let piece: Piece = postcard::from_bytes(&bytes).unwrap();
+        Pieces::new(10).add(&piece).is_ok()
+    };
+    let attempt = [1, 5, 9, 0];
+    let access = [7, 8];
+    assert!(added((vec![(attempt, 1, 0)], vec![access], vec![])));
+    for bad in [
+        // More than there is, less than there is, no outcome, an end before the begin.
+        (vec![(attempt, 2, 0)], vec![access], vec![]),
+        (vec![(attempt, 0, 0)], vec![access], vec![]),
+        (vec![(attempt, 0, 1)], vec![], vec![]),
+        (vec![([1, 5, 9, 3], 1, 0)], vec![access], vec![]),
+        (vec![([1, 5, 4, 0], 1, 0)], vec![access], vec![]),
+        (vec![([1, 5, u64::MAX, 0], 1, 0)], vec![access], vec![]),
+        (vec![([u64::MAX, 5, 9, 0], 1, 0)], vec![access], vec![]),
+        // No item, no entry.
+        (vec![(attempt, 1, 0)], vec![[u64::MAX, 8]], vec![]),
+        (vec![(attempt, 0, 1)], vec![], vec![[7, 1, 1, 1]]),
+        (vec![(attempt, u32::MAX, 0)], vec![access], vec![]),
+    ] {
+        assert!(!added(bad.clone()), "{bad:?}");
+    }
 }
 
 #[test]

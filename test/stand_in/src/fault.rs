@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Of the transactions that are not READ ONLY, one of so many is torn or dropped.
 const EVERY: u64 = 20;
+const STOCK: &str = "UPDATE stock SET";
 const SAVEPOINT: &str = "SAVEPOINT stand_in";
 const BACK: &str = "ROLLBACK TO SAVEPOINT stand_in";
 const READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
@@ -27,11 +28,16 @@ pub enum Fault {
     DroppedCommit,
     /// NewOrder's UPDATE of the stock of another warehouse changes nothing, and answers UPDATE 1.
     RemoteStockIgnored,
+    /// NewOrder's UPDATE of the stock adds 90 where 91 are to be added to S_QUANTITY.
+    StockMissupplied,
+    /// Of one payment of twenty the row of HISTORY has 0.01 less, and the one that was loaded of
+    /// the customer has it more: all sums and all counts are right.
+    HistoryShifted,
 }
 
 impl Fault {
     /// All of them, the honest one first.
-    pub const ALL: [Fault; 7] = [
+    pub const ALL: [Fault; 9] = [
         Fault::Nothing,
         Fault::LostUpdate,
         Fault::WriteSkew,
@@ -39,6 +45,8 @@ impl Fault {
         Fault::StaleReplica,
         Fault::DroppedCommit,
         Fault::RemoteStockIgnored,
+        Fault::StockMissupplied,
+        Fault::HistoryShifted,
     ];
 
     /// For a person, and as the name of a database.
@@ -51,6 +59,8 @@ impl Fault {
             Fault::StaleReplica => "stale_replica",
             Fault::DroppedCommit => "dropped_commit",
             Fault::RemoteStockIgnored => "remote_stock_ignored",
+            Fault::StockMissupplied => "stock_missupplied",
+            Fault::HistoryShifted => "history_shifted",
         }
     }
 }
@@ -148,6 +158,7 @@ impl Plant {
             Fault::LostUpdate => weaker(sql).replace(" FOR UPDATE", ""),
             Fault::WriteSkew => weaker(sql),
             Fault::StaleReplica if sql.ends_with("READ ONLY") => weaker(sql),
+            Fault::StockMissupplied if sql.starts_with(STOCK) => sql.replace("+ 91", "+ 90"),
             _ => sql.to_owned(),
         }
     }
@@ -175,11 +186,12 @@ impl Plant {
         match self.fault {
             Fault::Nothing => Change::Keep,
             Fault::LostUpdate => self.lose(does, before),
-            Fault::WriteSkew => self.skew(sql),
+            Fault::WriteSkew | Fault::StockMissupplied => self.note_text(sql),
             Fault::TornCommit => self.tear(does, before),
             Fault::StaleReplica => self.age(sql, does),
             Fault::DroppedCommit => self.drop_commit(does, before),
             Fault::RemoteStockIgnored => self.ignore(sql, params),
+            Fault::HistoryShifted => self.shift(sql, params, before),
         }
     }
 
@@ -195,7 +207,8 @@ impl Plant {
         }
     }
 
-    fn skew(&self, sql: &str) -> Change {
+    /// The fault is in the text.
+    fn note_text(&self, sql: &str) -> Change {
         if self.text(sql) != sql {
             self.note();
         }
@@ -245,15 +258,42 @@ impl Plant {
         let one: &[u8] = b"1";
         let condition = sql.find(" WHERE ");
         match (params.get(3), condition) {
-            (Some(&Some(remote)), Some(at))
-                if remote == one && sql.starts_with("UPDATE stock SET") =>
-            {
+            (Some(&Some(remote)), Some(at)) if remote == one && sql.starts_with(STOCK) => {
                 self.note();
                 let same = format!("UPDATE stock SET s_quantity = s_quantity{}", &sql[at..]);
                 Change::Instead(same, "UPDATE 1")
             }
             _ => Change::Keep,
         }
+    }
+
+    /// A payment at the district of the customer, where there is the row that was loaded.
+    fn shift(&self, sql: &str, params: &[Option<&[u8]>], block: Block) -> Change {
+        let number = |at: usize| {
+            let text = std::str::from_utf8(params.get(at).copied().flatten()?).ok()?;
+            text.parse::<u32>().ok()
+        };
+        let is_payment = block.is_chosen && sql.starts_with("INSERT INTO history");
+        let ids: Option<Vec<u32>> = (0..5).map(number).collect();
+        let Some(&[customer, d, w, here_d, here_w]) = ids.as_deref() else {
+            return Change::Keep;
+        };
+        if !is_payment || (here_w, here_d) != (w, d) {
+            return Change::Keep;
+        }
+        self.note();
+        let rows = format!(
+            "h_c_id = {customer} AND h_c_d_id = {d} AND h_c_w_id = {w} AND h_d_id = {d} AND \
+             h_w_id = {w}"
+        );
+        let shift = |by: &str, which: &str| {
+            format!(
+                "UPDATE history SET h_amount = h_amount {by} WHERE {rows} AND h_date = (SELECT \
+                 {which}(h_date) FROM history WHERE {rows})"
+            )
+        };
+        let shifts = vec![shift("- 0.01", "MAX"), shift("+ 0.01", "MIN")];
+        Change::As(sql.to_owned(), shifts)
     }
 }
 
@@ -328,5 +368,35 @@ mod tests {
             plant.change(sql, &remote, &mut block),
             Change::Instead(same.into(), "UPDATE 1")
         );
+    }
+
+    #[test]
+    fn a_payment_at_home_is_shifted() {
+        let plant = plant(Fault::HistoryShifted);
+        let sql = "INSERT INTO history VALUES ($1)";
+        let mut block = Block {
+            is_open: true,
+            is_chosen: true,
+            writes: 0,
+        };
+        let away: [Option<&[u8]>; 5] = [Some(b"7"), Some(b"2"), Some(b"1"), Some(b"3"), Some(b"1")];
+        assert_eq!(plant.change(sql, &away, &mut block), Change::Keep);
+        let home = [away[0], away[1], away[2], away[1], away[2]];
+        let Change::As(text, after) = plant.change(sql, &home, &mut block) else {
+            panic!("it is shifted")
+        };
+        assert!(text == sql && after.len() == 2 && after[0].contains("h_c_id = 7 "));
+        block.is_chosen = false;
+        assert_eq!(plant.change(sql, &home, &mut block), Change::Keep);
+        assert_eq!(plant.planted(), 1);
+    }
+
+    #[test]
+    fn the_supply_is_one_short() {
+        let plant = plant(Fault::StockMissupplied);
+        let sql = "UPDATE stock SET s_quantity = s_quantity - $3 + 91";
+        assert!(plant.text(sql).ends_with("+ 90"));
+        assert_eq!(plant.change(sql, &[], &mut Block::default()), Change::Keep);
+        assert_eq!(plant.planted(), 1);
     }
 }

@@ -39,6 +39,10 @@ enum Check {
     Stock,
     /// The own history of the run at SERIALIZABLE.
     OwnHistory,
+    /// The quantities of the stock from one of its orders to the next.
+    Quantities,
+    /// The rows of HISTORY of its payments.
+    Payments,
     /// What the run was told, and what the database has gained.
     Acknowledged,
 }
@@ -57,7 +61,7 @@ fn may_catch(fault: Fault, check: Check) -> bool {
     fault == Fault::StaleReplica && check == Check::OwnHistory
 }
 
-/// What is run at once: TPC-C has four judgements.
+/// What is run at once: TPC-C has six judgements.
 const RUNS: [&[Check]; 8] = [
     &[LISTS],
     &[REGISTERS],
@@ -70,6 +74,8 @@ const RUNS: [&[Check]; 8] = [
         Check::Conditions,
         Check::Stock,
         Check::OwnHistory,
+        Check::Quantities,
+        Check::Payments,
         Check::Acknowledged,
     ],
 ];
@@ -99,6 +105,7 @@ fn catchers(fault: Fault) -> &'static [Check] {
             Check::Conditions,
             Check::Stock,
             Check::OwnHistory,
+            Check::Payments,
             Check::Acknowledged,
         ],
         Fault::StaleReplica => &[COUNTERS, FRESH_LISTS],
@@ -110,9 +117,13 @@ fn catchers(fault: Fault) -> &'static [Check] {
             FRESH_LISTS,
             Check::DurabilityTest,
             Check::OwnHistory,
+            Check::Payments,
             Check::Acknowledged,
         ],
         Fault::RemoteStockIgnored => &[Check::Stock, Check::OwnHistory],
+        // Counts and sums of the database are right.
+        Fault::StockMissupplied => &[Check::Quantities],
+        Fault::HistoryShifted => &[Check::Payments],
     }
 }
 
@@ -239,12 +250,19 @@ fn run(url: &str, checks: &[Check], length: Duration) -> Vec<Said> {
         Check::Snapshots(kind) => vec![recorded(url, kind, Isolation::RepeatableRead, length)],
         Check::SnapshotTest => vec![function(url, Test::Snapshot, length)],
         Check::DurabilityTest => vec![function(url, Test::Durability, length)],
-        Check::Conditions | Check::Stock | Check::OwnHistory | Check::Acknowledged => {
+        Check::Conditions
+        | Check::Stock
+        | Check::OwnHistory
+        | Check::Quantities
+        | Check::Payments
+        | Check::Acknowledged => {
             let run = transactions(url, length);
             vec![
                 conditions(&run, 1..=12),
                 conditions(&run, 13..=13),
                 conditions(&run, 14..=14),
+                conditions(&run, 15..=15),
+                conditions(&run, 16..=16),
                 acknowledged(&run),
             ]
         }

@@ -24,7 +24,7 @@ pub mod tally;
 pub mod watch;
 mod work;
 
-use crate::shape::Workload;
+use crate::shape::{Steering, Workload};
 use engine::Engine;
 pub(crate) use engine::is_retryable;
 use fault::{self, Fault, Injection, Sampler, Samples};
@@ -122,7 +122,7 @@ pub(crate) fn run_by<W: Workload>(
         let text = format!("connecting the clients of {count} workers");
         progress.stage(&text);
         // Before what the server counts of the run: workers read the tables, too.
-        others.prepare(&workload.describe().parameters)?;
+        others.prepare(&workload.describe().parameters, workload.records())?;
     }
     let before = workload.ledger()?;
     let started_unix_s = SystemTime::now()
@@ -267,7 +267,7 @@ fn measure<W: Workload>(
         let refused = stage.begin(|| Some(Instant::now()));
         let beside = refused.is_none().then(|| {
             if workload.attends() {
-                scope.spawn(move || workload.attend(&|| stage.second()));
+                scope.spawn(move || workload.attend(&|| stage.second(), Steering::Alone));
             }
             beside(named, &|| stage.second(), &|| stage.call_off(), || {
                 watch.until_end(progress, &Nobody);

@@ -5,7 +5,7 @@ use super::parts::PartResult;
 use super::tally::Share;
 use super::watch::{Course, Nobody, SecondCounts, Seen, Watch};
 use super::{DRAIN, Measured, Named, RunnerOptions, WorkerReport, beside, watched};
-use crate::shape::Workload;
+use crate::shape::{Steering, Workload};
 use fault::{Fault, Samples};
 use links::error::DriveError;
 use links::url::Target;
@@ -39,6 +39,9 @@ pub struct OthersPart {
     pub same_build: bool,
     /// Its clock.
     pub clock: Clock,
+    /// What its times may be wrong by, beside ours, in the whole course of the run. Known where it
+    /// has recorded any.
+    pub slack: Duration,
     /// What it has counted.
     pub result: PartResult,
 }
@@ -48,17 +51,28 @@ pub trait Others: Sync {
     /// How many there are.
     fn count(&self) -> u32;
 
-    /// Has all of them connect their clients. Called once, before everything else.
+    /// Has all of them connect their clients, and record so many reads and writes, all together,
+    /// if they are to record. Called once, before everything else.
     ///
     /// # Errors
     /// One cannot, is lost, or would run something else than these parameters say.
-    fn prepare(&self, parameters: &[(&'static str, String)]) -> Result<(), DriveError>;
+    fn prepare(
+        &self,
+        parameters: &[(&'static str, String)],
+        recorded_max: Option<usize>,
+    ) -> Result<(), DriveError>;
 
     /// Lets all of them begin at the same time, which lies a little ahead.
     ///
     /// # Errors
     /// One is lost.
     fn begin(&self) -> Result<Instant, DriveError>;
+
+    /// Tells each of them how many transactions are to compete for each row.
+    fn want(&self, wanted: &[Vec<u32>]);
+
+    /// How many compete for each of so many rows, of all.
+    fn competing(&self, rows: usize) -> Vec<u32>;
 
     /// Transactions that are due and not begun, of all.
     fn waiting(&self) -> u64;
@@ -97,8 +111,14 @@ pub(super) fn measure_by<W: Workload>(
         is_called_off: AtomicBool::new(false),
     };
     let mut watch = Watch::new(&course, watched(workload, target, options));
-    let (broken, samples) = beside(named, &|| course.second(), &|| course.call_off(), || {
-        watch.until_end(progress, &Nobody);
+    let (broken, samples) = std::thread::scope(|scope| {
+        if workload.attends() {
+            let course = &course;
+            scope.spawn(move || workload.attend(&|| course.second(), Steering::Leads(others)));
+        }
+        beside(named, &|| course.second(), &|| course.call_off(), || {
+            watch.until_end(progress, &Nobody);
+        })
     });
     let parts = match others.lost() {
         Some(lost) => Err(lost),
@@ -125,9 +145,20 @@ fn sum_of<W: Workload>(
         let PartResult {
             share: own,
             counters,
+            recorded,
             cpu,
             threads,
         } = part.result;
+        if recorded.is_some() != workload.records().is_some() {
+            let text = format!(
+                "worker {} has not recorded what it was to record",
+                part.address
+            );
+            return Err(DriveError::Worker(text));
+        }
+        if let Some(recorded) = &recorded {
+            workload.add_recorded(recorded, part.slack);
+        }
         let audit = workload.add_counters(&counters);
         audits.push(audit.ok_or_else(|| {
             let text = format!("worker {} has counted something else", part.address);
@@ -177,7 +208,7 @@ impl OthersCourse<'_> {
     fn second(&self) -> Option<f64> {
         let now = Instant::now();
         let passed = now.saturating_duration_since(self.start).as_secs_f64();
-        let goes_on = now < self.end() && !self.is_called_off();
+        let goes_on = now < self.end() && !Course::is_called_off(self);
         goes_on.then_some(passed - self.options.warmup.as_secs_f64())
     }
 

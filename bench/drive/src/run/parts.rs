@@ -6,7 +6,8 @@ use super::stage::Stage;
 use super::tally::Share;
 use super::watch::{Each, SecondCounts, Watch, Watched};
 use super::{RunnerOptions, begin_threads, fits, join_threads, sum_of};
-use crate::shape::Workload;
+use crate::shape::{Steering, Workload};
+use crate::tpcc::Recorded;
 use links::error::DriveError;
 use links::url::Target;
 use links::view::Silent;
@@ -24,6 +25,12 @@ pub trait Lead: Sync {
     /// So many transactions wait for a connection; called about ten times a second.
     fn waiting(&self, waiting: u64);
 
+    /// How many transactions are to compete for each row, by the last word on it.
+    fn wanted(&self) -> Vec<u32>;
+
+    /// So many of this part compete for each row.
+    fn competing(&self, in_flight: &[u32]);
+
     /// A second is over.
     fn second(&self, second: u64, counts: &SecondCounts);
 }
@@ -35,6 +42,8 @@ pub struct PartResult {
     pub share: Share,
     /// What the workload has counted ([`Workload::counters`]).
     pub counters: Vec<u64>,
+    /// What it has recorded of the run's own history.
+    pub recorded: Option<Recorded>,
     /// The share of its cores that this process has used.
     pub cpu: Option<f64>,
     /// The share of a core that each of its threads has used.
@@ -65,7 +74,8 @@ pub(crate) fn run_part<W: Workload>(
         if stage.has_begun() {
             if workload.attends() {
                 let stage = &stage;
-                scope.spawn(move || workload.attend(&|| stage.second()));
+                let steering = Steering::Follows(lead);
+                scope.spawn(move || workload.attend(&|| stage.second(), steering));
             }
             let told = Told {
                 stage: &stage,
@@ -86,6 +96,7 @@ pub(crate) fn run_part<W: Workload>(
     Ok(Some(PartResult {
         share,
         counters: workload.counters(audits),
+        recorded: workload.take_recorded(stage.start()),
         cpu: watch.seen.client_cpu,
         threads,
     }))

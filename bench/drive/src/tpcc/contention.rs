@@ -5,13 +5,16 @@
 //! |---|---|
 //! | Trellis | `SHOW WAITERS`: the row's waiters on each shard |
 //! | PostgreSQL | `pg_stat_activity`: sessions that are active in that statement |
-//! | MySQL | `information_schema.innodb_trx`: transactions in LOCK WAIT in that statement |
+//! | MySQL | `information_schema.innodb_trx` of each node: transactions in LOCK WAIT in it |
 //!
 //! PostgreSQL wakes all that wait for a transaction when it ends, and they queue up again: for a
 //! moment most do not wait. One more has the row when others wait for it, or one on each shard
 //! where they do.
 
 use super::gate::{Gate, Gathering, gathering};
+use crate::run::others::Others;
+use crate::run::parts::Lead;
+use crate::shape::Steering;
 use links::answers::Answers;
 use links::cpu::thread_us;
 use links::link::{Link, LinkError};
@@ -30,6 +33,8 @@ use workload::tpcc::input::Input;
 
 /// Time between two looks at the server.
 const STEP: Duration = Duration::from_millis(100);
+/// Time between two looks at what another process that steers wants.
+const FOLLOW_STEP: Duration = Duration::from_millis(20);
 /// Steps between two looks at MariaDB or MySQL, whose table of transactions is a copy that is made
 /// anew only when nobody has read it for a tenth of a second.
 const MYSQL_STEPS: u32 = 3;
@@ -61,6 +66,11 @@ pub(super) fn hot_rows(
         Arc::new(HotRow::new(number, warehouse, item))
     };
     (0..count).map(row).collect()
+}
+
+/// The part of a number that is dealt to so many: parts differ by 1 at most.
+fn part_of(number: u32, part: u32, count: u32) -> u32 {
+    number / count + u32::from(part < number % count)
 }
 
 /// What was seen at one look.
@@ -182,15 +192,44 @@ impl Contention {
         ended.0[usize::from(!is_hot)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Steers until the end of the run.
+    /// Ended transactions by phase, for another process.
+    pub(super) fn ended(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.ended.iter().flat_map(|ended| &ended.0)
+    }
+
+    /// Does what another process wants, until the end of the run.
+    fn follow(&self, lead: &dyn Lead, second: &dyn Fn() -> Option<f64>) {
+        let mut next = Instant::now();
+        while let Some(second) = second() {
+            let phase = self.rows[0].1.phase_at(second);
+            self.phase.store(phase, Ordering::Relaxed);
+            let wanted = lead.wanted();
+            for ((row, _), wanted) in self.rows.iter().zip(wanted) {
+                row.set_wanted(wanted);
+            }
+            let in_flight: Vec<u32> = self.rows.iter().map(|(row, _)| row.in_flight()).collect();
+            lead.competing(&in_flight);
+            next += FOLLOW_STEP;
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+        self.rows.iter().for_each(|(row, _)| row.set_wanted(0));
+    }
+
+    /// Steers until the end of the run, or follows who does.
     pub(super) fn attend(
         &self,
         target: &Target,
         server: &Server,
         second: &dyn Fn() -> Option<f64>,
+        steering: Steering<'_>,
     ) {
+        let others = match steering {
+            Steering::Follows(lead) => return self.follow(lead, second),
+            Steering::Leads(others) => Some(others),
+            Steering::Alone => None,
+        };
         let mut corrections = vec![Correction::default(); self.rows.len()];
-        let mut link = None;
+        let mut links = Vec::new();
         let mut next = Instant::now();
         let (mut last, mut steps) = (0.0, 0);
         let pace = match server.dialect {
@@ -202,21 +241,36 @@ impl Contention {
             let first = &self.rows[0].1;
             self.phase.store(first.phase_at(second), Ordering::Relaxed);
             let asks = steps % pace == 0;
-            let seen = asks.then(|| self.look(&mut link, target, server)).flatten();
+            let seen = asks
+                .then(|| self.look(&mut links, target, server))
+                .flatten();
             steps += 1;
+            let under_way = match others {
+                Some(others) => others.competing(self.rows.len()),
+                None => self.rows.iter().map(|(row, _)| row.in_flight()).collect(),
+            };
             let mut rows = Vec::with_capacity(self.rows.len());
+            let mut wanted = Vec::with_capacity(self.rows.len());
             for (at, (row, schedule)) in self.rows.iter().enumerate() {
                 let target = schedule.phases()[schedule.phase_at(second)].0;
                 let seen = seen.as_ref().map(|seen| seen[at]);
-                let in_flight = row.in_flight();
+                let in_flight = under_way[at];
                 match self.gates.get(at) {
                     Some(gate) => {
                         row.set_wanted(target);
                         gate.set_wanted(target);
                     }
-                    None => row.set_wanted(corrections[at].step(target, seen, in_flight)),
+                    None => wanted.push(corrections[at].step(target, seen, in_flight)),
                 }
                 rows.push((seen, f64::from(in_flight)));
+            }
+            match others {
+                Some(others) => others.want(&Self::dealt(&wanted, others)),
+                None => {
+                    for ((row, _), wanted) in self.rows.iter().zip(wanted) {
+                        row.set_wanted(wanted);
+                    }
+                }
             }
             lock(&self.samples).push(Sample { second, rows });
             next += STEP;
@@ -227,10 +281,55 @@ impl Contention {
         *lock(&self.cost) = thread_us().map(|us| (us, last));
     }
 
-    /// By row the transactions that compete; `None`: the server cannot be asked now.
-    fn look(&self, link: &mut Option<Link>, target: &Target, server: &Server) -> Option<Vec<f64>> {
+    /// What each of several processes is to have of what is wanted by row. They have as many
+    /// clients, but for a round of endpoints.
+    fn dealt(wanted: &[u32], others: &dyn Others) -> Vec<Vec<u32>> {
+        let count = others.count();
+        let rows = |part| wanted.iter().zip(part..);
+        let of_part = |part| rows(part).map(|(wanted, at)| part_of(*wanted, at % count, count));
+        (0..count).map(|part| of_part(part).collect()).collect()
+    }
+
+    /// By row the transactions that compete; `None`: the server cannot be asked now. Nodes of
+    /// Galera have locks of their own, so each is asked; one that does not answer has none.
+    fn look(
+        &self,
+        links: &mut Vec<Option<Link>>,
+        target: &Target,
+        server: &Server,
+    ) -> Option<Vec<f64>> {
+        let nodes = match server.dialect {
+            Dialect::Postgres => 1,
+            Dialect::MySql => target.endpoints.len(),
+        };
+        links.resize_with(nodes, || None);
+        let mut sum: Option<Vec<f64>> = None;
+        for (link, endpoint) in links.iter_mut().zip(&target.endpoints) {
+            let Some(seen) = self.look_at(link, server, || match nodes {
+                1 => Link::connect_any(target, Some(ANSWER_LIMIT)),
+                _ => Link::connect(endpoint, target, Some(ANSWER_LIMIT)),
+            }) else {
+                continue;
+            };
+            match &mut sum {
+                Some(sum) => sum
+                    .iter_mut()
+                    .zip(seen)
+                    .for_each(|(sum, seen)| *sum += seen),
+                None => sum = Some(seen),
+            }
+        }
+        sum
+    }
+
+    fn look_at(
+        &self,
+        link: &mut Option<Link>,
+        server: &Server,
+        connect: impl FnOnce() -> Result<Link, LinkError>,
+    ) -> Option<Vec<f64>> {
         if link.is_none() {
-            *link = Link::connect_any(target, Some(ANSWER_LIMIT)).ok();
+            *link = connect().ok();
         }
         let seen = self.ask(link.as_mut()?, server);
         if seen.is_err() {
@@ -498,6 +597,15 @@ mod tests {
             gathering: None,
         };
         assert_eq!(unknown.findings(false)[0].verdict, Verdict::NotApplicable);
+    }
+
+    #[test]
+    fn what_is_dealt_is_all_that_is_wanted() {
+        for (number, count) in [(0, 3), (2, 3), (30, 1), (31, 4), (150, 7)] {
+            let parts = (0..count).map(|part| part_of(number, part, count));
+            assert_eq!(parts.clone().sum::<u32>(), number);
+            assert!(parts.clone().max().unwrap() - parts.min().unwrap() <= 1);
+        }
     }
 
     #[test]

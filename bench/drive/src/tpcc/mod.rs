@@ -8,6 +8,7 @@ pub mod dike;
 mod gate;
 pub mod imbalance;
 pub mod load;
+mod near;
 mod options;
 mod own;
 mod reads;
@@ -19,8 +20,8 @@ use crate::run::others::Others;
 use crate::run::parts::{self, Lead, Part, PartResult};
 use crate::run::tally::{Acknowledged, Tally};
 use crate::run::{RunReport, RunnerOptions, run as run_workload, run_by as run_workload_by};
-use crate::shape::{CheckReport, Description, Done, Failure, Measure, Workload};
-use contention::ContentionReport;
+use crate::shape::{CheckReport, Description, Done, Failure, Measure, Steering, Workload};
+use contention::{ContentionControl, ContentionReport};
 use dike::{Dike, DistributionReport};
 use imbalance::ImbalanceReport;
 use links::error::DriveError;
@@ -29,10 +30,11 @@ use links::server::{POSTGRES_SETTINGS, Server};
 use links::url::{Endpoint, Target};
 use links::view::Progress;
 use load::Book;
+use near::Near;
 use own::Recorder;
 use reads::{Replicas, Sessions};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use told::Told;
 use versions::{Judged, Noted};
 use workload::dialect::Dialect;
@@ -50,7 +52,7 @@ use workload::wire::Session;
 
 pub use gate::Gathering;
 pub use options::{LoadOptions, RunOptions};
-pub use own::OwnHistory;
+pub use own::{OwnHistory, Recorded};
 pub use without::Without;
 pub use workload::wire::Isolation;
 
@@ -82,16 +84,13 @@ pub fn run_by(
     others: Option<&dyn Others>,
     progress: &mut dyn Progress,
 ) -> Result<RunReport, DriveError> {
-    let alone = match &options.dike {
-        _ if options.histories.is_some() => "--histories: one process records what all see",
-        Some(dike) if !dike.contention.is_empty() => {
-            "--contention: one process counts the transactions that compete"
-        }
-        _ => "",
-    };
-    if others.is_some() && !alone.is_empty() {
-        let text = format!("{alone}, so it cannot be with --worker");
-        return Err(DriveError::Option(text));
+    if let (Some(_), Some(dike)) = (others, &options.dike)
+        && dike.control == ContentionControl::Blocking
+    {
+        return Err(DriveError::Option(String::from(
+            "--contention-control blocking cannot be with --worker: orders wait for each other \
+             within one process",
+        )));
     }
     let tpcc = Tpcc::of_database(options)?;
     let target = tpcc.target.clone();
@@ -107,7 +106,11 @@ pub fn run_part(
     part: Part,
     lead: &dyn Lead,
 ) -> Result<Option<PartResult>, DriveError> {
-    let tpcc = Tpcc::of_database(options)?;
+    let mut options = options.clone();
+    if let Some(own) = &mut options.histories {
+        own.operations_max = own.operations_max.div_ceil(part.count.max(1) as usize);
+    }
+    let tpcc = Tpcc::of_database(&options)?;
     parts::run_part(&tpcc, &tpcc.target, &options.runner, part, lead)
 }
 
@@ -173,6 +176,8 @@ pub struct Tpcc {
     terminals: Option<(u32, u32)>,
     /// The only kind of each terminal, from its first on; empty: they have all kinds.
     bound: Vec<Kind>,
+    /// Where terminals are at home if they are to be at the node that they are connected to.
+    near: Option<Near>,
     /// What the server said of a controlled run.
     distribution: Mutex<Option<DistributionReport>>,
     /// Records the history of the run.
@@ -205,7 +210,14 @@ impl Tpcc {
             }
             None => None,
         };
-        let recorder = Recorder::of_run(options, &server, &content.scale)?;
+        let near = match &options.dike {
+            Some(dike) if dike.at_home => {
+                let warehouses = content.scale.warehouses;
+                Some(Near::ask(&mut link, &server, &target, warehouses)?)
+            }
+            _ => None,
+        };
+        let recorder = Recorder::of_run(options, &mut link, &server, &content.scale)?;
         let replicas = match &options.read_urls {
             Some(url) => {
                 let of = (&mut link, &server);
@@ -228,6 +240,7 @@ impl Tpcc {
         let mut tpcc = Tpcc {
             recorder,
             dike,
+            near,
             has_accounts,
             replicas,
             without,
@@ -279,6 +292,7 @@ impl Tpcc {
             replicas: None,
             terminals: options.terminals,
             bound: Vec::new(),
+            near: None,
             distribution: Mutex::new(None),
             recorder: None,
         }
@@ -436,6 +450,10 @@ impl Workload for Tpcc {
             let level = recorder.level().name().to_string();
             description.parameters.push(("history_judged_by", level));
         }
+        if self.near.is_some() {
+            let at_home = ("clients_at_home", String::from("true"));
+            description.parameters.push(at_home);
+        }
         if !self.bound.is_empty() {
             let bound = ("bind_transactions", String::from("true"));
             description.parameters.push(bound);
@@ -453,9 +471,11 @@ impl Workload for Tpcc {
     fn terminal(&self, number: u32) -> Terminal {
         let (scale, districts) = (self.content.scale, self.districts.clone());
         let kind = self.bound.get(number as usize).copied();
+        let near = self.near.as_ref();
+        let home = near.map(|near| near.home(number, &self.districts));
         let number = self.first() + number;
         let terminal = Terminal::of(scale, districts, self.run, self.seed, number);
-        let terminal = terminal.bound_to(kind);
+        let terminal = terminal.bound_to(kind).at_home(home);
         match &self.dike {
             Some(dike) => terminal.controlled(dike.controls.clone()),
             None => terminal,
@@ -606,9 +626,23 @@ impl Workload for Tpcc {
         self.dike.iter().any(Dike::attends)
     }
 
-    fn attend(&self, second: &dyn Fn() -> Option<f64>) {
+    fn attend(&self, second: &dyn Fn() -> Option<f64>, steering: Steering<'_>) {
         if let Some(dike) = &self.dike {
-            dike.attend(&self.target, &self.server, second);
+            dike.attend(&self.target, &self.server, second, steering);
+        }
+    }
+
+    fn records(&self) -> Option<usize> {
+        self.recorder.as_ref().map(Recorder::operations_max)
+    }
+
+    fn take_recorded(&self, start: Instant) -> Option<Recorded> {
+        Some(self.recorder.as_ref()?.take(start))
+    }
+
+    fn add_recorded(&self, recorded: &Recorded, slack: Duration) {
+        if let Some(recorder) = &self.recorder {
+            recorder.add(recorded, slack);
         }
     }
 
@@ -677,7 +711,9 @@ impl Workload for Tpcc {
         if let Some(recorder) = &self.recorder {
             progress.stage("judging the run's own history");
             let number = report.conditions.len() + 1;
-            report.conditions.push(recorder.judge(number));
+            report
+                .conditions
+                .extend(recorder.judge(&self.target, number)?);
         }
         Ok(report)
     }

@@ -52,6 +52,12 @@ impl Ask {
         self
     }
 
+    /// With an option that has no value.
+    pub(super) fn flag(mut self, option: &str) -> Ask {
+        self.args.push(format!("--{option}"));
+        self
+    }
+
     /// Lasts as long as this instead of as long as all others.
     pub(super) fn seconds(mut self, length_s: u32) -> Ask {
         self.length_s = Some(length_s);

@@ -57,7 +57,7 @@ impl Place {
         Place::Other(Kind::MariaDb),
     ];
 
-    /// The same, with Galera: where no waiters are asked for and nothing is broken.
+    /// The same, with Galera.
     pub(super) const WITH_GALERA: [Place; 6] = [
         Place::ALL[0],
         Place::ALL[1],
@@ -302,11 +302,21 @@ impl Bed {
         Ok(found.map(|(_, server)| server))
     }
 
-    /// The process of a server of others, and its data.
-    pub(super) fn other_target(&self, kind: Kind) -> Option<(String, PathBuf)> {
-        let (_, server) = self.others.iter().find(|(known, _)| *known == kind)?;
-        let pid = server.remains().pid()?;
-        Some((format!("pid:{pid}"), server.data()))
+    /// What `--target` says of the servers of others at a place: `node1` and so on.
+    pub(super) fn other_targets(&self, place: Place) -> Vec<String> {
+        let servers: Vec<&Server> = match place {
+            Place::Trellis(_) => Vec::new(),
+            Place::Other(kind) => {
+                let of_kind = self.others.iter().filter(|(known, _)| *known == kind);
+                of_kind.map(|(_, server)| server).collect()
+            }
+            Place::Galera => self.galera.iter().flat_map(Galera::nodes).collect(),
+        };
+        let target = |(number, server): (usize, &Server)| {
+            let (pid, data) = (server.remains().pid()?, server.data());
+            Some(format!("node{number}=pid:{pid},data:{}", data.display()))
+        };
+        (1..).zip(servers).filter_map(target).collect()
     }
 
     /// What a statement says at the first node that answers.

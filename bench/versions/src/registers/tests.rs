@@ -1,7 +1,7 @@
 //! Books by hand, one for each anomaly and one close to it that is fine, and a database that is
 //! serial.
 
-use crate::book::{Attempt, Book, Judged};
+use crate::book::{Attempt, Book, Judged, Seen};
 use crate::item::{Item, Kind};
 use crate::sighting::Access;
 use base::Prng;
@@ -24,6 +24,13 @@ fn change(kind: Kind, before: u64) -> [Access; 2] {
     [read(kind, before), Access::write(item(kind), before + 1)]
 }
 
+fn sight(accesses: &[Access]) -> Seen {
+    Seen {
+        accesses: accesses.to_vec(),
+        entries: Vec::new(),
+    }
+}
+
 /// A book of attempts that all overlap.
 fn book(attempts: &[(Outcome, &[Access])]) -> Book {
     let mut book = Book::new(1_000);
@@ -34,7 +41,7 @@ fn book(attempts: &[(Outcome, &[Access])]) -> Book {
             completed: 100,
             outcome: *outcome,
         };
-        book.keep(attempt, seen);
+        book.keep(attempt, &sight(seen));
     }
     book
 }
@@ -76,6 +83,24 @@ fn what_was_rolled_back_must_not_be_seen() {
     let all: [(Outcome, &[Access]); 3] =
         [(ABORTED, &dirty), (COMMITTED, &again), (COMMITTED, &seen)];
     assert!(names(&all).is_empty());
+}
+
+/// Who was not kept may have written the version, too, and committed.
+#[test]
+fn what_others_may_have_written_is_not_dirty() {
+    let dirty = change(CUSTOMER, 5);
+    let seen = [read(CUSTOMER, 6)];
+    let found = |from: u64| {
+        let mut book = book(&[(ABORTED, &dirty), (COMMITTED, &seen)]);
+        book.miss(1, from);
+        let verdict = judged(book, Level::Serializable).verdict;
+        verdict.anomalies.len()
+    };
+    // The reader was done by 100.
+    assert_eq!((found(101), found(100), found(0)), (1, 0, 0));
+    // Nor is it known what somebody has done whose answers were lost.
+    let lost: [(Outcome, &[Access]); 3] = [(ABORTED, &dirty), (COMMITTED, &seen), (UNKNOWN, &[])];
+    assert!(names(&lost).is_empty());
 }
 
 #[test]
@@ -143,7 +168,7 @@ fn a_version_that_nobody_wrote_is_told_where_nothing_is_missing() {
     let all: [(Outcome, &[Access]); 2] = [(COMMITTED, &first), (COMMITTED, &seen)];
     assert_eq!(names(&all), ["unwritten-value"]);
     let mut with_gap = book(&all);
-    with_gap.miss(1);
+    with_gap.miss(1, 0);
     let verdict = judged(with_gap, Level::StrictSerializable).verdict;
     assert_eq!(verdict.judgement, Judgement::Pass);
     let unknown: [(Outcome, &[Access]); 3] =
@@ -185,11 +210,11 @@ fn a_book_is_full_at_its_bound() {
         completed: 2,
         outcome: COMMITTED,
     };
-    book.keep(attempt, &change(CUSTOMER, 1));
+    book.keep(attempt, &sight(&change(CUSTOMER, 1)));
     assert!(book.has_room());
-    book.keep(attempt, &change(CUSTOMER, 2));
+    book.keep(attempt, &sight(&change(CUSTOMER, 2)));
     assert!(!book.has_room());
-    book.miss(1);
+    book.miss(1, 0);
     let judged = judged(book, Level::Serializable);
     assert_eq!((judged.operations, judged.missing), (4, 1));
 }
@@ -234,7 +259,7 @@ fn serial(prng: &mut Prng, stale_one_in: u64) -> Book {
             completed: 5 + 10 * number,
             outcome,
         };
-        book.keep(attempt, &seen);
+        book.keep(attempt, &sight(&seen));
     }
     book
 }

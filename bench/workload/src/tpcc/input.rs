@@ -194,19 +194,21 @@ impl Terminal {
     }
 
     /// The same with inputs as the controls want them, which are not the specification's.
-    pub fn controlled(self, controls: Arc<Controls>) -> Terminal {
-        Terminal {
-            controls: Some(controls),
-            ..self
-        }
+    pub fn controlled(mut self, controls: Arc<Controls>) -> Terminal {
+        self.controls = Some(controls);
+        self
+    }
+
+    /// The same with this home warehouse and home district, if they are given.
+    pub fn at_home(mut self, home: Option<(u32, u32)>) -> Terminal {
+        (self.warehouse, self.district) = home.unwrap_or(self.home());
+        self
     }
 
     /// The same with transactions of one kind only, if one is given.
-    pub fn bound_to(self, kind: Option<Kind>) -> Terminal {
-        Terminal {
-            bound: kind,
-            ..self
-        }
+    pub fn bound_to(mut self, kind: Option<Kind>) -> Terminal {
+        self.bound = kind;
+        self
     }
 
     /// The home warehouse and the home district.

@@ -12,7 +12,7 @@ use workload::dike::contention::Schedule;
 use workload::dike::further::{CoAccess, ROWS_MAX, Settings};
 use workload::dike::imbalance::Imbalance;
 use workload::dike::{Mix, Mode, Wanted};
-use workload::tpcc::Kind;
+use workload::tpcc::{Kind, Skew};
 
 /// How sure the number of nodes is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -80,6 +80,10 @@ pub(super) struct DikeArgs {
     /// Each terminal has transactions of one kind only; the kinds are dealt by --mix
     #[arg(long)]
     bind_transactions: bool,
+    /// Connect each client to the node on which its home warehouse lies (Trellis); otherwise they
+    /// are connected to the nodes of --url in turn, wherever their warehouse is
+    #[arg(long)]
+    at_home: bool,
     #[command(flatten)]
     data: DataArgs,
 }
@@ -111,6 +115,13 @@ impl DataArgs {
             (None, Some(_)) => Some("--without"),
             (None, None) => None,
         }
+    }
+
+    /// How the tables are that a run wants: how districts are dealt, and what the tables are
+    /// without.
+    pub(super) fn tables(&self) -> (Skew, Without) {
+        let skew = self.imbalance.and_then(|imbalance| imbalance.data);
+        (skew.unwrap_or_default(), self.without.unwrap_or_default())
     }
 
     /// For a load. Refuses them for another workload, and what is not loaded.
@@ -227,6 +238,11 @@ fn nodes(text: &str) -> Result<u32, String> {
 }
 
 impl DikeArgs {
+    /// How the tables are that a run wants.
+    pub(super) fn tables(&self) -> (Skew, Without) {
+        self.data.tables()
+    }
+
     /// Refuses them for another workload.
     pub(super) fn only_for_dike(&self) -> Result<()> {
         let given = [
@@ -238,6 +254,7 @@ impl DikeArgs {
             (self.co_access.is_some(), "--co-access"),
             (self.batch_update, "--batch-update"),
             (self.bind_transactions, "--bind-transactions"),
+            (self.at_home, "--at-home"),
         ];
         let given = given.iter().find(|(is_given, _)| *is_given);
         match given.map(|(_, name)| *name).or(self.data.given()) {
@@ -284,6 +301,7 @@ impl DikeArgs {
                 co_access: self.co_access,
             },
             bind_transactions: self.bind_transactions,
+            at_home: self.at_home,
             without: self.data.without,
         }
     }

@@ -40,18 +40,36 @@ pub(super) struct LoadArgs {
     data: DataArgs,
 }
 
+impl LoadArgs {
+    /// What is loaded, but for what concerns Dike's tables.
+    pub(super) fn options(&self) -> Result<LoadOptions> {
+        let url = self.url.as_deref().unwrap_or("");
+        let mut options = LoadOptions::new(url, self.warehouses.unwrap_or(1));
+        options.seed = self.seed.unwrap_or(options.seed);
+        options.jobs = self.jobs.unwrap_or(options.jobs);
+        options.foreign_keys = self.foreign_keys;
+        if let Some(folder) = &self.from {
+            let folder = Folder::open(folder);
+            options.read_from(folder.context("--from needs a folder that --to has written")?);
+        }
+        Ok(options)
+    }
+
+    /// Whether the rows come from files.
+    pub(super) fn has_folder(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// Whether it says how many warehouses.
+    pub(super) fn has_warehouses(&self) -> bool {
+        self.warehouses.is_some()
+    }
+}
+
 /// Loads, or writes files.
 pub(super) fn load(args: &LoadArgs) -> Result<()> {
     only_tpcc(args.workload, "nothing is loaded before a run")?;
-    let url = args.url.as_deref().unwrap_or("");
-    let mut options = LoadOptions::new(url, args.warehouses.unwrap_or(1));
-    options.seed = args.seed.unwrap_or(options.seed);
-    options.jobs = args.jobs.unwrap_or(options.jobs);
-    options.foreign_keys = args.foreign_keys;
-    if let Some(folder) = &args.from {
-        let folder = Folder::open(folder);
-        options.read_from(folder.context("--from needs a folder that --to has written")?);
-    }
+    let mut options = args.options()?;
     let is_dike = args.workload == WorkloadName::Dike;
     args.data.load(&mut options, is_dike)?;
     match &args.to {

@@ -15,7 +15,7 @@ use workers::Crew;
 
 /// Options of a run that workers get, as a machine that is not trusted may send them: none of them
 /// reads or writes a file or starts a program. Ids of the arguments, and whether they are flags.
-const SHARED: [(&str, bool); 26] = [
+const SHARED: [(&str, bool); 30] = [
     ("workload", false),
     ("url", false),
     ("warehouses", false),
@@ -40,12 +40,16 @@ const SHARED: [(&str, bool); 26] = [
     ("co_access", false),
     ("batch_update", true),
     ("bind_transactions", true),
+    ("at_home", true),
     ("imbalance", false),
     ("without", false),
+    ("contention", false),
+    ("histories", false),
+    ("level", false),
 ];
 
 /// Options that concern the coordinator alone.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "worker",
     "no_check",
     "function_tests",
@@ -56,19 +60,12 @@ const OWN: [&str; 10] = [
     "metrics",
     "json",
     "report",
-];
-
-/// Options that cannot be with `--worker`, because one process counts or records.
-const ALONE: [&str; 8] = [
-    "contention",
-    "contention_control",
-    "keys",
-    "txn_len",
-    "txns_per_key",
-    "histories",
-    "level",
     "history",
 ];
+
+/// Options that cannot be with `--worker`: orders that wait for each other are those of one
+/// process, and so is a recorded history.
+const ALONE: [&str; 4] = ["contention_control", "keys", "txn_len", "txns_per_key"];
 
 /// Arguments of `trellis bench worker`.
 #[derive(Args)]
@@ -150,7 +147,7 @@ pub(super) fn crew(args: &RunArgs) -> Result<Option<Crew>> {
     }
     if let Some(id) = args.given.others.iter().find(|id| ALONE.contains(id)) {
         let name = option(id);
-        bail!("{name} cannot be with --worker: it takes one process that counts or records all");
+        bail!("{name} cannot be with --worker: it is about what one process does");
     }
     if args.given.shared.iter().any(|argument| is_trace(argument)) {
         bail!("--curve ..:trace: cannot be with --worker: the file is on this machine only");
@@ -319,8 +316,8 @@ mod tests {
                 "--metrics is not",
             ),
             (
-                "--url postgres://a/b --contention=5 --workload=dike",
-                "--contention is not",
+                "--url postgres://a/b --contention=5 --contention-control=blocking --workload=dike",
+                "--contention-control is not",
             ),
             ("--url postgres://a/b --worker=h:1", "--worker is not"),
             (
@@ -344,8 +341,9 @@ mod tests {
     fn what_one_process_counts_cannot_be_shared() {
         for (line, why) in [
             (
-                "--url postgres://a/b --worker h:1 --workload dike --contention 5",
-                "--contention cannot be with --worker",
+                "--url postgres://a/b --worker h:1 --workload dike --contention 5 \
+                 --contention-control blocking",
+                "--contention-control cannot be with --worker",
             ),
             (
                 "--url postgres://a/b --worker h:1 --worker h:1",

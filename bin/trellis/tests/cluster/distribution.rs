@@ -160,3 +160,38 @@ fn what_the_nodes_cannot_give_is_refused() {
     assert!(found.passed() && found.distribution.is_none(), "{table}");
     assert!(report::distributed_share(&found).unwrap() > 0.0, "{table}");
 }
+
+/// Clients that are connected to the node of their warehouse need nobody else for what they read
+/// there; of those that are connected to nodes in turn most do.
+#[test]
+fn clients_at_home_send_no_messages() {
+    let cluster = Cluster::start("at-home", 3, 1);
+    let url = loaded(&cluster, "two_phase");
+    let messages = |at_home: bool| {
+        let mut run = options(&url, Mode::Exact, 0, 2);
+        run.dike = Some(DikeOptions {
+            mix: "stock_level:1".parse().unwrap(),
+            at_home,
+            ..DikeOptions::default()
+        });
+        let found = tpcc::run(&run, &mut Silent).unwrap();
+        assert!(found.passed(), "{}", report::table(&found));
+        let json = report::json(&found);
+        let is_said = json["config"]["parameters"]["clients_at_home"] == "true";
+        assert_eq!(is_said, at_home, "{}", json["config"]);
+        json["per_txn"]["messages"].as_f64().unwrap()
+    };
+    let (near, in_turn) = (messages(true), messages(false));
+    assert!(near < 0.2 * in_turn && in_turn > 1.0, "{near} {in_turn}");
+    // Two endpoints of which one has no warehouse: the node is the same, the address is not.
+    let mut run = options(&url.replace("127.0.0.1:", "localhost:"), Mode::Exact, 0, 2);
+    run.dike = Some(DikeOptions {
+        at_home: true,
+        ..DikeOptions::default()
+    });
+    let error = tpcc::run(&run, &mut Silent).unwrap_err().to_string();
+    assert!(
+        error.contains("--at-home: no warehouse lies at localhost:"),
+        "{error}"
+    );
+}

@@ -336,8 +336,8 @@ fn what_workers_cannot_do_is_refused_by_name() {
     };
     refused("--workload bank", "--worker is for tpcc and dike");
     refused(
-        "--workload dike --contention 5",
-        "--contention cannot be with --worker",
+        "--workload dike --contention 5 --contention-control blocking",
+        "--contention-control cannot be with --worker",
     );
     refused("--history out.edn", "--history is for workloads");
     refused(
@@ -404,5 +404,105 @@ fn workers_have_the_load_of_searches_and_sweeps() {
     for worker in &workers {
         let runs = worker.said().matches("has come").count();
         assert_eq!(runs, 3, "{}", worker.said());
+    }
+}
+
+/// The history of a run is that of all workers: it is judged once, by the coordinator.
+#[test]
+fn a_history_is_that_of_all_workers() {
+    let (_cluster, url) = loaded("workers-history", 2);
+    let folder = Folder::new("workers-history-out");
+    let json = folder.path().join("run.json");
+    let seen = folder.path().join("seen.edn");
+    let ((_first, one), (_second, two)) = (worker(), worker());
+    let line = "--clients 8 --seconds 4 --warmup 0 --histories";
+    let mut more: Vec<&str> = line.split_whitespace().collect();
+    more.extend(["--history", seen.to_str().unwrap()]);
+    more.extend(["--worker", &one, "--worker", &two]);
+    let shared = run(&url, &json, &more);
+    let history = &shared["history"];
+    assert_eq!(history["judgement"], "pass", "{history}");
+    assert_eq!(history["level"], "strict-serializable");
+    let conditions = shared["consistency"]["conditions"].as_array().unwrap();
+    assert_eq!(conditions.len(), 16);
+    for condition in conditions {
+        assert_eq!(condition["passed"], true, "{condition}");
+    }
+    // A bound is one for all.
+    more.push("--histories=9000");
+    let more: Vec<&str> = more.into_iter().filter(|it| *it != "--histories").collect();
+    let longer = ["--seconds", "12"];
+    let bounded = run(&url, &json, &[&more[..2], &longer, &more[4..]].concat());
+    let kept = bounded["history"]["operations"].as_u64().unwrap();
+    assert!((4_000..12_000).contains(&kept), "{kept}");
+    assert!(bounded["history"]["attempts_not_kept"].as_u64().unwrap() > 0);
+    assert!(seen.exists());
+}
+
+/// What only the attempts of two workers together show.
+#[test]
+fn an_anomaly_between_workers_is_found() {
+    let Some(peer) = peer::Peer::start() else {
+        return;
+    };
+    peer.psql("postgres", "CREATE DATABASE own");
+    let url = peer.url("own");
+    let options = LoadOptions {
+        scale: Scale {
+            items: 100,
+            customers: 30,
+            orders: 30,
+            ..Scale::reduced(1)
+        },
+        ..LoadOptions::new(&url, 1)
+    };
+    tpcc::load(&options, &mut Silent).unwrap();
+    let ((_first, one), (_second, two)) = (worker(), worker());
+    let line = "--clients 8 --warmup 0 --histories --isolation read-committed --level serializable";
+    let found = ["2", "6", "18"].into_iter().any(|seconds| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["bench", "run", "--url", &url, "--seconds", seconds]);
+        command.args(line.split_whitespace());
+        command.args(["--worker", &one, "--worker", &two]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let is_named = ["G-single", "lost-update"]
+            .iter()
+            .any(|it| said.contains(it));
+        !output.status.success() && is_named
+    });
+    assert!(found);
+}
+
+/// The coordinator steers; its workers have the transactions that compete.
+#[test]
+fn workers_together_compete_as_often_as_wanted() {
+    let (_cluster, url) = loaded("workers-hot", 1);
+    let folder = Folder::new("workers-hot-out");
+    let json = folder.path().join("run.json");
+    let ((_first, one), (_second, two)) = (worker(), worker());
+    let line = "--workload dike --mix new_order:1 --contention 7,12@6 --clients 24 --seconds 12 \
+                --warmup 1";
+    let mut more: Vec<&str> = line.split_whitespace().collect();
+    more.extend(["--worker", &one, "--worker", &two]);
+    let mut arguments = vec!["bench", "run", "--url", &url, "--json"];
+    arguments.push(json.to_str().unwrap());
+    arguments.extend(more);
+    // Whether each second is within its bounds depends on the machine: the means are looked at.
+    let output = Command::new(PROGRAM).args(&arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let shared: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let phases = shared["contention"]["phases"].as_array().unwrap();
+    assert_eq!(phases.len(), 2, "{said}");
+    for (phase, target) in phases.iter().zip([7.0, 12.0]) {
+        assert_eq!(phase["target"], target);
+        let mean = phase["mean"].as_f64().unwrap();
+        assert!((0.85..1.15).contains(&(mean / target)), "{phase}");
+        let client = phase["client"]["mean"].as_f64().unwrap();
+        assert!((0.85..2.5).contains(&(client / target)), "{phase}");
+    }
+    let workers = shared["workers"].as_array().unwrap();
+    for worker in workers {
+        assert!(worker["committed"].as_u64().unwrap() > 20, "{worker}");
     }
 }

@@ -10,7 +10,7 @@ pub use report::{Broadcasts, Degrees, DistributionReport};
 use super::contention::{Contention, hot_rows};
 use super::imbalance::{Drawn, ImbalanceReport};
 use super::told::Told;
-use crate::shape::{Done, Ending, Failure};
+use crate::shape::{Done, Ending, Failure, Steering};
 use links::error::{DriveError, While};
 use links::homes::nodes_of;
 use links::link::Link;
@@ -116,6 +116,7 @@ impl Dike {
         target: &Target,
         server: &Server,
         second: &dyn Fn() -> Option<f64>,
+        steering: Steering<'_>,
     ) {
         let told = || {
             let now = second()?;
@@ -123,7 +124,9 @@ impl Dike {
             Some(now)
         };
         match &self.contention {
-            Some(contention) => contention.attend(target, server, &told),
+            Some(contention) => contention.attend(target, server, &told, steering),
+            // Who leads has no transactions that could follow.
+            None if matches!(steering, Steering::Leads(_)) => {}
             None => {
                 while told().is_some() {
                     std::thread::sleep(TELL_EVERY);
@@ -229,7 +232,9 @@ impl Dike {
         debug_assert_eq!(of(&self.committed), of(&self.unknown), "of one placement");
         let drawn = self.drawn.iter().flatten();
         let ended = [&self.committed, &self.unknown].into_iter();
-        drawn.chain(ended.flat_map(|counts| counts.degrees.iter().chain(&counts.kinds)))
+        let ended = ended.flat_map(|counts| counts.degrees.iter().chain(&counts.kinds));
+        let phases = self.contention.iter().flat_map(Contention::ended);
+        drawn.chain(ended).chain(phases)
     }
 
     /// For the description of the run.

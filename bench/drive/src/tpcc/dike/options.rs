@@ -38,6 +38,8 @@ pub struct DikeOptions {
     pub further: Settings,
     /// Whether each terminal has transactions of one kind only, dealt by the mix.
     pub bind_transactions: bool,
+    /// Whether each client is connected to the node of its home warehouse.
+    pub at_home: bool,
     /// What the tables must have been created without; `None`: that is not looked at.
     pub without: Option<Without>,
 }
@@ -56,6 +58,7 @@ impl Default for DikeOptions {
             hot_curve: None,
             further: Settings::default(),
             bind_transactions: false,
+            at_home: false,
             without: None,
         }
     }
@@ -104,6 +107,12 @@ impl DikeOptions {
             return refuse(String::from(
                 "--bind-transactions: a terminal keeps its kind, so no --curve mix: can change the \
                  shares",
+            ));
+        }
+        if self.at_home && self.imbalance.access.is_some() {
+            return refuse(String::from(
+                "--at-home: --imbalance access: draws a home for each transaction, wherever its \
+                 client is connected",
             ));
         }
         let is_hot = matches!(self.imbalance.access, Some(Access::Hot { .. }));
