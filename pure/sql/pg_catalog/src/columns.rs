@@ -119,7 +119,7 @@ pub(super) fn attrdef(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             if let Some(default) = &column.default {
                 let number = oid(default_oid(table, at));
                 let shown = definitions::default(column, default);
-                let shown = cx.database.named_types(&shown);
+                let shown = cx.shown(&cx.database.named_types(&cx.kept_text(&shown)));
                 out.push([number, oid(table.id.0), int(at + 1), text(shown)]);
             }
         }

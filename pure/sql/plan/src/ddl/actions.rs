@@ -12,15 +12,17 @@ use super::table::{
     Constraint, Foreign, check_storable, check_text, constraint_of, foreign_key, identity_kind,
     identity_sequence, key_columns,
 };
-use super::{index, names, own_name, simple};
+use super::{index, names, other_name, simple};
 use crate::plan::{AlterFill, DdlPlan, Fill};
+use base::full_name::beside;
 use base::{SqlError, SqlState, Type};
 use bind::scope::ident;
 use bind::types::{NamedType, named_type};
-use bind::{Binder, PlanCx, unsupported};
+use bind::{Binder, unsupported};
 use catalog::{Catalog, Check, Column, ColumnState, Command, Table, TableAction, Validity};
 use expr::resolve::{self, Context};
 use parse::Marks;
+use pg_catalog::names::{parts, qualified};
 use sqlparser::ast::{self, AlterColumnOperation, AlterTableOperation, DropBehavior};
 use std::sync::Arc;
 
@@ -264,7 +266,8 @@ impl Actions<'_, '_, '_> {
             let columns = [column.name.clone()];
             let database = self.catalog.database(&self.binder.cx.database.name);
             let database = database.expect("it is the session's");
-            sequence.name = names::free_name(database, &table.name, &columns, "seq");
+            let free = names::free_name(database, &table.name, &columns, "seq");
+            sequence.name = beside(&table.name, &free);
             if column.identity.is_none() {
                 column.default = Some(catalog::next_of(&sequence.name));
             }
@@ -338,12 +341,12 @@ impl Actions<'_, '_, '_> {
                 default: None,
             }),
             AlterColumnOperation::SetDataType { data_type, using } => {
-                let NamedType::Plain(ty) = named_type(data_type, self.binder.cx)? else {
+                let NamedType::Plain(ty) = named_type(data_type, &self.binder.names())? else {
                     let message = format!("type \"{data_type}\" does not exist").to_lowercase();
                     return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
                 };
                 check_storable(&name, ty)?;
-                check_retyped(column, ty, using.as_ref(), self.binder.cx)?;
+                check_retyped(column, ty, using.as_ref(), &self.binder.names())?;
                 self.late(TableAction::SetType { column: name, ty })
             }
             AlterColumnOperation::AddGenerated {
@@ -364,13 +367,18 @@ impl Actions<'_, '_, '_> {
         let database = self.catalog.database(&self.binder.cx.database.name);
         let database = database.expect("it is the session's");
         sequence.name = match &self.marks.sequence {
-            Some(name) => name.clone(),
-            None => names::free_name(
-                database,
-                &self.table,
-                core::slice::from_ref(&column.name),
-                "seq",
-            ),
+            Some(name) => {
+                let (schema, name) = qualified(&database.name, parts(name)?)?;
+                match schema {
+                    Some(_) => self.binder.new_name(schema.as_deref(), &name)?,
+                    None => beside(&self.table, &name),
+                }
+            }
+            None => {
+                let columns = core::slice::from_ref(&column.name);
+                let free = names::free_name(database, &self.table, columns, "seq");
+                beside(&self.table, &free)
+            }
         };
         sequence.owned_by = Some((self.table.clone(), column.name.clone()));
         let set = TableAction::SetIdentity {
@@ -511,6 +519,7 @@ impl Actions<'_, '_, '_> {
             after: after.collect(),
             undo: vec![alter(vec![TableAction::Undo])],
             fill: Some(Fill::Alter(Box::new(fill))),
+            notices: Vec::new(),
         }
     }
 }
@@ -529,7 +538,7 @@ fn check_retyped(
     column: &Column,
     ty: Type,
     using: Option<&ast::Expr>,
-    cx: &PlanCx<'_>,
+    known: &catalog::Names<'_>,
 ) -> Result<(), SqlError> {
     let name = &column.name;
     let itself = |expr: &ast::Expr| matches!(expr, ast::Expr::Identifier(id) if ident(id) == *name);
@@ -541,7 +550,8 @@ fn check_retyped(
             data_type,
             format: None,
         }) => {
-            itself(expr) && matches!(named_type(data_type, cx)?, NamedType::Plain(to) if to == ty)
+            itself(expr)
+                && matches!(named_type(data_type, known)?, NamedType::Plain(to) if to == ty)
         }
         Some(expr) => itself(expr),
     };
@@ -609,7 +619,7 @@ pub(super) fn rename(
             }
         }
         AlterTableOperation::RenameTable { table_name } => TableAction::RenameTable {
-            to: own_name(table_name, binder)?,
+            to: other_name(table_name, binder)?,
         },
         _ => return Ok(None),
     };
