@@ -16,6 +16,7 @@ pub mod crc;
 pub mod datum;
 pub mod decimal;
 pub mod error;
+pub mod full_name;
 pub mod ids;
 mod isolation;
 mod jsonb;

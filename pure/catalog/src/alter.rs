@@ -12,6 +12,7 @@ use crate::keys::check_column_name;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use base::full_name::beside;
 use base::{IndexId, SqlError, SqlState, Type};
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,7 @@ pub enum TableAction {
         from: String,
         to: String,
     },
+    /// In its schema.
     RenameTable {
         to: String,
     },
@@ -134,7 +136,7 @@ impl Catalog {
         for action in actions {
             self.alter(database, &name, action, &mut applied)?;
             if let TableAction::RenameTable { to } = action {
-                name.clone_from(to);
+                name = beside(&name, to);
             }
         }
         Ok(applied)
@@ -184,7 +186,9 @@ impl Catalog {
                 cascade,
             } => self.end_constraint(database, table, name, (*if_exists, *cascade), applied),
             TableAction::RenameColumn { from, to } => self.rename_column(database, table, from, to),
-            TableAction::RenameTable { to } => self.rename_table(database, table, to),
+            TableAction::RenameTable { to } => {
+                self.rename_table(database, table, &beside(table, to))
+            }
             TableAction::RenameConstraint { from, to } => {
                 self.rename_constraint(database, table, from, to)
             }

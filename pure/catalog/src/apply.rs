@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use base::full_name::PUBLIC_SCHEMA;
 use base::{DatabaseId, IndexId, Placement, SqlError, SqlState};
 use rights::By;
 
@@ -33,6 +34,7 @@ impl Catalog {
         next.version += 1;
         let applied = match command {
             Command::Rights { database, change } => next.change_rights(database, change, by)?,
+            Command::Schema { database, change } => next.change_schema(database, change, by)?,
             _ => next.change(command)?,
         };
         next.forget_comments(command);
@@ -227,6 +229,7 @@ impl Catalog {
         | Command::DropSequence { database, .. }
         | Command::DropView { database, .. }
         | Command::DropConstraint { database, .. }
+        | Command::Schema { database, .. }
         | Command::AlterTable { database, .. } = command
             && let Some(database) = self.databases.get_mut(database)
             && !database.comments.is_empty()
@@ -289,9 +292,14 @@ impl Catalog {
             tables: Default::default(),
             sequences: Default::default(),
             switching: None,
-            comments: [(Commented::Schema, "standard public schema".into())].into(),
+            comments: [(
+                Commented::Schema(PUBLIC_SCHEMA),
+                "standard public schema".into(),
+            )]
+            .into(),
             views: Default::default(),
             enums: Default::default(),
+            schemas: [("public".into(), PUBLIC_SCHEMA)].into(),
         };
         self.databases.insert(name.into(), Arc::new(database));
         Ok(Applied::default())

@@ -4,6 +4,7 @@ use crate::alter::TableAction;
 use crate::comments::Subject;
 use crate::desc::*;
 use crate::enums::EnumChange;
+use crate::schemas::SchemaChange;
 use crate::sequences::SequenceChange;
 use crate::views::View;
 use alloc::string::String;
@@ -11,7 +12,8 @@ use alloc::vec::Vec;
 use base::{IndexId, SqlError, TableId};
 use serde::{Deserialize, Serialize};
 
-/// One change. What [`Catalog::apply`] gives may be empty in a command: numbers (`id`, `changed`),
+/// One change. Tables, views, sequences, types, and indexes that are dropped or renamed, are
+/// given by their full names ([`base::full_name`]). What [`Catalog::apply`] gives may be empty in a command: numbers (`id`, `changed`),
 /// names of constraints, indexes and sequences, slot columns, partition columns, parent columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "fields are named like what they describe")]
@@ -205,6 +207,11 @@ pub enum Command {
         names: Vec<String>,
         if_exists: bool,
         cascade: bool,
+    },
+    /// A change of the schemas.
+    Schema {
+        database: String,
+        change: SchemaChange,
     },
     /// A change of roles, owners or privileges.
     Rights {

@@ -3,6 +3,7 @@
 use crate::apply::no_relation;
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
+use crate::schemas::no_schema;
 use alloc::format;
 use alloc::string::String;
 use base::limits::COMMENT_BYTES_MAX;
@@ -15,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub enum Subject {
     /// The database of the command.
     Database,
-    /// The schema `public`.
-    Schema,
+    /// A schema.
+    Schema(String),
     /// A relation of a kind: `table`, `index`, `sequence`, `view`.
     Relation(String, String),
     /// A column: table, column.
@@ -51,7 +52,10 @@ impl Database {
     fn commented(&self, subject: &Subject) -> Result<Commented, CatalogError> {
         match subject {
             Subject::Database => Ok(Commented::Database),
-            Subject::Schema => Ok(Commented::Schema),
+            Subject::Schema(name) => match self.schema(name) {
+                Some(number) => Ok(Commented::Schema(number)),
+                None => Err(no_schema(name)),
+            },
             Subject::Relation(kind, name) => {
                 let (found, id) = self.relation(name).ok_or_else(|| no_relation(name))?;
                 if found == kind {
@@ -95,6 +99,11 @@ impl Database {
         }
     }
 
+    /// The kind of a relation: `table`, `view`, `sequence` or `index`.
+    pub fn kind_of(&self, full: &str) -> Option<&'static str> {
+        self.relation(full).map(|(kind, _)| kind)
+    }
+
     /// Kind and number of a relation.
     pub(crate) fn relation(&self, name: &str) -> Option<(&'static str, u32)> {
         if let Some(table) = self.tables.get(name) {
@@ -106,8 +115,7 @@ impl Database {
         if let Some(view) = self.views.get(name) {
             return Some(("view", view.id.0));
         }
-        let mut indexes = self.tables.values().flat_map(|table| table.indexes());
-        let index = indexes.find(|index| index.name == name)?;
+        let (_, index) = self.index(name)?;
         Some(("index", index.id.0))
     }
 
@@ -118,11 +126,13 @@ impl Database {
             tables,
             sequences,
             views,
+            schemas,
             ..
         } = self;
         let table_of = |id| tables.values().find(|table| table.id == id);
         comments.retain(|commented, _| match commented {
-            Commented::Database | Commented::Schema => true,
+            Commented::Database => true,
+            Commented::Schema(number) => schemas.values().any(|own| own == number),
             Commented::Relation(id) => {
                 let mut indexes = tables.values().flat_map(|table| table.indexes());
                 tables.values().any(|table| table.id.0 == *id)

@@ -133,7 +133,7 @@ pub struct Database {
     pub protocol: ProtocolKind,
     /// How shards execute (two_phase only).
     pub execution: Execution,
-    /// Tables by name (schema `public`).
+    /// Tables by full name ([`base::full_name`]), as everything else of a schema.
     pub tables: BTreeMap<String, Arc<Table>>,
     /// Sequences by name.
     pub sequences: BTreeMap<String, Sequence>,
@@ -145,6 +145,8 @@ pub struct Database {
     pub views: BTreeMap<String, Arc<View>>,
     /// Enum types by name.
     pub enums: BTreeMap<String, Arc<EnumType>>,
+    /// Numbers of the schemas by name, without those of the system.
+    pub schemas: BTreeMap<String, u32>,
 }
 
 /// An object that a comment is about.
@@ -152,8 +154,8 @@ pub struct Database {
 pub enum Commented {
     /// The database itself.
     Database,
-    /// Its schema `public`.
-    Schema,
+    /// A schema by its number.
+    Schema(u32),
     /// A table, index, sequence or view by its number.
     Relation(u32),
     /// A column of a table or view by its position, from 0.
@@ -167,7 +169,7 @@ pub enum Commented {
 pub struct Table {
     /// Its number; also its oid.
     pub id: TableId,
-    /// Its name.
+    /// Its full name ([`base::full_name`]).
     pub name: String,
     /// Catalog version at which this table, its indexes or its constraints last changed.
     pub changed: u64,
@@ -264,7 +266,7 @@ pub enum Identity {
 pub struct Index {
     /// Number of the key space; also its oid.
     pub id: IndexId,
-    /// Its name.
+    /// Its name; it is in the schema of its table.
     pub name: String,
     /// Key columns in order. A non-unique secondary index, and a unique one whose key holds a NULL,
     /// appends the primary key columns to the stored key.
@@ -327,7 +329,7 @@ pub struct ForeignKey {
     pub name: String,
     /// Child columns.
     pub columns: Vec<u16>,
-    /// Parent table.
+    /// Parent table, by its full name.
     pub parent: String,
     /// Parent columns; the key columns of its primary key or of a unique index.
     pub parent_columns: Vec<u16>,
@@ -373,7 +375,7 @@ pub enum Action {
 pub struct Sequence {
     /// Key space that holds the one counter row.
     pub id: IndexId,
-    /// Its name.
+    /// Its full name.
     pub name: String,
     /// First value.
     pub start: i64,

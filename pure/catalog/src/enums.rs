@@ -8,12 +8,14 @@ use crate::apply::skip_or_fail;
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
 use crate::names;
+use crate::schemas::mark;
 use crate::views::View;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use base::full_name::{PUBLIC_SCHEMA, beside, full, own, split};
 use base::limits::NAME_BYTES_MAX;
 use base::types::UNNAMED;
 use base::{SqlError, SqlState, Type};
@@ -75,7 +77,7 @@ impl EnumType {
         let mut labels = self.labels.iter();
         let found = labels.find(|label| label.text == text && !label.adding);
         found.map(|label| label.place).ok_or_else(|| {
-            let name = names::quoted(&self.name);
+            let name = shown(&self.name);
             let message = format!("invalid input value for enum {name}: \"{text}\"");
             SqlError::new(SqlState::INVALID_TEXT, message)
         })
@@ -168,7 +170,8 @@ impl Database {
     /// The type of users with this name; `_name` is the array of it.
     pub fn type_named(&self, name: &str) -> Option<Type> {
         let of = |name: &str| self.enums.get(name).map(|found| Type::Enum(found.id));
-        let array = || of(name.strip_prefix('_')?)?.array_of();
+        let (schema, last) = split(name);
+        let array = || of(&full(schema, last.strip_prefix('_')?))?.array_of();
         of(name).or_else(array)
     }
 
@@ -193,7 +196,7 @@ impl Database {
                 (Some(found), Some(place)) => {
                     out.push_str(found.label_at(place).unwrap_or("???"));
                 }
-                (Some(found), None) => out.push_str(&names::quoted(&found.name)),
+                (Some(found), None) => out.push_str(&shown(&found.name)),
                 (None, _) => out.push_str("???"),
             }
             rest = behind;
@@ -225,7 +228,7 @@ impl Database {
     /// where neither the name nor a column of the type is near, it means something else.
     fn text_with(&self, named: &dyn Fn(&str) -> bool, of: &EnumType) -> Option<String> {
         let means =
-            |text: &str, near: bool| named(text) && (near || names::has_word(text, &of.name));
+            |text: &str, near: bool| named(text) && (near || names::has_word(text, own(&of.name)));
         let has = |table: &Table| {
             let mut columns = table.columns.iter();
             columns.any(|column| column.ty.enum_id() == Some(of.id))
@@ -317,7 +320,36 @@ fn kept(what: &str, user: &str) -> SqlError {
         .hint("Drop that first, and create it again.")
 }
 
+/// A type for people: in quotes where it needs them.
+fn shown(name: &str) -> String {
+    beside(name, &names::quoted(own(name)))
+}
+
+/// A type as a kept text names it.
+fn kept_name(name: &str) -> String {
+    match split(name) {
+        (PUBLIC_SCHEMA, name) => names::quoted(name),
+        (schema, name) => format!("{}.{}", mark(schema), names::quoted(name)),
+    }
+}
+
 impl Catalog {
+    /// Another schema for a type.
+    pub(crate) fn move_enum(
+        &mut self,
+        database: &str,
+        name: &str,
+        to: &str,
+    ) -> Result<Applied, CatalogError> {
+        let version = self.version;
+        let owner = self.database_mut(database)?;
+        let mut found = (**owner.enums.get(name).ok_or_else(|| no_type(name))?).clone();
+        owner.retitle(name, to, &mut found)?;
+        owner.touch_users(found.id, version);
+        owner.enums.insert(found.name.clone(), Arc::new(found));
+        Ok(Applied::default())
+    }
+
     pub(crate) fn create_enum(
         &mut self,
         database: &str,
@@ -406,15 +438,7 @@ impl Catalog {
             }
             EnumChange::RenameLabel { from, to } => found.rename_label(owner, from, to)?,
             EnumChange::Rename { to } => {
-                if owner.type_named(to).is_some() || owner.has_relation(to) {
-                    return Err(type_exists(to));
-                }
-                owner.retype(name, to);
-                if let Some(user) = owner.text_with(&|text| names::has_word(text, name), &found) {
-                    return Err(kept(&format!("type \"{name}\""), &user));
-                }
-                found.name.clone_from(to);
-                owner.enums.remove(name);
+                owner.retitle(name, &beside(name, to), &mut found)?;
             }
         }
         owner.touch_users(found.id, version);
@@ -457,7 +481,7 @@ impl Database {
     /// # Errors
     /// 2BP01 if something depends on the type; 0A000 with CASCADE.
     fn check_unused(&self, dropped: &EnumType, cascade: bool) -> Result<(), CatalogError> {
-        let name = names::quoted(&dropped.name);
+        let name = shown(&dropped.name);
         let columns = self.enum_columns(dropped.id);
         let columns = columns.iter();
         let mut users: Vec<String> = columns
@@ -469,7 +493,7 @@ impl Database {
         });
         users.extend(views.map(|view| format!("view {}", view.name)));
         if users.is_empty() {
-            let named = |text: &str| names::has_word(text, &dropped.name);
+            let named = |text: &str| names::has_word(text, own(&dropped.name));
             users.extend(self.text_with(&named, dropped));
         }
         if users.is_empty() {
@@ -515,9 +539,36 @@ impl Database {
 
     /// Defaults that end with a cast to the type follow its name.
     fn retype(&mut self, from: &str, to: &str) {
-        let old = format!("'::{}", names::quoted(from));
-        let new = format!("'::{}", names::quoted(to));
+        let old = format!("'::{}", kept_name(from));
+        let new = format!("'::{}", kept_name(to));
         self.change_defaults(&|_, text| Some(format!("{}{new}", text.strip_suffix(&old)?)));
+    }
+
+    /// Gives a type another full name.
+    fn retitle(&mut self, from: &str, to: &str, found: &mut EnumType) -> Result<(), CatalogError> {
+        if self.type_named(to).is_some() || self.has_relation(to) {
+            return Err(type_exists(to));
+        }
+        self.retype(from, to);
+        let word = own(from);
+        if let Some(user) = self.text_with(&|text| names::has_word(text, word), found)
+            && !self.is_followed(from, to, found)
+        {
+            return Err(kept(&format!("type \"{from}\""), &user));
+        }
+        found.name = to.into();
+        self.enums.remove(from);
+        Ok(())
+    }
+
+    /// Whether a type keeps its last name and every text that has it names the new schema.
+    fn is_followed(&self, from: &str, to: &str, found: &EnumType) -> bool {
+        if own(from) != own(to) {
+            return false;
+        }
+        let new = kept_name(to);
+        let others = |text: &str| names::has_word(&text.replace(&new, ""), own(from));
+        self.text_with(&others, found).is_none()
     }
 
     fn change_defaults(&mut self, change: &dyn Fn(Type, &str) -> Option<String>) {

@@ -4,6 +4,7 @@ use crate::desc::*;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use base::full_name::{schema_of, split};
 use base::{IndexId, Type};
 
 /// Name of the hidden column that numbers the rows of a table without a primary key. No SQL
@@ -36,9 +37,12 @@ impl Database {
 
     /// The index `name`, of a primary key too, and its table.
     pub fn index(&self, name: &str) -> Option<(&Arc<Table>, &Index)> {
-        self.tables
-            .values()
-            .find_map(|table| table.index(name).map(|index| (table, index)))
+        let (schema, own) = split(name);
+        let mut tables = self.tables.values();
+        tables.find_map(|table| {
+            let index = table.index(own)?;
+            (schema_of(&table.name) == schema).then_some((table, index))
+        })
     }
 
     /// Whether a table, index, sequence or view has this name: they share one name space.

@@ -1,8 +1,10 @@
 //! Names for what the user did not name, as PostgreSQL chooses them.
 
+use crate::schemas::mark;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use base::full_name::{PUBLIC_SCHEMA, full, own, split};
 use base::limits::NAME_BYTES_MAX;
 use base::{ArrayKind, Datum, Type};
 
@@ -16,7 +18,7 @@ pub(crate) fn choose(
     label: &str,
     taken: impl Fn(&str) -> bool,
 ) -> String {
-    let second = columns.join("_");
+    let (first, second) = (own(first), columns.join("_"));
     for pass in 0u32.. {
         let label = if pass == 0 {
             label.to_string()
@@ -148,7 +150,7 @@ pub fn as_key(expression: &str) -> String {
 }
 
 /// An identifier as an expression must write it.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let first = name.bytes().next();
     let plain = first.is_some_and(|byte| !byte.is_ascii_digit()) && name.bytes().all(is_plain);
@@ -293,7 +295,7 @@ pub(crate) fn redrawn(expression: &str, from: &str, to: &str) -> String {
             && before
                 .next()
                 .is_some_and(|name| name.eq_ignore_ascii_case("nextval"));
-        let named = literal(piece).is_some_and(|name| last_part(&name) == from);
+        let named = literal(piece).is_some_and(|name| full_of(&name) == from);
         match called && named {
             true => out.push_str(&literal_of(to)),
             false => out.push_str(piece),
@@ -323,6 +325,11 @@ pub fn next_of(sequence: &str) -> String {
 
 /// The name of a sequence as the text that names it.
 fn literal_of(sequence: &str) -> String {
+    let (schema, sequence) = split(sequence);
+    let schema = match schema {
+        PUBLIC_SCHEMA => String::new(),
+        other => format!("{}.", mark(other)),
+    };
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let starts = sequence
         .bytes()
@@ -332,18 +339,17 @@ fn literal_of(sequence: &str) -> String {
         true => sequence.into(),
         false => format!("\"{}\"", sequence.replace('"', "\"\"")),
     };
-    format!("'{}'", name.replace('\'', "''"))
+    format!("'{schema}{}'", name.replace('\'', "''"))
 }
 
-/// Whether an expression calls `nextval` with a literal that names this sequence, in whatever
-/// schema.
+/// Whether an expression calls `nextval` with a literal that names this sequence.
 pub fn draws_from(expression: &str, sequence: &str) -> bool {
     const CALL: &str = "nextval(";
     let folded = expression.to_ascii_lowercase();
     let calls = folded.match_indices(CALL);
     calls
         .filter_map(|(at, _)| literal(expression[at + CALL.len()..].trim_start()))
-        .any(|name| last_part(&name) == sequence)
+        .any(|name| full_of(&name) == sequence)
 }
 
 fn literal(text: &str) -> Option<String> {
@@ -358,21 +364,28 @@ fn literal(text: &str) -> Option<String> {
     }
 }
 
-/// The last part of a qualified name as it is written: folded unless it is quoted.
-fn last_part(name: &str) -> String {
-    let mut part = String::new();
-    let mut quoted = false;
-    let mut chars = name.trim().chars().peekable();
-    while let Some(next) = chars.next() {
-        match next {
-            '"' if quoted && chars.next_if_eq(&'"').is_some() => part.push('"'),
-            '"' => quoted = !quoted,
-            '.' if !quoted => part.clear(),
-            other if quoted => part.push(other),
-            other => part.push(other.to_ascii_lowercase()),
-        }
+/// The full name that a kept text means by a name, which may have the mark of a schema.
+fn full_of(text: &str) -> String {
+    let (first, rest) = first_name(text.trim());
+    let Some(rest) = rest.trim_start().strip_prefix('.') else {
+        return first;
+    };
+    let (last, _) = first_name(rest.trim_start());
+    let number = first
+        .strip_prefix('$')
+        .and_then(|digits| digits.parse().ok());
+    full(number.unwrap_or(PUBLIC_SCHEMA), &last)
+}
+
+/// The name that a text begins with, folded unless it is quoted, and what is behind it.
+pub(crate) fn first_name(text: &str) -> (String, &str) {
+    if text.starts_with('"') {
+        let (name, rest) = text.split_at(quoted_bytes(text, '"'));
+        return (name_of(name), rest);
     }
-    part
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let end = text.find(|c| !is_word(c)).unwrap_or(text.len());
+    (text[..end].to_ascii_lowercase(), &text[end..])
 }
 
 #[cfg(test)]

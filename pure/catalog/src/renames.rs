@@ -12,6 +12,7 @@ use crate::views::kept_name;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use base::full_name::{beside, own};
 use base::{SqlError, SqlState};
 
 impl Catalog {
@@ -73,7 +74,7 @@ impl Catalog {
         let found = owner.table_mut(from, version)?;
         found.name = to.into();
         for check in &mut found.checks {
-            check.expression = names::renamed(&check.expression, from, to, true);
+            check.expression = names::renamed(&check.expression, own(from), own(to), true);
         }
         found.rename_in_generated(from, to, true);
         let found = owner.tables.remove(from).expect("just seen");
@@ -120,7 +121,7 @@ impl Catalog {
             let message = format!("constraint \"{from}\" for table \"{table}\" does not exist");
             return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
         }
-        if found.index(from).is_some() && owner.has_relation(to) {
+        if found.index(from).is_some() && owner.has_relation(&beside(table, to)) {
             return already_exists(to, false).map(|_| ());
         }
         found.check_constraint_name(to)?;
@@ -167,8 +168,10 @@ impl Catalog {
                 return already_exists(to, false);
             }
             match constraint {
-                true => self.rename_constraint(database, &table, from, to)?,
-                false => self.table_mut(database, &table)?.rename_index(from, to),
+                true => self.rename_constraint(database, &table, own(from), own(to))?,
+                false => self
+                    .table_mut(database, &table)?
+                    .rename_index(own(from), own(to)),
             }
             return Ok(Applied::default());
         }

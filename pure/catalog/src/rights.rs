@@ -15,6 +15,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use base::full_name::schema_of;
 use base::{SqlError, SqlState};
 
 /// An object that a statement names.
@@ -96,18 +97,26 @@ impl Catalog {
                     earlier.is_some_and(|earlier| earlier.sequences.contains_key(*name))
                 };
                 if is_new(id) {
-                    new.push((Target::Database(id), ObjectKind::Database, id));
+                    new.push((Target::Database(id), ObjectKind::Database, (id, 0)));
                 }
                 let types = database.enums.values().filter(|one| is_new(one.id));
-                new.extend(types.map(|one| (Target::Relation(one.id), ObjectKind::Type, id)));
+                let place = |name: &str| (id, schema_of(name));
+                new.extend(types.map(|one| {
+                    let target = Target::Relation(one.id);
+                    (target, ObjectKind::Type, place(&one.name))
+                }));
                 let relations = database.relations();
                 let found = relations.filter(|found| is_new(found.2) && !known(found));
-                new.extend(found.map(|(_, kind, relation)| (Target::Relation(relation), kind, id)));
+                new.extend(
+                    found.map(|(name, kind, relation)| {
+                        (Target::Relation(relation), kind, place(name))
+                    }),
+                );
             }
         }
-        for (target, kind, database) in new {
+        for (target, kind, place) in new {
             let owner = self.owner_of_new(&target).unwrap_or(by.current);
-            let acl = self.first_acl(database, kind, owner);
+            let acl = self.first_acl(place, kind, owner);
             let object = self.rights_mut().object_mut(&target);
             object.owner = owner;
             object.acl = acl;
@@ -132,14 +141,19 @@ impl Catalog {
     }
 
     /// Privileges of a new object, if they are others than usual.
-    fn first_acl(&self, database: u32, kind: ObjectKind, owner: RoleId) -> Option<Acl> {
+    fn first_acl(
+        &self,
+        (database, schema): (u32, u32),
+        kind: ObjectKind,
+        owner: RoleId,
+    ) -> Option<Acl> {
         let kind = if kind == ObjectKind::View {
             ObjectKind::Table
         } else {
             kind
         };
-        let of = |public| self.rights.defaults.get(&(database, owner, public, kind));
-        let (everywhere, here) = (of(false), of(true));
+        let of = |schema| self.rights.defaults.get(&(database, owner, schema, kind));
+        let (everywhere, here) = (of(0), of(schema));
         if everywhere.is_none() && here.is_none() {
             return None;
         }
@@ -153,16 +167,16 @@ impl Catalog {
     fn forget_rights(&mut self) {
         let mut known = alloc::collections::BTreeSet::new();
         for database in self.databases.values() {
-            known.insert(Target::Database(database.id.0));
+            let id = database.id.0;
+            known.insert(Target::Database(id));
+            let schemas = database.schemas.keys().map(String::as_str);
+            let schemas = schemas.chain(["pg_catalog", "information_schema"]);
+            known.extend(schemas.map(|name| Target::Schema(id, name.into())));
             known.extend(database.relations().map(|(_, _, id)| Target::Relation(id)));
             known.extend(database.enums.values().map(|one| Target::Relation(one.id)));
         }
-        let is_known = |target: &Target| match target {
-            Target::Schema(database, _) => known.contains(&Target::Database(*database)),
-            other => known.contains(other),
-        };
         let rights = self.rights_mut();
-        rights.objects.retain(|target, _| is_known(target));
+        rights.objects.retain(|target, _| known.contains(target));
         let has = |database: u32| database == 0 || known.contains(&Target::Database(database));
         rights.settings.retain(|(_, database), _| has(*database));
         rights.defaults.retain(|(database, ..), _| has(*database));

@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use base::full_name::beside;
 use base::{IndexId, SqlError, SqlState, TableId};
 
 impl Catalog {
@@ -33,7 +34,11 @@ impl Catalog {
         table.primary.id = IndexId(self.next_number());
         let owner = self.database_mut(database)?;
         let name = table.name.clone();
-        table.complete_primary(|other| other == name || owner.has_relation(other))?;
+        let taken = |other: &str| {
+            let other = beside(&name, other);
+            other == name || owner.has_relation(&other)
+        };
+        table.complete_primary(taken)?;
         self.add_table_indexes(database, &mut table)?;
         table.complete_checks()?;
         let keys = core::mem::take(&mut table.foreign_keys);
@@ -79,10 +84,12 @@ impl Catalog {
             sequence.id = IndexId(self.next_number());
             let owner = self.database_mut(database)?;
             let taken = |name: &str| name == table.name || owner.has_relation(name);
+            let own_taken = |name: &str| taken(&beside(&table.name, name));
             if sequence.name.is_empty() {
                 let column = sequence.owned_by.as_ref().map(|(_, column)| column.clone());
                 let columns = Vec::from_iter(column);
-                sequence.name = names::choose(&table.name, &columns, "seq", taken);
+                let own = names::choose(&table.name, &columns, "seq", own_taken);
+                sequence.name = beside(&table.name, &own);
                 let drawn = columns
                     .first()
                     .and_then(|name| table.column(name))
@@ -107,7 +114,8 @@ impl Catalog {
             index.building = false;
             let owner = self.database_mut(database)?;
             let taken = |name: &str| {
-                name == table.name || owner.has_relation(name) || table.index(name).is_some()
+                let full = beside(&table.name, name);
+                full == table.name || owner.has_relation(&full) || table.index(name).is_some()
             };
             if !index.name.is_empty() && taken(&index.name) {
                 return already_exists(&index.name, false).map(|_| ());
@@ -180,7 +188,7 @@ impl Catalog {
         if owner.table(table).is_none() {
             return Err(no_relation(table));
         }
-        if !index.name.is_empty() && owner.has_relation(&index.name) {
+        if !index.name.is_empty() && owner.has_relation(&beside(table, &index.name)) {
             return already_exists(&index.name, if_not_exists);
         }
         let mut index = Index {
@@ -191,8 +199,9 @@ impl Catalog {
         let owner = self.database_mut(database)?;
         let found = owner.table(table).expect("seen above");
         let constraint = index.constraint;
-        let taken =
-            |name: &str| owner.has_relation(name) || (constraint && found.has_constraint(name));
+        let taken = |name: &str| {
+            owner.has_relation(&beside(table, name)) || (constraint && found.has_constraint(name))
+        };
         found.complete_index(&mut index, taken)?;
         let table = self.table_mut(database, table)?;
         table.secondary.push(index);
@@ -356,11 +365,13 @@ impl Catalog {
             ..found.clone()
         };
         let owner = self.database_mut(database)?;
-        if !constraint.is_empty() && owner.has_relation(constraint) {
+        if !constraint.is_empty() && owner.has_relation(&beside(table, constraint)) {
             return already_exists(constraint, false);
         }
         next.check_columns()?;
-        next.complete_primary(|name| owner.has_relation(name) || found.has_constraint(name))?;
+        next.complete_primary(|name| {
+            owner.has_relation(&beside(table, name)) || found.has_constraint(name)
+        })?;
         for (old, new) in found.secondary.iter().zip(secondary) {
             if let Some(text) = owner.comments.remove(&Commented::Relation(old.id.0)) {
                 owner.comments.insert(Commented::Relation(new.id.0), text);

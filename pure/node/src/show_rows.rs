@@ -91,7 +91,7 @@ fn placement(core: &Core, database: &str) -> RowBatch {
         for index in table.indexes() {
             let (counts, slots) = core.store.index_counts(index.id);
             batch.push([
-                text(&table.name),
+                name_of(core, table),
                 text(&index.name),
                 text(&core.config.shard.to_string()),
                 Datum::Int(slots as i64),
@@ -203,7 +203,7 @@ fn hottest(core: &Core, database: &str) -> RowBatch {
         };
         let owner = hot.owner.map(|owner| text(&owner.to_string()));
         batch.push([
-            text(&table.name),
+            name_of(core, table),
             text(&index.name),
             key_text(&hot.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
             home.clone(),
@@ -240,7 +240,7 @@ fn waiters(core: &Core, database: &str) -> RowBatch {
         let holder = row.holder.map(|holder| text(&holder.to_string()));
         batch.push([
             text(&core.config.shard.to_string()),
-            text(&table.name),
+            name_of(core, table),
             text(&index.name),
             key_text(&row.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
             holder.unwrap_or(Datum::Null),
@@ -271,7 +271,7 @@ fn pending(core: &Core, database: &str) -> RowBatch {
         let age = since.map(|since| Datum::Int((core.now.since(since) / 1000) as i64));
         batch.push([
             text(&core.config.shard.to_string()),
-            text(&table.name),
+            name_of(core, table),
             text(&index.name),
             key_text(&row.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
             Datum::Int(row.committed as i64),
@@ -426,7 +426,7 @@ fn tables(core: &Core, database: &str) -> RowBatch {
         let by = by.filter_map(|at| table.columns.get(usize::from(*at)));
         let by: Vec<_> = by.map(|column| quote_ident(&column.name)).collect();
         batch.push([
-            text(&table.name),
+            name_of(core, table),
             Datum::Int(columns.count() as i64),
             Datum::Int(1 + table.secondary.len() as i64),
             match table.replicated {
@@ -459,4 +459,17 @@ fn primary(core: &Core, table: &Table) -> (i64, i64) {
     }
     let (counts, _) = core.store.index_counts(table.primary.id);
     (counts.rows as i64, counts.bytes as i64)
+}
+
+/// Name of a table, with its schema unless that is the first one.
+fn name_of(core: &Core, table: &Table) -> Datum {
+    let databases = core.catalog.databases.values();
+    let mut own = databases.filter(|database| {
+        let found = database.tables.get(&table.name);
+        found.is_some_and(|found| found.id == table.id)
+    });
+    match own.next() {
+        Some(database) => text(&database.shown_name(&table.name)),
+        None => text(base::full_name::own(&table.name)),
+    }
 }

@@ -63,9 +63,9 @@ pub struct Rights {
     pub objects: BTreeMap<Target, Object>,
     /// Settings of a role (0: all) in a database (0: all), with which sessions begin.
     pub settings: BTreeMap<(RoleId, u32), SettingValues>,
-    /// Privileges of objects to come: database, role that makes them, whether only in the schema
-    /// `public`, kind.
-    pub defaults: BTreeMap<(u32, RoleId, bool, ObjectKind), Acl>,
+    /// Privileges of objects to come: database, role that makes them, the only schema (0: all),
+    /// kind.
+    pub defaults: BTreeMap<(u32, RoleId, u32, ObjectKind), Acl>,
 }
 
 /// 42501.

@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use base::SqlError;
+use base::full_name::own;
 
 /// A privilege on a relation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +32,9 @@ pub struct Need {
 pub struct Needs {
     /// Privileges, in the order of the text.
     pub relations: Vec<Need>,
+    /// Schemas whose names stand before those of other things: number of the database, and name.
+    /// They are needed first.
+    pub schemas: Vec<(u32, Box<str>)>,
     /// Relations that only their owners may use so, after the privileges on others.
     pub owned: Vec<(u32, ObjectKind, Box<str>)>,
     /// What only a superuser may do: the sentence for others.
@@ -71,19 +75,27 @@ impl Rights {
         if let (Some(sentence), false) = (&needs.superuser, self.is_superuser(role)) {
             return Err(denied(&**sentence));
         }
+        for (database, name) in &needs.schemas {
+            let target = Target::Schema(*database, (**name).into());
+            let own = self.privileges(role, (&target, ObjectKind::Schema), database_owner);
+            let is_system = matches!(&**name, "pg_catalog" | "information_schema");
+            if !is_system && !own.has(Privileges::USAGE) {
+                return Err(denied(format!("permission denied for schema {name}")));
+            }
+        }
         for need in &needs.relations {
             let role = match need.by {
                 None => role,
                 Some(view) => self.owner(&Target::Relation(view)),
             };
             if !self.has(need, role, database_owner) {
-                let (noun, name) = (need.kind.noun(), &need.name);
+                let (noun, name) = (need.kind.noun(), own(&need.name));
                 return Err(denied(format!("permission denied for {noun} {name}")));
             }
         }
         for (relation, kind, name) in &needs.owned {
             let target = Target::Relation(*relation);
-            self.check_owner(role, (&target, *kind, name), database_owner)?;
+            self.check_owner(role, (&target, *kind, own(name)), database_owner)?;
         }
         Ok(())
     }

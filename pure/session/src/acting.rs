@@ -1,13 +1,16 @@
 //! As whom a session acts: the role of its login, or another one by SET ROLE and SET SESSION
 //! AUTHORIZATION, which are undone as settings are.
 
-use super::plans::Prepared;
+use super::plans::{Prepared, Site};
 use super::{Block, Session, SessionCx, errors};
 use base::{SqlError, SqlState};
 use catalog::{Catalog, Command, Database};
+use pg_catalog::path;
 use plan::{DdlPlan, Plan, PlanKind};
-use rights::{By, Change, Privileges, Role, RoleId, Target, denied};
+use rights::{By, Change, Privileges, Rights, Role, RoleId, Target, denied};
 use scram::Verifier;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// As whom a session acts, by the catalog of a version.
 pub(super) struct Acting {
@@ -21,6 +24,8 @@ pub(super) struct Acting {
     /// Names of both roles.
     pub(super) current: Box<str>,
     pub(super) session: Box<str>,
+    /// The schemas in which names are looked up, by the catalog of a version.
+    path: RefCell<Option<(u64, Rc<[u32]>)>>,
 }
 
 impl Default for Acting {
@@ -32,6 +37,7 @@ impl Default for Acting {
             by: By::default(),
             current: Box::default(),
             session: Box::default(),
+            path: RefCell::default(),
         }
     }
 }
@@ -57,21 +63,59 @@ impl Session {
     /// A setting has changed that may be the role.
     pub(super) fn forget_role(&mut self) {
         self.acting.version = u64::MAX;
+        self.acting.path.take();
     }
 
-    fn learn_role(&mut self, catalog: &Catalog) {
-        let rights = &catalog.rights;
+    /// For what plans of the session are made now.
+    pub(super) fn site(&self, cx: &SessionCx<'_>) -> Site {
+        Site {
+            zone: self.settings.zone_name().into(),
+            path: self.path(cx),
+        }
+    }
+
+    /// The schemas in which names are looked up.
+    pub(super) fn path(&self, cx: &SessionCx<'_>) -> Rc<[u32]> {
+        let version = cx.catalog.version;
+        if let Some((known, path)) = &*self.acting.path.borrow()
+            && *known == version
+        {
+            return path.clone();
+        }
+        let Some(database) = cx.catalog.databases.get(&*self.database) else {
+            return Rc::from([]);
+        };
+        let (current, _) = self.roles();
+        let name = self.role_name(&cx.catalog.rights, current);
+        let setting = self.settings.get("search_path").unwrap_or(path::DEFAULT);
+        let found = path::schemas(cx.catalog, database, (current, &name), setting);
+        let found: Rc<[u32]> = found.into();
+        *self.acting.path.borrow_mut() = Some((version, found.clone()));
+        found
+    }
+
+    /// The roles of the session: as which it acts, and of the session itself.
+    fn roles(&self) -> (RoleId, RoleId) {
         let kept = |name: &str| {
             let number = self.settings.get(name)?.parse().ok()?;
             Some(RoleId(number))
         };
         let session = kept(SESSION_ROLE).unwrap_or(self.acting.login);
-        let current = kept(ROLE).unwrap_or(session);
-        let name = |id: RoleId| match id {
+        (kept(ROLE).unwrap_or(session), session)
+    }
+
+    fn role_name(&self, rights: &Rights, id: RoleId) -> Box<str> {
+        match id {
             RoleId::OWNER if self.acting.login == RoleId::OWNER => self.user.clone(),
             id => rights.name(id).into_boxed_str(),
-        };
-        let (current_name, session_name) = (name(current), name(session));
+        }
+    }
+
+    fn learn_role(&mut self, catalog: &Catalog) {
+        let rights = &catalog.rights;
+        let (current, session) = self.roles();
+        let current_name = self.role_name(rights, current);
+        let session_name = self.role_name(rights, session);
         let changed = *self.acting.current != *current_name
             || *self.acting.session != *session_name
             || self.acting.superuser != rights.is_superuser(current);
@@ -89,6 +133,7 @@ impl Session {
             },
             current: current_name,
             session: session_name,
+            path: RefCell::default(),
         };
         if changed {
             self.facts_modes = None;

@@ -185,12 +185,14 @@ impl Session {
             return None;
         }
         let database = self.database(cx).ok()?;
+        let site = self.site(cx);
         Some(Work::Plan(Box::new(Planning {
             statement: statement.clone(),
             catalog: cx.catalog.clone(),
             database: database.clone(),
             declared: declared.into(),
-            zone: self.settings.zone_name().into(),
+            zone: site.zone,
+            path: (*site.path).into(),
             rows: cx.statistics.all(database.id),
         })))
     }
@@ -267,13 +269,14 @@ impl Session {
         statement: &Statement,
         declared: &[Type],
     ) -> Option<PlanResult> {
-        let zone = self.settings.zone_name();
+        let site = self.site(cx);
         let planned = &mut self.ahead.as_mut()?.planned;
         let found = planned.iter().position(|(planning, _)| {
             planning.statement.is(statement)
                 && planning.catalog.version == cx.catalog.version
                 && *planning.declared == *declared
-                && *planning.zone == *zone
+                && planning.zone == site.zone
+                && *planning.path == *site.path
         });
         found.map(|at| planned.swap_remove(at).1)
     }

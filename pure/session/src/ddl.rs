@@ -33,6 +33,10 @@ impl Session {
         if let Err(error) = allowed.and_then(|()| self.hash_passwords(cx, &mut asked)) {
             return self.fail(cx, error, Position(0));
         }
+        for text in &plan.notices {
+            let notice = SqlError::new(SqlState::SUCCESS, text.clone());
+            self.notice(Severity::Notice, notice);
+        }
         let by = self.acting.by.clone();
         cx.ddl.push_back(DdlCall::Ask(conn, database, asked, by));
         let now = cx.now;
@@ -75,6 +79,7 @@ impl Session {
         match result {
             Ok(notices) => {
                 for text in notices {
+                    let text = self.shown_text(cx, text);
                     let notice = SqlError::new(SqlState::SUCCESS, text);
                     self.notice(Severity::Notice, notice);
                 }

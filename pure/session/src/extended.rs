@@ -144,8 +144,7 @@ impl Session {
 
     /// Whether the plan is of the present catalog, zone and row counts.
     pub(super) fn is_usable(&self, cx: &SessionCx<'_>, prepared: &Prepared) -> bool {
-        prepared.is_fresh(cx.catalog.version, self.settings.zone_name())
-            && prepared.is_counted(cx.statistics)
+        prepared.is_fresh(cx.catalog.version, &self.site(cx)) && prepared.is_counted(cx.statistics)
     }
 
     /// `prepared`, or the same statement planned again if the catalog has changed.
@@ -321,11 +320,7 @@ impl Session {
             until: None,
         };
         match state {
-            PortalState::Ready
-                if !start
-                    .prepared
-                    .is_fresh(cx.catalog.version, self.settings.zone_name()) =>
-            {
+            PortalState::Ready if !start.prepared.is_fresh(cx.catalog.version, &self.site(cx)) => {
                 // The portal was bound before a schema change in the same pipeline or block.
                 match self.refreshed_alike(cx, &start.prepared) {
                     Ok(prepared) => start.prepared = prepared,

@@ -2,6 +2,7 @@
 
 use super::{Reply, Session, SessionCx};
 use base::{Datum, OutColumn, Position, RowBatch, SqlError, Type};
+use catalog::Names;
 use pg_catalog::CatalogCx;
 use pg_catalog::output;
 use wire::Format;
@@ -16,7 +17,10 @@ impl Session {
         call(&CatalogCx {
             catalog: cx.catalog,
             database: self.database(cx)?,
-            user: &self.user,
+            user: match &*self.acting.current {
+                "" => &self.user,
+                name => name,
+            },
             txn_time: self.block_time.unwrap_or(cx.now),
             setting: &|name| self.setting(name),
             size_bytes: &|_| None,
@@ -53,9 +57,30 @@ impl Session {
     /// An error with the names of types and values of users, which only the catalog knows.
     pub(super) fn named_error(&self, cx: &SessionCx<'_>, error: SqlError) -> SqlError {
         match self.database(cx) {
-            Ok(database) => self.shown_error(cx, database, database.named_error(error)),
+            Ok(database) => {
+                let error = self.shown_error(cx, database, database.named_error(error));
+                let path = self.path(cx);
+                let names = Names {
+                    database,
+                    path: &path,
+                };
+                names.shown_error(error)
+            }
             Err(_) => error,
         }
+    }
+
+    /// A text with names of schemas, for people.
+    pub(super) fn shown_text(&self, cx: &SessionCx<'_>, text: String) -> String {
+        let Ok(database) = self.database(cx) else {
+            return text;
+        };
+        let path = self.path(cx);
+        let names = Names {
+            database,
+            path: &path,
+        };
+        names.shown(&text).into_owned()
     }
 
     /// Says rows of the present step in the client's form. `false`: the statement has failed.

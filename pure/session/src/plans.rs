@@ -15,6 +15,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use wire::Format;
 
+/// What of a session a plan is made for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Site {
+    /// The time zone; empty for UTC.
+    pub(crate) zone: Box<str>,
+    /// The schemas in which names are looked up.
+    pub(crate) path: Rc<[u32]>,
+}
+
 /// One statement with its plan.
 pub(crate) struct Prepared {
     /// Text of the statement.
@@ -44,11 +53,11 @@ impl Drop for Prepared {
 }
 
 impl Prepared {
-    /// Whether the plan may be used with catalog `version` by a session in `zone`.
-    pub(crate) fn is_fresh(&self, version: u64, zone: &str) -> bool {
-        self.plan
-            .as_ref()
-            .is_none_or(|plan| plan.catalog_version == version && *plan.zone == *zone)
+    /// Whether the plan may be used with catalog `version` by a session at `site`.
+    pub(crate) fn is_fresh(&self, version: u64, site: &Site) -> bool {
+        self.plan.as_ref().is_none_or(|plan| {
+            plan.catalog_version == version && plan.zone == site.zone && *plan.path == *site.path
+        })
     }
 
     /// Whether the row counts of the plan are still right, if they matter.
@@ -65,9 +74,13 @@ impl Prepared {
         }
     }
 
-    /// Time zone for which it was planned.
-    fn zone(&self) -> &str {
-        self.plan.as_ref().map_or("", |plan| &plan.zone)
+    /// For what it was planned.
+    fn site(&self) -> Site {
+        let plan = self.plan.as_ref();
+        plan.map_or_else(Site::default, |plan| Site {
+            zone: plan.zone.clone(),
+            path: (*plan.path).into(),
+        })
     }
 }
 
@@ -123,20 +136,20 @@ impl PlanCache {
         self.kept.len() == 0
     }
 
-    /// The statement of this text if its plan is of catalog `version`, for a session in `zone`.
+    /// The statement of this text if its plan is of catalog `version`, for a session at `site`.
     pub(crate) fn get(
         &mut self,
         database: DatabaseId,
         text: &str,
         declared: &[Type],
-        (version, zone): (u64, &str),
+        (version, site): (u64, &Site),
     ) -> Option<Rc<Prepared>> {
-        let hash = hash_of(database, text, declared, zone);
+        let hash = hash_of(database, text, declared, site);
         let found = self.kept.get(hash, |found| {
             found.database == database
                 && &*found.text == text
                 && *found.declared == *declared
-                && found.is_fresh(version, zone)
+                && found.is_fresh(version, site)
         })?;
         Some(found.clone())
     }
@@ -147,9 +160,9 @@ impl PlanCache {
         database: DatabaseId,
         text: &str,
         declared: &[Type],
-        zone: &str,
+        site: &Site,
     ) -> bool {
-        self.kept.admits(hash_of(database, text, declared, zone))
+        self.kept.admits(hash_of(database, text, declared, site))
     }
 
     /// Notes a statement that was just planned; the cache keeps it from its second time on.
@@ -162,7 +175,7 @@ impl PlanCache {
             prepared.database,
             &prepared.text,
             &prepared.declared,
-            prepared.zone(),
+            &prepared.site(),
         );
         if self.kept.admits(hash) {
             self.kept.put(hash, prepared.clone());
@@ -170,12 +183,12 @@ impl PlanCache {
     }
 }
 
-fn hash_of(database: DatabaseId, text: &str, declared: &[Type], zone: &str) -> u64 {
+fn hash_of(database: DatabaseId, text: &str, declared: &[Type], site: &Site) -> u64 {
     let mut hasher = FixedHasher::default();
     hasher.write_u32(database.0);
     hasher.write(text.as_bytes());
     declared.hash(&mut hasher);
-    hasher.write(zone.as_bytes());
+    site.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -200,7 +213,8 @@ mod tests {
     fn texts_enter_when_seen_again_and_used_ones_stay() {
         let mut cache = PlanCache::new(4);
         let get = |cache: &mut PlanCache, text: &str| {
-            cache.get(DatabaseId(1), text, &[], (1, "")).is_some()
+            let here = Site::default();
+            cache.get(DatabaseId(1), text, &[], (1, &here)).is_some()
         };
         cache.offer(&prepared("hot"));
         assert!(!get(&mut cache, "hot"), "seen once");
@@ -216,12 +230,22 @@ mod tests {
             assert!(get(&mut cache, "hot"), "a used entry survives");
         }
         assert_eq!(cache.len(), 4);
-        assert!(cache.get(DatabaseId(2), "hot", &[], (1, "")).is_none());
-        let elsewhere = (1, "Europe/Berlin");
-        assert!(cache.get(DatabaseId(1), "hot", &[], elsewhere).is_none());
+        let here = Site::default();
+        assert!(cache.get(DatabaseId(2), "hot", &[], (1, &here)).is_none());
+        let elsewhere = Site {
+            zone: "Europe/Berlin".into(),
+            ..Site::default()
+        };
+        let other_path = Site {
+            path: Rc::from([7]),
+            ..Site::default()
+        };
+        for site in [elsewhere, other_path] {
+            assert!(cache.get(DatabaseId(1), "hot", &[], (1, &site)).is_none());
+        }
         assert!(
             cache
-                .get(DatabaseId(1), "hot", &[Type::Int4], (1, ""))
+                .get(DatabaseId(1), "hot", &[Type::Int4], (1, &here))
                 .is_none()
         );
     }

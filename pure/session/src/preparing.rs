@@ -31,6 +31,8 @@ pub(crate) struct Planning {
     pub(crate) declared: Box<[Type]>,
     /// Time zone of the session, as plans have it.
     pub(crate) zone: Box<str>,
+    /// The schemas in which it looks names up.
+    pub(crate) path: Box<[u32]>,
     /// Row counts of the database's tables, as far as they are known.
     pub(crate) rows: BTreeMap<TableId, u64>,
 }
@@ -47,6 +49,7 @@ impl Planning {
             database: &self.database,
             param_types: &self.declared,
             zone: &self.zone,
+            path: &self.path,
             rows: &rows,
         };
         plan(barrier, &self.statement, &cx)

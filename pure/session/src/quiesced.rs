@@ -73,8 +73,7 @@ impl Session {
         let Quiesced {
             mut start, until, ..
         } = *waited;
-        let zone = self.settings.zone_name();
-        if !start.prepared.is_fresh(cx.catalog.version, zone) {
+        if !start.prepared.is_fresh(cx.catalog.version, &self.site(cx)) {
             let again = match start.portal {
                 Some(_) => self.refreshed_alike(cx, &start.prepared),
                 None => self.refreshed(cx, &start.prepared),

@@ -254,8 +254,8 @@ impl Session {
             if matches!(self.steps[at].plan.kind, PlanKind::Savepoint(_)) {
                 continue;
             }
-            let zone = self.settings.zone_name();
-            if !self.steps[at].prepared.is_fresh(cx.catalog.version, zone) {
+            let site = self.site(cx);
+            if !self.steps[at].prepared.is_fresh(cx.catalog.version, &site) {
                 let before = self.steps[at].prepared.clone();
                 let prepared = match self.steps[at].portal {
                     Some(_) => self.refreshed_alike(cx, &before)?,

@@ -6,6 +6,7 @@
 
 use crate::kept::Kept;
 use crate::plans::Prepared;
+use crate::plans::Site;
 use crate::{Session, SessionCx};
 use base::lookup::FixedHasher;
 use base::{DatabaseId, Type};
@@ -89,7 +90,7 @@ impl Session {
 
     fn of_shape(&mut self, cx: &mut SessionCx<'_>, text: &str, shape: &Shape) -> Option<Shaped> {
         let database = self.database(cx).ok()?.id;
-        let hash = hash_of(database, self.settings.zone_name(), shape);
+        let hash = hash_of(database, &self.site(cx), shape);
         let form = match cx.plans.shapes.find(hash, database, shape) {
             Some(Form::Never(version)) if version == cx.catalog.version => return None,
             Some(Form::Whole(prepared)) if self.is_usable(cx, &prepared) => Form::Whole(prepared),
@@ -157,8 +158,8 @@ impl Session {
             return Some(prepared);
         }
         let database = self.database(cx).ok()?.id;
-        let zone = self.settings.zone_name();
-        if !cx.plans.admits(database, &own, &declared, zone) {
+        let site = self.site(cx);
+        if !cx.plans.admits(database, &own, &declared, &site) {
             return None;
         }
         let alone = self.planned_alone(cx, text)?;
@@ -222,11 +223,11 @@ fn types_of(shape: &Shape, kept: &[bool]) -> Vec<Type> {
     taken.map(|(_, literal)| literal.ty).collect()
 }
 
-/// Sessions of other time zones have entries of their own: a plan is made for one.
-fn hash_of(database: DatabaseId, zone: &str, shape: &Shape) -> u64 {
+/// Sessions of other time zones and paths have entries of their own: a plan is made for one.
+fn hash_of(database: DatabaseId, site: &Site, shape: &Shape) -> u64 {
     let mut hasher = FixedHasher::default();
     hasher.write_u32(database.0);
-    hasher.write(zone.as_bytes());
+    site.hash(&mut hasher);
     hasher.write(shape.text.as_bytes());
     for literal in &shape.literals {
         literal.ty.hash(&mut hasher);

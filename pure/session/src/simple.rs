@@ -211,7 +211,8 @@ impl Session {
         declared: &[Type],
     ) -> Option<Rc<Prepared>> {
         let database = self.database(cx).ok()?.id;
-        let made = (cx.catalog.version, self.settings.zone_name());
+        let site = self.site(cx);
+        let made = (cx.catalog.version, &site);
         let found = cx.plans.get(database, text, declared, made)?;
         found.is_counted(cx.statistics).then_some(found)
     }
@@ -229,11 +230,13 @@ impl Session {
             Some(plan) => plan?,
             None => {
                 let statistics = &*cx.statistics;
+                let site = self.site(cx);
                 let plan_cx = PlanCx {
                     catalog: cx.catalog,
                     database,
                     param_types: declared,
-                    zone: self.settings.zone_name(),
+                    zone: &site.zone,
+                    path: &site.path,
                     rows: &|table| statistics.rows(id, table),
                 };
                 preparing::plan(cx.barrier, statement, &plan_cx)?

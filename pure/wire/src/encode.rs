@@ -2,6 +2,7 @@
 
 use crate::{Format, Reply, Severity, Tag, TxnStatus};
 use alloc::vec::Vec;
+use base::full_name::bare;
 use base::{Datum, OutColumn, RowBatch, SqlError, Type};
 
 /// Appends the wire form of `reply` to `out`. [`Reply::Close`] has none: it is for the host.
@@ -211,7 +212,7 @@ fn notice(out: &mut Vec<u8>, severity: Severity, error: &SqlError) {
         let mut field = |code: u8, value: &str| {
             if !value.is_empty() {
                 out.push(code);
-                text(out, value);
+                text(out, &bare(value));
             }
         };
         field(b'S', name);
@@ -228,7 +229,7 @@ fn notice(out: &mut Vec<u8>, severity: Severity, error: &SqlError) {
         let mut field = |code: u8, value: &str| {
             if !value.is_empty() {
                 out.push(code);
-                text(out, value);
+                text(out, &bare(value));
             }
         };
         field(b'W', &fields.context);

@@ -7,6 +7,7 @@ use crate::desc::*;
 use ::rights::{By, ObjectKind, Privileges, Target, denied};
 use alloc::format;
 use alloc::string::String;
+use base::full_name::{own, schema_of};
 
 impl Catalog {
     /// # Errors
@@ -32,7 +33,10 @@ impl Catalog {
             Command::Comment {
                 database, subject, ..
             } => self.check_comment(database, subject, by),
-            Command::CreateEnum { database, .. } => self.check_create(database, by),
+            Command::CreateEnum { database, name, .. } => {
+                self.check_create(database, schema_of(name), by)
+            }
+            Command::Schema { database, change } => self.check_schema_rights(database, change, by),
             Command::AlterEnum { database, name, .. } => self.check_type(database, name, by),
             Command::DropEnum {
                 database, names, ..
@@ -113,14 +117,14 @@ impl Catalog {
             Command::CreateTable {
                 database, table, ..
             } => {
-                self.check_create(database, by)?;
+                self.check_create(database, schema_of(&table.name), by)?;
                 let mut keys = table.foreign_keys.iter();
                 keys.try_for_each(|key| self.check_parent(database, key, by))
             }
             Command::CreateSequence {
                 database, sequence, ..
             } => {
-                self.check_create(database, by)?;
+                self.check_create(database, schema_of(&sequence.name), by)?;
                 match &sequence.owned_by {
                     Some((table, _)) => self.check_relation(database, table, by),
                     None => Ok(()),
@@ -131,7 +135,7 @@ impl Catalog {
                 view,
                 replace,
             } => {
-                self.check_create(database, by)?;
+                self.check_create(database, schema_of(&view.name), by)?;
                 match replace {
                     true => self.check_relation(database, &view.name, by),
                     false => Ok(()),
@@ -168,29 +172,24 @@ impl Catalog {
     fn check_comment(&self, name: &str, subject: &Subject, by: &By) -> Result<(), CatalogError> {
         match subject {
             Subject::Database => self.check_database(name, by),
-            Subject::Schema => {
-                let Some(database) = self.databases.get(name) else {
-                    return Ok(());
-                };
-                let target = Target::Schema(database.id.0, "public".into());
-                let owner = self.owner_of_database(database);
-                let what = (&target, ObjectKind::Schema, "public");
-                self.rights.check_owner(by.current, what, owner)
-            }
+            Subject::Schema(schema) => match self.databases.get(name) {
+                Some(database) => self.check_owns_schema(database, schema, by),
+                None => Ok(()),
+            },
             Subject::Relation(_, relation)
             | Subject::Column(relation, _)
             | Subject::Constraint(relation, _) => self.check_relation(name, relation, by),
         }
     }
 
-    fn check_type(&self, name: &str, ty: &str, by: &By) -> Result<(), CatalogError> {
+    pub(crate) fn check_type(&self, name: &str, ty: &str, by: &By) -> Result<(), CatalogError> {
         let found = self.databases.get(name);
         let found = found.and_then(|database| Some((database, database.enums.get(ty)?)));
         let Some((database, found)) = found else {
             return Ok(());
         };
         let owner = self.owner_of_database(database);
-        let what = (&Target::Relation(found.id), ObjectKind::Type, ty);
+        let what = (&Target::Relation(found.id), ObjectKind::Type, own(ty));
         self.rights.check_owner(by.current, what, owner)
     }
 
@@ -204,23 +203,26 @@ impl Catalog {
             .check_owner(by.current, (&target, ObjectKind::Database, name), owner)
     }
 
-    /// Whether the role may make things in the schema `public`.
-    pub(super) fn check_create(&self, name: &str, by: &By) -> Result<(), CatalogError> {
+    /// Whether the role may make things in a schema.
+    pub(crate) fn check_create(
+        &self,
+        name: &str,
+        schema: u32,
+        by: &By,
+    ) -> Result<(), CatalogError> {
         let Some(database) = self.databases.get(name) else {
             return Ok(());
         };
-        let target = Target::Schema(database.id.0, "public".into());
-        let owner = self.owner_of_database(database);
-        let has = self
-            .rights
-            .privileges(by.current, (&target, ObjectKind::Schema), owner);
-        match has.has(Privileges::CREATE) {
+        match self.may_use(database, schema, by.current, Privileges::CREATE) {
             true => Ok(()),
-            false => Err(denied("permission denied for schema public")),
+            false => {
+                let name = database.schema_name(schema);
+                Err(denied(format!("permission denied for schema {name}")))
+            }
         }
     }
 
-    pub(super) fn check_relation(
+    pub(crate) fn check_relation(
         &self,
         name: &str,
         relation: &str,
@@ -244,7 +246,7 @@ impl Catalog {
             }
         };
         let owner = self.owner_of_database(database);
-        let what = (&Target::Relation(id), kind, relation);
+        let what = (&Target::Relation(id), kind, own(relation));
         self.rights.check_owner(by.current, what, owner)
     }
 
@@ -271,7 +273,7 @@ impl Catalog {
         if of_table.has(wanted) || (!key.parent_columns.is_empty() && columns.all(has)) {
             return Ok(());
         }
-        let message: String = format!("permission denied for table {}", key.parent);
+        let message: String = format!("permission denied for table {}", own(&key.parent));
         Err(denied(message))
     }
 }

@@ -3,11 +3,13 @@
 use super::Found;
 use crate::command::CatalogError;
 use crate::desc::*;
+use crate::schemas::no_schema;
 use ::rights::{Acl, By, Grant, Granting, ObjectKind, ObjectNames, Privileges, RoleId, RoleName};
 use ::rights::{Target, denied};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use base::full_name::{self, schema_of};
 use base::{SqlError, SqlState};
 
 type Noticed = Result<Vec<String>, CatalogError>;
@@ -61,7 +63,9 @@ impl Catalog {
                 found.collect()
             }
             ObjectNames::Schemas(names) => {
-                names.iter().try_for_each(|name| known_schema(name))?;
+                names
+                    .iter()
+                    .try_for_each(|name| known_schema(database, name).map(|_| ()))?;
                 let found = names.iter().map(|name| Found {
                     target: Target::Schema(database.id.0, name.clone()),
                     kind: ObjectKind::Schema,
@@ -70,10 +74,12 @@ impl Catalog {
                 Ok(found.collect())
             }
             ObjectNames::All(kind, schemas) => {
-                schemas.iter().try_for_each(|name| known_schema(name))?;
-                let relations = database.relations().filter(|(_, found, _)| match kind {
-                    ObjectKind::Sequence => *found == ObjectKind::Sequence,
-                    _ => *found != ObjectKind::Sequence,
+                let schemas = schemas.iter().map(|name| known_schema(database, name));
+                let schemas = schemas.collect::<Result<Vec<u32>, _>>()?;
+                let relations = database.relations().filter(|(name, found, _)| {
+                    let is_kind =
+                        (*kind == ObjectKind::Sequence) == (*found == ObjectKind::Sequence);
+                    is_kind && schemas.contains(&schema_of(name))
                 });
                 let found = relations.map(|(name, kind, id)| Found {
                     target: Target::Relation(id),
@@ -175,10 +181,10 @@ impl Catalog {
         let allowed = if all { wanted } else { wanted.and(options) };
         let has = table.privileges(&groups).with(acl.privileges(&groups));
         if allowed.is_empty() && has.is_empty() {
-            let (noun, name) = (object.kind.noun(), &object.name);
+            let (noun, name) = (object.kind.noun(), full_name::own(&object.name));
             return Err(denied(format!("permission denied for {noun} {name}")));
         }
-        let notices = told(&object.name, grant, allowed, wanted);
+        let notices = told(full_name::own(&object.name), grant, allowed, wanted);
         if allowed.is_empty() {
             return Ok(notices);
         }
@@ -224,7 +230,12 @@ impl Catalog {
         if makers.is_empty() {
             makers.push(by.current);
         }
-        schemas.iter().try_for_each(|name| known_schema(name))?;
+        let here = self.database_named(database)?;
+        let mut places = schemas.iter().map(|name| known_schema(here, name));
+        let mut places = places.by_ref().collect::<Result<Vec<u32>, _>>()?;
+        if places.is_empty() {
+            places.push(0);
+        }
         let mut wanted = Privileges::NONE;
         for (privilege, _) in &grant.privileges {
             check_kind(*privilege, kind)?;
@@ -237,41 +248,53 @@ impl Catalog {
             if !self.rights.is_member(by.current, maker, RoleId::PUBLIC) {
                 return Err(denied("permission denied to change default privileges"));
             }
-            let public = !schemas.is_empty();
-            let mut acl = match self.rights.defaults.get(&(id, maker, public, kind)) {
-                Some(acl) => acl.clone(),
-                None if public => Acl::default(),
-                None => kind.first_acl(maker),
-            };
-            for role in &grant.roles {
-                let grantee = match role {
-                    RoleName::Public => RoleId::PUBLIC,
-                    other => self.rights.resolve(other, by)?,
-                };
-                let one = Granting {
-                    owner: maker,
-                    grantor: maker,
-                    grantee,
-                    privileges: wanted,
-                    option: grant.option,
-                    cascade: grant.cascade,
-                };
-                match grant.is_grant {
-                    true => acl.grant(one)?,
-                    false => acl.revoke(one)?,
-                }
-            }
-            let usual = match public {
-                true => Acl::default(),
-                false => kind.first_acl(maker),
-            };
-            let defaults = &mut self.rights_mut().defaults;
-            match acl == usual {
-                true => drop(defaults.remove(&(id, maker, public, kind))),
-                false => drop(defaults.insert((id, maker, public, kind), acl)),
+            for place in &places {
+                self.change_default((id, maker, *place, kind), (wanted, grant), by)?;
             }
         }
         Ok(Vec::new())
+    }
+
+    /// The privileges of what a role will make in a schema; 0: anywhere.
+    fn change_default(
+        &mut self,
+        (id, maker, schema, kind): (u32, RoleId, u32, ObjectKind),
+        (wanted, grant): (Privileges, &Grant),
+        by: &By,
+    ) -> Result<(), CatalogError> {
+        let mut acl = match self.rights.defaults.get(&(id, maker, schema, kind)) {
+            Some(acl) => acl.clone(),
+            None if schema != 0 => Acl::default(),
+            None => kind.first_acl(maker),
+        };
+        for role in &grant.roles {
+            let grantee = match role {
+                RoleName::Public => RoleId::PUBLIC,
+                other => self.rights.resolve(other, by)?,
+            };
+            let one = Granting {
+                owner: maker,
+                grantor: maker,
+                grantee,
+                privileges: wanted,
+                option: grant.option,
+                cascade: grant.cascade,
+            };
+            match grant.is_grant {
+                true => acl.grant(one)?,
+                false => acl.revoke(one)?,
+            }
+        }
+        let usual = match schema {
+            0 => kind.first_acl(maker),
+            _ => Acl::default(),
+        };
+        let defaults = &mut self.rights_mut().defaults;
+        match acl == usual {
+            true => drop(defaults.remove(&(id, maker, schema, kind))),
+            false => drop(defaults.insert((id, maker, schema, kind), acl)),
+        }
+        Ok(())
     }
 }
 
@@ -341,12 +364,6 @@ fn check_kind(privilege: Privileges, kind: ObjectKind) -> Result<(), CatalogErro
     Err(SqlError::new(SqlState::INVALID_GRANT, message))
 }
 
-fn known_schema(name: &str) -> Result<(), CatalogError> {
-    match name {
-        "public" => Ok(()),
-        _ => {
-            let message = format!("schema \"{name}\" does not exist");
-            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
-        }
-    }
+fn known_schema(database: &Database, name: &str) -> Result<u32, CatalogError> {
+    database.schema(name).ok_or_else(|| no_schema(name))
 }

@@ -4,10 +4,12 @@ use super::Found;
 use crate::command::{Applied, CatalogError};
 use crate::desc::*;
 use crate::enums::no_type;
-use ::rights::{By, ObjectKind, RoleId, RoleName, Target, denied};
+use crate::schemas::{SchemaChange, no_schema};
+use ::rights::{By, ObjectKind, Privileges, RoleId, RoleName, Target, denied};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use base::full_name::{self, schema_of};
 use base::{SqlError, SqlState};
 
 type Noticed = Result<Vec<String>, CatalogError>;
@@ -30,8 +32,9 @@ impl Catalog {
         let owner = self.database_named(database)?;
         let database_owner = self.owner_of_database(owner);
         let new = self.rights.resolve(to, by)?;
+        let own_name = full_name::own(name);
         if kind == ObjectKind::Index {
-            let what = (&found.target, ObjectKind::Index, name);
+            let what = (&found.target, ObjectKind::Index, own_name);
             self.rights.check_owner(by.current, what, database_owner)?;
             return Ok(Vec::from([format!(
                 "cannot change owner of index \"{name}\""
@@ -48,7 +51,7 @@ impl Catalog {
             return Ok(Vec::new());
         }
         if !self.rights.is_superuser(by.current) {
-            let what = (&found.target, found.kind, name);
+            let what = (&found.target, found.kind, own_name);
             self.rights.check_owner(by.current, what, database_owner)?;
             if !self.rights.is_member(by.current, new, database_owner) {
                 let message = format!("must be member of role \"{}\"", self.rights.name(new));
@@ -58,13 +61,21 @@ impl Catalog {
                 ObjectKind::Database if !self.rights.creates_databases(by.current) => {
                     return Err(denied("permission denied to change owner of database"));
                 }
-                ObjectKind::Database | ObjectKind::Schema => {}
+                ObjectKind::Schema => {
+                    let target = (&Target::Database(owner.id.0), ObjectKind::Database);
+                    let own = self.rights.privileges(by.current, target, database_owner);
+                    if !own.has(Privileges::CREATE) {
+                        let database = &owner.name;
+                        return Err(denied(format!("permission denied for database {database}")));
+                    }
+                }
+                ObjectKind::Database => {}
                 _ => {
                     let new_one = By {
                         current: new,
                         ..by.clone()
                     };
-                    self.check_create(database, &new_one)?;
+                    self.check_create(database, schema_of(name), &new_one)?;
                 }
             }
         }
@@ -106,11 +117,15 @@ impl Catalog {
                 kind,
                 name: object.into(),
             },
-            ObjectKind::Schema => Found {
-                target: Target::Schema(self.database_named(name)?.id.0, object.into()),
-                kind,
-                name: object.into(),
-            },
+            ObjectKind::Schema => {
+                let database = self.database_named(name)?;
+                database.schema(object).ok_or_else(|| no_schema(object))?;
+                Found {
+                    target: Target::Schema(database.id.0, object.into()),
+                    kind,
+                    name: object.into(),
+                }
+            }
             ObjectKind::Index => {
                 let database = self.database_named(name)?;
                 let (table, _) = database
@@ -175,7 +190,12 @@ impl Catalog {
             name: name.into(),
         });
         let types = database.enums.values().map(|found| found.as_found());
-        let found = relations.chain(types);
+        let schemas = database.schemas.keys().map(|name| Found {
+            target: Target::Schema(database.id.0, name.clone()),
+            kind: ObjectKind::Schema,
+            name: name.clone(),
+        });
+        let found = relations.chain(types).chain(schemas);
         let is_owned = |found: &Found| roles.contains(&self.rights.owner(&found.target));
         Ok(found.filter(is_owned).collect())
     }
@@ -240,6 +260,17 @@ impl Catalog {
         if !types.is_empty() {
             self.drop_enums(database, &types, false, cascade)?;
         }
+        let schemas = names(ObjectKind::Schema);
+        if !schemas.is_empty() {
+            let change = SchemaChange::Drop {
+                names: schemas,
+                if_exists: false,
+                cascade,
+            };
+            let applied = self.change_schema(database, &change, by)?;
+            all.notices.extend(applied.notices);
+            all.dropped.extend(applied.dropped);
+        }
         self.revoke_owned(database, &roles, by)?;
         Ok(all)
     }
@@ -257,7 +288,9 @@ impl Catalog {
             .relations()
             .map(|(_, _, relation)| Target::Relation(relation))
             .collect();
-        places.extend([Target::Database(id), Target::Schema(id, "public".into())]);
+        places.push(Target::Database(id));
+        let schemas = here.schemas.keys();
+        places.extend(schemas.map(|name| Target::Schema(id, name.clone())));
         let superuser = self.rights.is_superuser(by.current);
         let groups = self.rights.groups(by.current, owner);
         let rights = self.rights_mut();

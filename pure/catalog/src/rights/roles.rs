@@ -63,11 +63,11 @@ impl Catalog {
 
     fn depending_in(&self, database: &Database, role: RoleId) -> Vec<String> {
         let id = database.id.0;
-        let schema = Target::Schema(id, "public".into());
-        let mut lines: Vec<String> = self
-            .line_of(&schema, "schema public", role)
-            .into_iter()
-            .collect();
+        let schemas = database.schemas.keys().filter_map(|name| {
+            let target = Target::Schema(id, name.clone());
+            self.line_of(&target, &format!("schema {name}"), role)
+        });
+        let mut lines: Vec<String> = schemas.collect();
         let types = database.enums.values();
         let types = types.map(|found| (found.id, ObjectKind::Type, found.name.as_str()));
         let mut relations: Vec<(u32, ObjectKind, &str)> = database

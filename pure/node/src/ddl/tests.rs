@@ -118,6 +118,7 @@ impl World {
             database: &self.catalog.databases["shop"],
             param_types: &[],
             zone: "",
+            path: catalog::KEPT_PATH,
             rows: &|_| None,
         };
         let plan = plan::plan(&statements[0], &cx).expect("a statement that can be planned");

@@ -7,6 +7,7 @@ use super::rel::Rel;
 use super::scope::{Scope, ScopeColumn, ident, object_name, table_scope};
 use super::view::query_of;
 use super::{Binder, ELSEWHERE, unsupported};
+use base::full_name::{self, own};
 use base::{SqlError, SqlState};
 use catalog::{Table, View};
 use expr::{Expr, aggregate};
@@ -163,9 +164,12 @@ impl Binder<'_> {
             return false;
         };
         let (schema, name) = object_name(simple.base);
-        if !matches!(schema.as_deref(), None | Some("public")) || is_aggregated(&bound.rel) {
+        if is_aggregated(&bound.rel) {
             return false;
         }
+        let Some(name) = self.own_relation(schema.as_deref(), &name) else {
+            return false;
+        };
         let base = match (self.cx.database.table(&name), self.cx.database.view(&name)) {
             (Some(table), _) => table.id,
             (None, Some(view)) if view.updatable => view.id,
@@ -188,7 +192,7 @@ impl Binder<'_> {
         let Some(view) = self.find_view(schema.as_deref(), &relation) else {
             let table = self.find_table(name)?;
             self.need_table(&table, change.privilege());
-            let alias = alias.unwrap_or_else(|| table.name.clone());
+            let alias = alias.unwrap_or_else(|| own(&table.name).to_owned());
             return Ok(Changed {
                 rows: Rel::Table {
                     table: table.clone(),
@@ -200,7 +204,7 @@ impl Binder<'_> {
                 is_view: false,
             });
         };
-        let alias = alias.unwrap_or_else(|| view.name.clone());
+        let alias = alias.unwrap_or_else(|| own(&view.name).to_owned());
         let changed = self.changed_view(&view, &alias, change)?;
         let plain = changed
             .scope
@@ -254,15 +258,17 @@ impl Binder<'_> {
         self.alone(view, statement, |binder| {
             binder.deeper(|binder| {
                 let own = simple.alias.map(|alias| ident(&alias.name));
-                let (_, base) = object_name(simple.base);
-                let mut changed = match binder.find_view(None, &base) {
+                let (schema, base) = object_name(simple.base);
+                let inner = binder.find_view(schema.as_deref(), &base);
+                let base = binder.own_relation(schema.as_deref(), &base);
+                let mut changed = match inner {
                     None => binder.changed(simple.base, own, change)?,
                     Some(inner) => {
-                        let own = own.unwrap_or_else(|| inner.name.clone());
+                        let own = own.unwrap_or_else(|| full_name::own(&inner.name).to_owned());
                         binder.changed_view(&inner, &own, change)?
                     }
                 };
-                binder.restrict(&mut changed.scope, &base);
+                binder.restrict(&mut changed.scope, &base.unwrap_or_default());
                 binder.rename(&mut changed.scope, simple.alias)?;
                 binder.over(view, alias, &simple, changed)
             })
@@ -310,7 +316,8 @@ impl Binder<'_> {
             bases: Vec::new(),
             qualified: Vec::new(),
         };
-        scope.note_home("public", &view.name, alias);
+        let (schema, name) = full_name::split(&view.name);
+        scope.note_home(schema, name, alias);
         Ok(Changed {
             table,
             alias: alias.into(),
@@ -324,9 +331,9 @@ impl Binder<'_> {
     fn why_not(&self, view: &View, simple: &Simple<'_>, change: Change) -> SqlError {
         let (schema, base) = object_name(simple.base);
         let inner = self.find_view(schema.as_deref(), &base);
-        if schema.is_some_and(|schema| schema != "public")
-            || inner.is_none() && self.cx.database.table(&base).is_none()
-        {
+        let table = self.own_relation(schema.as_deref(), &base);
+        let table = table.and_then(|full| self.cx.database.table(&full));
+        if inner.is_none() && table.is_none() {
             return refused(view, change, ONE_RELATION);
         }
         match inner {

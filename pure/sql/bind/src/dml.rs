@@ -354,7 +354,7 @@ impl Binder<'_> {
             Some(text) => {
                 let ast = expression(text)?;
                 let outer = self.set_scope(Scope::default());
-                let bound = self.expr(&ast);
+                let bound = self.kept(|binder| binder.expr(&ast));
                 self.set_scope(outer);
                 let bound = bound?;
                 self.assigned(bound, column)

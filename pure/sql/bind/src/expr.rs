@@ -76,7 +76,8 @@ impl Binder<'_> {
             }
             Ast::TypedString { data_type, value } => {
                 let literal = Expr::literal(string_of(value).unwrap_or_default());
-                let ty = bind_type(data_type, self.cx)?;
+                self.note_type(data_type);
+                let ty = bind_type(data_type, &self.names())?;
                 self.explicit(literal, ty)
             }
             Ast::Interval(interval) => self.interval(interval),
@@ -279,7 +280,11 @@ impl Binder<'_> {
     }
 
     fn cast(&mut self, inner: &Ast, to: &ast::DataType) -> Result<Expr, SqlError> {
-        let named = named_type(to, self.cx)?;
+        let named = named_type(to, &self.names())?;
+        self.note_type(to);
+        if named == NamedType::Plain(Type::Reg(base::Reg::Class)) {
+            self.note_reg(inner);
+        }
         // ARRAY[]::type[] has no other type than the cast's.
         if let (Ast::Array(array), NamedType::Plain(ty)) = (inner, named)
             && array.elem.is_empty()
@@ -293,7 +298,7 @@ impl Binder<'_> {
                 self.note(&bound);
                 self.computed(bound)
             }
-            NamedType::Serial(_) => bind_type(to, self.cx).map(|_| arg),
+            NamedType::Serial(_) => bind_type(to, &self.names()).map(|_| arg),
         }
     }
 

@@ -13,6 +13,7 @@ use base::{SqlError, SqlState};
 use catalog::Table;
 use expr::Expr;
 use expr::resolve::{self, Context};
+use pg_catalog::path::Meant;
 use rights::Privileges;
 use sqlparser::ast::{
     self, Join, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor, TableWithJoins,
@@ -447,19 +448,25 @@ impl Binder<'_> {
         schema: Option<&str>,
         name: &str,
     ) -> Result<Arc<Table>, SqlError> {
-        let found = self.cx.database.tables.get(name);
-        match (schema, found) {
-            (None | Some("public"), Some(table)) => return Ok(table.clone()),
-            _ if self.find_view(schema, name).is_some() => return Err(not_a_table(name)),
-            (None | Some("public"), None) if self.cx.database.sequences.contains_key(name) => {
-                let message = format!("cannot change sequence \"{name}\"");
-                return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        let database = self.cx.database;
+        match self.meant(schema, name) {
+            Some(Meant::Own(full)) => {
+                if let Some(table) = database.tables.get(&full) {
+                    return Ok(table.clone());
+                }
+                if database.views.contains_key(&full) {
+                    return Err(not_a_table(name));
+                }
+                if database.sequences.contains_key(&full) {
+                    let message = format!("cannot change sequence \"{name}\"");
+                    return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+                }
             }
-            _ if pg_catalog::lookup(schema, name).is_some() => {
+            Some(Meant::System(_)) => {
                 let message = format!("permission denied for table {name}");
                 return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
             }
-            _ => {}
+            None => {}
         }
         let shown = match schema {
             Some(schema) => format!("{schema}.{name}"),
@@ -467,6 +474,18 @@ impl Binder<'_> {
         };
         let message = format!("relation \"{shown}\" does not exist");
         Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
+    }
+
+    /// The table of a full name, which another description gives.
+    ///
+    /// # Errors
+    /// 42P01 if there is none.
+    pub fn table_of(&self, full: &str) -> Result<Arc<Table>, SqlError> {
+        let found = self.cx.database.tables.get(full);
+        found.cloned().ok_or_else(|| {
+            let message = format!("relation \"{full}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        })
     }
 
     fn table_factor(
@@ -485,9 +504,11 @@ impl Binder<'_> {
             None => table.clone(),
             Some(alias) => self.relation_name(&alias.name)?,
         };
-        let named = if schema.as_deref() != Some("public")
-            && let Some(found) = pg_catalog::lookup(schema.as_deref(), &table)
-        {
+        let meant = self.meant(schema.as_deref(), &table);
+        if let Some(Meant::Own(full)) = &meant {
+            self.note_name(name, full);
+        }
+        let named = if let Some(Meant::System(found)) = meant {
             if matches!(found.name, "pg_authid" | "pg_shadow") {
                 let noun = if found.is_view() { "view" } else { "table" };
                 self.need_superuser(&format!("permission denied for {noun} {}", found.name));

@@ -46,7 +46,7 @@ impl Binder<'_> {
                 Err(unsupported("a subquery as function argument"))
             };
         }
-        known_schema(schema.as_deref())?;
+        known_schema(self.cx.database, schema.as_deref())?;
         let call = AggregateCall {
             arguments: args,
             filter: filter.as_deref(),

@@ -27,6 +27,7 @@ mod names;
 mod needs;
 mod over;
 mod part;
+mod path;
 mod predicate;
 mod recursive;
 pub mod rel;
@@ -81,6 +82,8 @@ pub struct PlanCx<'a> {
     pub param_types: &'a [Type],
     /// The time zone of the session ([`zoned::of_setting`]).
     pub zone: &'a str,
+    /// The schemas in which names without a schema are looked up ([`catalog::Names::path`]).
+    pub path: &'a [u32],
     /// Rows of a table in the whole cluster, as far as they are known.
     pub rows: &'a dyn Fn(TableId) -> Option<u64>,
 }
@@ -160,6 +163,10 @@ pub(crate) enum Untyped {
 pub struct Binder<'a> {
     pub cx: &'a PlanCx<'a>,
     source: Source,
+    /// The schemas in which names are looked up now.
+    path: &'a [u32],
+    /// Schemas whose names the statement has written.
+    used_schemas: RefCell<Vec<u32>>,
     /// Types of the client's parameters as far as they are known.
     pub params: Vec<Type>,
     next_slot: u32,
@@ -218,6 +225,8 @@ impl<'a> Binder<'a> {
         Binder {
             cx,
             source: statement.source().clone(),
+            path: cx.path,
+            used_schemas: RefCell::default(),
             next_slot: count as u32,
             params,
             levels: vec![Level::default()],

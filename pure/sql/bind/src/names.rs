@@ -52,8 +52,15 @@ impl Binder<'_> {
             [.., schema, relation, name] => (Some(schema.as_str()), relation, name),
             _ => unreachable!("a compound name has several parts"),
         };
+        let schema = self.schema_number(schema);
         match self.column(schema, Some(relation), name, span)? {
-            Some(found) => Ok(found),
+            Some(found) => {
+                if let Some(schema) = schema {
+                    let parts: Vec<&ast::Ident> = parts.iter().collect();
+                    self.note_parts(&parts, 1, &base::full_name::full(schema, relation));
+                }
+                Ok(found)
+            }
             None => {
                 let error = self.level().scope.no_relation(relation);
                 Err(error.at(self.position(span)))
@@ -65,7 +72,7 @@ impl Binder<'_> {
     /// becomes a slot.
     fn column(
         &mut self,
-        schema: Option<&str>,
+        schema: Option<u32>,
         relation: Option<&str>,
         name: &str,
         span: Span,

@@ -1,6 +1,7 @@
 //! Names that a query can see, and the errors of names that it cannot.
 
 use super::unsupported;
+use base::full_name::{own, split};
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::{ColumnState, Table};
 use expr::{Compare, Expr, Func, walk};
@@ -35,8 +36,9 @@ pub struct Scope {
     /// Those among them whose rows are stored or of the system catalog, with the position of their
     /// first column.
     pub(crate) bases: Vec<(u32, Base)>,
-    /// Those that go by their own name, so that a schema may stand before it: schema and name.
-    pub(crate) qualified: Vec<(&'static str, String)>,
+    /// Those that go by their own name, so that a schema may stand before it: its number, and the
+    /// name.
+    pub(crate) qualified: Vec<(u32, String)>,
 }
 
 /// A relation that has system columns.
@@ -116,6 +118,10 @@ impl Scope {
     pub(crate) fn append(&mut self, other: Scope) -> Result<(), SqlError> {
         for relation in &other.relations {
             if !relation.is_empty() && self.relations.contains(relation) {
+                if self.is_another(&other, relation) {
+                    let what = format!("tables \"{relation}\" of two schemas without aliases");
+                    return Err(unsupported(&what).hint("Give one of them an alias."));
+                }
                 let message = format!("table name \"{relation}\" specified more than once");
                 return Err(SqlError::new(SqlState::DUPLICATE_ALIAS, message));
             }
@@ -197,18 +203,28 @@ impl Scope {
     }
 
     /// A relation that goes by its own name can be named with its schema.
-    pub(crate) fn note_home(&mut self, schema: &'static str, name: &str, alias: &str) {
+    pub(crate) fn note_home(&mut self, schema: u32, name: &str, alias: &str) {
         if alias == name {
             self.qualified.push((schema, alias.to_string()));
         }
     }
 
     /// Whether `schema.name` is the name of one of the relations; all are, without a schema.
-    pub(crate) fn has_in(&self, schema: Option<&str>, name: &str) -> bool {
+    pub(crate) fn has_in(&self, schema: Option<u32>, name: &str) -> bool {
         schema.is_none_or(|schema| {
             let mut qualified = self.qualified.iter();
             qualified.any(|(of, known)| *of == schema && known == name)
         })
+    }
+
+    /// Whether a relation of another scope has the same name in another schema.
+    fn is_another(&self, other: &Scope, name: &str) -> bool {
+        let of = |scope: &Scope| {
+            let mut homes = scope.qualified.iter();
+            homes.find(|(_, known)| known == name).map(|(of, _)| *of)
+        };
+        let (own, other) = (of(self), of(other));
+        own.is_some() && other.is_some() && own != other
     }
 
     /// There is no relation of this name; a table of that name may have another one here, or be
@@ -218,7 +234,7 @@ impl Scope {
             let mut columns = self.columns.iter();
             let at =
                 |column: &&ScopeColumn| matches!(column.expr, Expr::Column(at, _) if at == first);
-            columns.find(at).filter(|_| table.name == name)
+            columns.find(at).filter(|_| own(&table.name) == name)
         });
         let invalid = |hint: String| {
             let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
@@ -340,7 +356,8 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
             column.name.clear();
         }
     }
-    scope.note_home("public", &table.name, alias);
+    let (schema, name) = split(&table.name);
+    scope.note_home(schema, name, alias);
     scope.bases.push((0, Base::Table(table.clone())));
     scope
 }
@@ -348,7 +365,7 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
 /// As [`table_scope`] for conditions of the table itself, which may read columns that are still
 /// being filled.
 pub(crate) fn whole_scope(table: &Arc<Table>) -> Scope {
-    let mut scope = table_scope(table, &table.name);
+    let mut scope = table_scope(table, own(&table.name));
     for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
         if described.state == ColumnState::Filling {
             column.name.clone_from(&described.name);
@@ -365,7 +382,11 @@ pub(crate) fn catalog_scope(relation: &'static VirtualTable, alias: &str) -> Sco
         (column.name.to_string(), column.ty, origin)
     });
     let mut scope = Scope::of_relation(alias, columns, 0);
-    scope.note_home(relation.schema, relation.name, alias);
+    let schema = match relation.schema {
+        "pg_catalog" => catalog::PG_CATALOG_SCHEMA,
+        _ => catalog::INFORMATION_SCHEMA,
+    };
+    scope.note_home(schema, relation.name, alias);
     if !relation.is_view() {
         scope.bases.push((0, Base::Catalog(relation)));
     }

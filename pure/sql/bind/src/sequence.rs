@@ -4,9 +4,10 @@ use super::expr::string_of;
 use super::rel::{CallKind, SequenceCall};
 use super::{Binder, unsupported};
 use ::functions::keywords::quote_ident;
+use base::full_name::schema_of;
 use base::types::{ArrayKind, Reg};
 use base::{SqlError, SqlState, TableId, Type};
-use catalog::{Sequence, View, ViewColumn};
+use catalog::{Sequence, View, ViewColumn, mark};
 use expr::Expr;
 use expr::resolve::{self, Context};
 use pg_catalog::names::in_known_schema;
@@ -106,13 +107,11 @@ impl Binder<'_> {
     /// A sequence by the text of its name, which may have a schema and quotes.
     fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
         let parts = pg_catalog::names::parts(text)?;
-        let (schema, name) = in_known_schema(&self.cx.database.name, parts)?;
-        if schema.as_ref().is_some_and(|schema| schema != "public") {
-            let message = format!("relation \"{text}\" does not exist");
-            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
-        }
-        self.cx.database.sequences.get(&name).ok_or_else(|| {
-            if self.cx.database.tables.contains_key(&name) {
+        let (schema, name) = in_known_schema(self.cx.database, parts)?;
+        let full = self.own_relation(schema.as_deref(), &name);
+        let full = full.unwrap_or_default();
+        self.cx.database.sequences.get(&full).ok_or_else(|| {
+            if self.cx.database.tables.contains_key(&full) {
                 let message = format!("\"{name}\" is not a sequence");
                 return SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
             }
@@ -123,14 +122,13 @@ impl Binder<'_> {
 
     /// The one row of a sequence in FROM, as a view of it.
     pub(super) fn sequence_rows(&self, schema: Option<&str>, name: &str) -> Option<Arc<View>> {
-        let sequence = self.cx.database.sequences.get(name)?;
-        if !matches!(schema, None | Some("public")) {
-            return None;
-        }
+        let full = self.own_relation(schema, name)?;
+        let sequence = self.cx.database.sequences.get(&full)?;
         let own = quote_ident(name).replace('\'', "''");
+        let mark = mark(schema_of(&full));
         let query = format!(
             "SELECT s[1] AS last_value, 0::bigint AS log_cnt, s[2] = 1 AS is_called \
-             FROM (SELECT {STATE}('public.{own}') AS s) q"
+             FROM (SELECT {STATE}('{mark}.{own}') AS s) q"
         );
         let columns = [
             ("last_value", Type::Int8),
@@ -143,7 +141,7 @@ impl Binder<'_> {
         };
         Some(Arc::new(View {
             id: TableId(sequence.id.0),
-            name: name.to_owned(),
+            name: full,
             query,
             renamed: false,
             updatable: false,

@@ -1,8 +1,9 @@
 //! Select lists: wildcards, output names, origins.
 
 use super::scope::{ScopeColumn, ident, object_name};
-use super::{Binder, PlanCx, Untyped, unsupported};
+use super::{Binder, Untyped, unsupported};
 use base::{OutColumn, SqlError, SqlState, Type};
+use catalog::Names;
 use expr::Expr;
 use expr::resolve::{self, Context};
 use pg_catalog::names::check_parts;
@@ -81,13 +82,19 @@ impl Binder<'_> {
                     check_parts(&self.cx.database.name, &parts, 4, "")
                         .map_err(|error| error.at(position))?;
                     let (schema, relation) = object_name(name);
+                    let schema = self.schema_number(schema.as_deref());
                     let scope = &self.level().scope;
                     let known = scope.relations.contains(&relation);
-                    if !known || !scope.has_in(schema.as_deref(), &relation) {
+                    if !known || !scope.has_in(schema, &relation) {
                         return Err(scope.no_relation(&relation).at(position));
                     }
                     let own = |c: &&ScopeColumn| c.relation == relation && !c.hidden;
                     let columns = scope.columns.iter().filter(own).cloned().collect();
+                    if let Some(schema) = schema {
+                        let parts = name.0.iter().filter_map(ast::ObjectNamePart::as_ident);
+                        let parts: Vec<&ast::Ident> = parts.collect();
+                        self.note_parts(&parts, 0, &base::full_name::full(schema, &relation));
+                    }
                     self.add_star(options, columns, true, &mut targets);
                 }
             }
@@ -207,14 +214,14 @@ impl Binder<'_> {
                 format: _,
             } => match self.derived_name(expr) {
                 Some((name, true)) => Some((name, true)),
-                weak => type_name(data_type, self.cx)
+                weak => type_name(data_type, &self.names())
                     .map(|name| (name, false))
                     .or(weak),
             },
             Ast::TypedString {
                 data_type,
                 value: _,
-            } => type_name(data_type, self.cx).map(|name| (name, false)),
+            } => type_name(data_type, &self.names()).map(|name| (name, false)),
             Ast::Interval(_) => Some(("interval".into(), false)),
             Ast::Case {
                 operand: _,
@@ -242,15 +249,15 @@ impl Binder<'_> {
 }
 
 /// The name of a type as it names columns: that of the catalog, without what makes it an array.
-fn type_name(data_type: &DataType, cx: &PlanCx<'_>) -> Option<String> {
+fn type_name(data_type: &DataType, names: &Names<'_>) -> Option<String> {
     match data_type {
         DataType::Custom(name, _) => Some(object_name(name).1),
         DataType::Regclass => Some("regclass".into()),
         DataType::Array(
             ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
-        ) => type_name(element, cx),
+        ) => type_name(element, names),
         other => {
-            let ty = super::types::bind_type(other, cx).ok()?;
+            let ty = super::types::bind_type(other, names).ok()?;
             Some(ty.catalog_name().trim_start_matches('_').to_string())
         }
     }

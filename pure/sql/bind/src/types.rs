@@ -1,9 +1,9 @@
 //! Type names of SQL text.
 
-use super::PlanCx;
 use super::scope::object_name;
 use base::types::SECOND_DIGITS_MAX;
 use base::{ArrayKind, Reg, SqlError, SqlState, Type};
+use catalog::Names;
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
 /// A type as written: plain, or one of the names that stand for more.
@@ -20,15 +20,15 @@ pub enum NamedType {
 /// # Errors
 /// 42704 for an unknown name, 0A000 for a type that is known but not supported, 22023 and 42601 for
 /// bad modifiers.
-pub fn bind_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<Type, SqlError> {
-    match named_type(ty, cx)? {
+pub fn bind_type(ty: &DataType, names: &Names<'_>) -> Result<Type, SqlError> {
+    match named_type(ty, names)? {
         NamedType::Plain(ty) => Ok(ty),
         NamedType::Serial(_) => Err(undefined(&ty.to_string().to_lowercase())),
     }
 }
 
 /// As [`bind_type`], telling apart names that mean more than a type.
-pub fn named_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<NamedType, SqlError> {
+pub fn named_type(ty: &DataType, names: &Names<'_>) -> Result<NamedType, SqlError> {
     use DataType as D;
     let plain = match ty {
         D::Bool | D::Boolean => Type::Bool,
@@ -67,7 +67,7 @@ pub fn named_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<NamedType, SqlError>
         D::Regclass => Type::Reg(Reg::Class),
         // The size of an array is not enforced, as in PostgreSQL.
         D::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
-            let element = bind_type(element, cx)?;
+            let element = bind_type(element, names)?;
             element
                 .array_of()
                 .ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
@@ -77,13 +77,14 @@ pub fn named_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<NamedType, SqlError>
                 return Err(unsupported("a database in the name of a type"));
             }
             let (schema, name) = object_name(name);
-            if let Some(found) = own_type(cx, schema.as_deref(), &name) {
+            let own = of_users(names, schema.as_deref(), &name);
+            if let Some(found) = own.and_then(|full| names.database.type_named(&full)) {
                 if !modifiers.is_empty() {
                     return Err(no_modifier(&name));
                 }
                 return Ok(NamedType::Plain(found));
             }
-            check_schema(schema.as_deref(), ty)?;
+            check_schema(names, schema.as_deref(), ty)?;
             return custom(&name, modifiers);
         }
         D::JSON => Type::Json,
@@ -96,20 +97,21 @@ pub fn named_type(ty: &DataType, cx: &PlanCx<'_>) -> Result<NamedType, SqlError>
     Ok(NamedType::Plain(plain))
 }
 
-/// A type of users.
-fn own_type(cx: &PlanCx<'_>, schema: Option<&str>, name: &str) -> Option<Type> {
+/// The full name of a type of users.
+pub(super) fn of_users(names: &Names<'_>, schema: Option<&str>, name: &str) -> Option<String> {
     match schema {
         None if Type::named(name).is_some() => None,
-        None | Some("public") => cx.database.type_named(name),
-        Some(_) => None,
+        schema => names.of_type(schema, name),
     }
 }
 
 /// All other types are in `pg_catalog`.
-fn check_schema(schema: Option<&str>, ty: &DataType) -> Result<(), SqlError> {
+fn check_schema(names: &Names<'_>, schema: Option<&str>, ty: &DataType) -> Result<(), SqlError> {
     match schema {
         None | Some("pg_catalog") => Ok(()),
-        Some("public" | "information_schema") => Err(undefined(&ty.to_string().to_lowercase())),
+        Some(schema) if names.database.schema(schema).is_some() => {
+            Err(undefined(&ty.to_string().to_lowercase()))
+        }
         Some(schema) => {
             let message = format!("schema \"{schema}\" does not exist");
             Err(SqlError::new(SqlState::INVALID_SCHEMA, message))

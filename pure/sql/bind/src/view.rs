@@ -6,13 +6,14 @@ use super::from::{Factor, Locking};
 use super::scope::{Scope, ScopeColumn};
 use super::{Binder, BoundQuery};
 use ::functions::keywords::quote_ident;
+use base::full_name::split;
 use base::limits::{VIEW_USES_MAX, VIEWS_BYTES_MAX};
 use base::{SqlError, SqlState};
 use catalog::{Table, View, ViewUse};
-use parse::{Kind, Statement};
+use parse::{Edit, Kind, Statement};
 use rights::Privileges;
 use sqlparser::ast;
-use sqlparser::tokenizer::Location;
+use sqlparser::tokenizer::{Location, Span};
 use std::sync::Arc;
 
 /// The views in a statement.
@@ -36,8 +37,8 @@ struct Noted {
     relations: Vec<(u32, ViewUse)>,
     /// Columns that are read: oid of their relation, and their numbers.
     columns: Vec<(u32, i16)>,
-    /// Where `*` stands and what it stands for.
-    stars: Vec<(Location, String)>,
+    /// Where other words must stand: the columns for which `*` stands, the schemas of names.
+    edits: Vec<(Location, Edit)>,
 }
 
 /// The query of a new view.
@@ -65,8 +66,8 @@ pub fn query_of(statement: &Statement) -> Option<&ast::Query> {
 impl Binder<'_> {
     /// The view of that name, if it is one.
     pub fn find_view(&self, schema: Option<&str>, name: &str) -> Option<Arc<View>> {
-        let found = self.cx.database.view(name)?;
-        matches!(schema, None | Some("public")).then(|| found.clone())
+        let full = self.own_relation(schema, name)?;
+        self.cx.database.view(&full).cloned()
     }
 
     /// A view in FROM.
@@ -86,7 +87,8 @@ impl Binder<'_> {
         let columns = view.columns.iter().enumerate();
         let columns = columns.map(|(i, c)| (c.name.clone(), c.ty, (view.id.0, i as i16 + 1)));
         let mut scope = Scope::of_relation(shown, columns, 0);
-        scope.note_home("public", &view.name, shown);
+        let (schema, name) = split(&view.name);
+        scope.note_home(schema, name, shown);
         self.restrict(&mut scope, &view.name);
         let binds = Vec::new();
         Ok(Factor { rel, scope, binds })
@@ -155,7 +157,7 @@ impl Binder<'_> {
         let outer = self.set_scope(Scope::default());
         let named = core::mem::take(&mut self.named);
         let inside = self.views.inside.replace(view.clone());
-        let result = bind(self);
+        let result = self.kept(bind);
         self.views.inside = inside;
         self.named = named;
         self.set_scope(outer);
@@ -184,7 +186,7 @@ impl Binder<'_> {
         let Noted {
             mut relations,
             columns,
-            mut stars,
+            mut edits,
         } = *noted;
         for (relation, attribute) in columns {
             let found = relations.iter_mut().find(|(oid, _)| *oid == relation);
@@ -196,13 +198,13 @@ impl Binder<'_> {
                 used.columns.push(name);
             }
         }
-        stars.sort_by_key(|(place, _)| *place);
+        edits.sort_by_key(|(place, _)| *place);
         // A query in WITH is bound once for each use.
-        stars.dedup_by_key(|(place, _)| *place);
+        edits.dedup_by_key(|(place, _)| *place);
         Ok(ViewQuery {
             updatable: self.is_updatable(query, &bound),
             bound,
-            text: statement.with_columns(&stars),
+            text: statement.edited(&edits),
             uses: relations.into_iter().map(|(_, used)| used).collect(),
         })
     }
@@ -266,6 +268,13 @@ impl Binder<'_> {
         }
     }
 
+    /// A new view has other words at a place.
+    pub(super) fn note_edit(&mut self, span: Span, edit: Edit) {
+        if let Some(noted) = self.noting() {
+            noted.edits.push((span.start, edit));
+        }
+    }
+
     /// A new view has `*` at a place, which stands for these columns.
     pub(super) fn note_star(&mut self, place: Location, columns: &[ScopeColumn], qualified: bool) {
         if self.noting().is_none() {
@@ -285,7 +294,7 @@ impl Binder<'_> {
             });
         }
         if let Some(noted) = self.noting() {
-            noted.stars.push((place, shown.join(", ")));
+            noted.edits.push((place, Edit::Star(shown.join(", "))));
         }
     }
 }

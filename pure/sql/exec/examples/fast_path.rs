@@ -184,6 +184,7 @@ fn plan(catalog: &Arc<Catalog>, text: &str) -> Arc<Plan> {
         database,
         param_types: &[],
         zone: "",
+        path: catalog::KEPT_PATH,
         rows: &|_| None,
     };
     plan::plan(&statement, &cx).expect("a plan")

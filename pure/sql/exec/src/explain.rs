@@ -3,6 +3,7 @@
 use super::explain_json::{self, Entry, Node};
 use super::show::{fetch, row_counts};
 use super::{Cx, StepStats, statement};
+use base::full_name::{MARK, bare};
 use base::types::UNNAMED;
 use base::{Datum, RowBatch, TableId, Tag, Type};
 use bind::PlanCx;
@@ -64,11 +65,13 @@ impl Planned {
         let counts = RowCounts::ask(cx).await?;
         let zone = cx.port.setting("timezone");
         let before = cx.port.stopwatch_ns();
+        let path = cx.facts.with_catalog(None, |catalog| catalog.path());
         let plan_cx = PlanCx {
             catalog: cx.port.catalog(),
             database: cx.port.database(),
             param_types: types,
             zone: zoned::of_setting(zone.as_deref()),
+            path: &path,
             rows: &|table| counts.rows.get(&table).copied(),
         };
         let plan = cx.port.plan(statement, &plan_cx)?;
@@ -128,8 +131,10 @@ pub(super) async fn run(
     }
     let mut rows = lines.rows(steps, &times);
     for line in &mut rows.datums {
-        if let Some(text) = line.as_str().filter(|text| text.contains(UNNAMED[0])) {
-            *line = cx.port.database().named_types(text).into();
+        let marked = |text: &&str| text.contains([UNNAMED[0], MARK]);
+        if let Some(text) = line.as_str().filter(marked) {
+            let text = cx.port.database().named_types(text);
+            *line = bare(&text).into_owned().into();
         }
     }
     cx.emit(rows).await;

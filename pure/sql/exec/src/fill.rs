@@ -141,6 +141,7 @@ pub(crate) fn plan_cx<'a>(port: &'a dyn Port, zone: Option<&'a str>) -> PlanCx<'
         database: port.database(),
         param_types: &[],
         zone: zoned::of_setting(zone),
+        path: catalog::KEPT_PATH,
         rows: &|_| None,
     }
 }

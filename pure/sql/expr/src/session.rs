@@ -33,14 +33,8 @@ pub(super) fn apply(
             None => session.user().into(),
         },
         SessionFunc::Database => session.database().into(),
-        SessionFunc::Schema => "public".into(),
-        SessionFunc::Schemas => {
-            let mut schemas: Vec<Datum> = vec!["public".into()];
-            if args.first().and_then(Datum::as_bool) == Some(true) {
-                schemas.insert(0, "pg_catalog".into());
-            }
-            Datum::from(schemas)
-        }
+        SessionFunc::Schema => session.catalog_function("current_schema", &[])?,
+        SessionFunc::Schemas => session.catalog_function("current_schemas", args)?,
         SessionFunc::Version => VERSION.into(),
         SessionFunc::Pid => Datum::Int(i64::from(session.pid())),
         SessionFunc::Setting | SessionFunc::SettingNow => setting(args, env)?,

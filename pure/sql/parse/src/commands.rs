@@ -9,6 +9,7 @@ use super::{
 use crate::copy::OptionValue;
 use crate::session::{Isolation, SessionCommand, TxnModes};
 use crate::show::{Show, show_hint};
+use ::functions::keywords::quote_ident;
 use base::{SqlError, SqlState};
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
@@ -61,6 +62,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         _ => return Ok(None),
     };
     if let Some(kind) = super::rights::parse(words)? {
+        return Ok(Some(kind));
+    }
+    if let Some(kind) = super::schemas::parse(words)? {
         return Ok(Some(kind));
     }
     let session = |command: SessionCommand| Ok(Some(Kind::Session(command)));
@@ -348,7 +352,7 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
         });
     }
     if words.take(&["SCHEMA"]) {
-        let value = Some(words.string()?);
+        let value = Some(quote_ident(&words.string()?).into_owned());
         words.expect_end()?;
         return Ok(SessionCommand::Set {
             name: "search_path".into(),
@@ -411,10 +415,11 @@ fn assignment(words: &mut Words<'_>) -> Result<Assigned, SqlError> {
     if words.take(&["DEFAULT"]) {
         return Ok((name, None));
     }
-    let mut list = listed(words)?;
+    let is_path = name.eq_ignore_ascii_case("search_path");
+    let mut list = listed(words, is_path)?;
     while words.take_token(&Token::Comma) {
         list.push_str(", ");
-        list.push_str(&listed(words)?);
+        list.push_str(&listed(words, is_path)?);
     }
     Ok((name, Some(list)))
 }
@@ -443,12 +448,11 @@ pub(super) fn kept_setting(
     Ok((Some(name), value))
 }
 
-/// A value of SET. A name that needs its quotes keeps them: `"$user"`.
-fn listed(words: &mut Words<'_>) -> Result<String, SqlError> {
-    let quoted = matches!(words.peek(), Token::Word(word) if word.quote_style.is_some());
+/// A value of SET. The name of a schema has its quotes, if it needs them: `"$user"`.
+fn listed(words: &mut Words<'_>, is_path: bool) -> Result<String, SqlError> {
     let value = words.value()?;
-    Ok(match quoted && value.contains('$') {
-        true => format!("\"{value}\""),
+    Ok(match is_path {
+        true => quote_ident(&value).into_owned(),
         false => value,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::words::Words;
 use super::{Comment, Kind};
-use crate::unsupported;
+use ::functions::keywords::quote_ident;
 use base::{SqlError, SqlState};
 use catalog::Subject;
 use sqlparser::tokenizer::Token;
@@ -71,7 +71,7 @@ fn subject(words: &mut Words<'_>) -> Result<(Option<String>, Subject), SqlError>
     }
     if words.take(&["SCHEMA"]) {
         let schema = words.identifier()?;
-        return own_schema(&schema).map(|()| (None, Subject::Schema));
+        return Ok((None, Subject::Schema(schema)));
     }
     if words.take(&["COLUMN"]) {
         let mut parts = name(words)?;
@@ -82,7 +82,7 @@ fn subject(words: &mut Words<'_>) -> Result<(Option<String>, Subject), SqlError>
                 "column name must be qualified",
             ));
         }
-        return Ok((None, Subject::Column(in_public(parts)?, column)));
+        return Ok((None, Subject::Column(written(&parts), column)));
     }
     if words.take(&["CONSTRAINT"]) {
         let constraint = words.identifier()?;
@@ -119,36 +119,14 @@ pub(super) fn name(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
     Ok(parts)
 }
 
+/// The name of an object, as [`written`] gives it.
 pub(super) fn own_name(words: &mut Words<'_>) -> Result<String, SqlError> {
-    in_public(name(words)?)
+    Ok(written(&name(words)?))
 }
 
-/// The last part of the name of an object in the schema `public`.
-fn in_public(mut parts: Vec<String>) -> Result<String, SqlError> {
-    let name = parts.pop().expect("a name has parts");
-    match parts.as_slice() {
-        [] if pg_catalog::lookup(None, &name).is_some() => {
-            let message = format!("permission denied: \"{name}\" is a system catalog");
-            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
-        }
-        [] => Ok(name),
-        [schema] => own_schema(schema).map(|()| name),
-        _ => Err(unsupported(
-            "a database in the name of what a comment is on",
-        )),
-    }
-}
-
-fn own_schema(schema: &str) -> Result<(), SqlError> {
-    match schema {
-        "public" => Ok(()),
-        "pg_catalog" | "information_schema" => {
-            let message = format!("permission denied for schema {schema}");
-            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
-        }
-        _ => {
-            let message = format!("schema \"{schema}\" does not exist");
-            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
-        }
-    }
+/// The parts of a name as one text, with quotes where they need them: what it means is known when
+/// the statement is planned.
+pub(super) fn written(parts: &[String]) -> String {
+    let parts = parts.iter().map(|part| quote_ident(part));
+    parts.collect::<Vec<_>>().join(".")
 }

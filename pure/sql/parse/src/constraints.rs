@@ -4,7 +4,7 @@
 //! The words are taken out of the tokens, and what they say goes beside the library's tree.
 
 use super::Kind;
-use super::comment::own_name;
+use super::comment::name;
 use super::source::Source;
 use super::words::Words;
 use base::{SqlError, SqlState};
@@ -52,14 +52,24 @@ pub struct Constraints {
     pub deferred: bool,
 }
 
+fn constraint_name(words: &mut Words<'_>) -> Result<String, SqlError> {
+    let mut parts = name(words)?;
+    match (parts.pop(), parts.is_empty()) {
+        (Some(name), true) => Ok(name),
+        _ => Err(words
+            .unsupported("a schema in SET CONSTRAINTS")
+            .hint("Name the constraint alone: it is meant in every schema.")),
+    }
+}
+
 /// SET CONSTRAINTS, whose words begin with that.
 pub(super) fn set(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["SET", "CONSTRAINTS"])?;
     let mut names = None;
     if !words.take(&["ALL"]) {
-        let names = names.insert(vec![own_name(words)?]);
+        let names = names.insert(vec![constraint_name(words)?]);
         while words.take_token(&Token::Comma) {
-            names.push(own_name(words)?);
+            names.push(constraint_name(words)?);
         }
     }
     let deferred = words.take(&["DEFERRED"]);

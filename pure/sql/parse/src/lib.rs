@@ -29,6 +29,7 @@ mod options;
 pub mod ranked;
 mod relations;
 mod rights;
+mod schemas;
 pub mod session;
 pub mod shape;
 pub mod show;
@@ -54,9 +55,10 @@ pub use like::Like;
 pub use merge::{MergeAction, MergeStatement, MergeWhen};
 pub use relations::{AlterRelation, RelationChange, SequenceWords};
 pub use rights::RightsStatement;
+pub use schemas::SchemaStatement;
 pub use source::Source;
 pub use table_as::{TableAs, ViewDrop};
-pub use views::{ViewRename, ViewStatement};
+pub use views::{Edit, ViewRename, ViewStatement};
 pub use with::{WithQuery, WithStatement, not_at_top};
 pub use words::fold;
 
@@ -136,6 +138,8 @@ pub enum Kind {
     Comment(Box<Comment>),
     /// Roles, owners and privileges.
     Rights(Box<RightsStatement>),
+    /// Schemas, and SET SCHEMA of what is in one.
+    Schema(Box<SchemaStatement>),
     Session(SessionCommand),
     /// EXECUTE with arguments that are still expressions.
     Execute {

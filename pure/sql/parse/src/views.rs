@@ -31,27 +31,75 @@ pub struct ViewRename {
     pub to: String,
 }
 
+/// What is put at a place of a text.
+#[derive(Debug)]
+pub enum Edit {
+    /// The columns for which `*` stands.
+    Star(String),
+    /// This, before what is there.
+    Before(String),
+    /// This, for the name that is there.
+    Word(String),
+    /// This, for the plain literal that is there; other literals stay.
+    Literal(String),
+}
+
+/// Length of the name or the plain literal that a text begins with.
+fn word_bytes(text: &str) -> usize {
+    let first = text.chars().next().unwrap_or_default();
+    if !matches!(first, '"' | '\'') {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        return text.find(|c| !is_word(c)).unwrap_or(text.len());
+    }
+    let mut at = 1;
+    while let Some(end) = text[at..].find(first) {
+        at += end + 1;
+        if !text[at..].starts_with(first) {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
 impl Statement {
-    /// The text with other words in place of `*` at some places, which are in order.
-    pub fn with_columns(&self, stars: &[(Location, String)]) -> String {
+    /// The text with other words at some places, which are in order.
+    pub fn edited(&self, edits: &[(Location, Edit)]) -> String {
         let text = self.text();
         let whole = &self.0.source.0;
         let mut walk = Walk::new(whole);
         let (mut out, mut done) = (String::with_capacity(text.len()), self.0.start);
-        for (place, columns) in stars {
+        for (place, edit) in edits {
             walk.to(*place);
             let at = walk.byte;
             if at < done || at >= self.0.end {
                 continue;
             }
             out.push_str(&whole[done..at]);
-            // `TABLE name` is read as `SELECT * FROM name`.
-            if whole[at..].starts_with('*') {
-                out.push_str(columns);
-                done = at + 1;
-            } else {
-                out.push_str(&format!("SELECT {columns} FROM"));
-                done = at + "TABLE".len();
+            let rest = &whole[at..];
+            match edit {
+                Edit::Before(text) => {
+                    out.push_str(text);
+                    done = at;
+                }
+                Edit::Word(text) => {
+                    out.push_str(text);
+                    done = at + word_bytes(rest);
+                }
+                Edit::Literal(text) if rest.starts_with('\'') => {
+                    out.push_str(text);
+                    done = at + word_bytes(rest);
+                }
+                Edit::Literal(_) => done = at,
+                Edit::Star(columns) if rest.starts_with('*') => {
+                    out.push_str(columns);
+                    done = at + 1;
+                }
+                // `TABLE name` is read as `SELECT * FROM name`.
+                Edit::Star(columns) => {
+                    out.push_str(&format!("SELECT {columns} FROM"));
+                    done = at + "TABLE".len();
+                }
             }
         }
         out.push_str(&whole[done..self.0.end]);

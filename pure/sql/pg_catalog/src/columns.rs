@@ -129,7 +129,7 @@ pub(super) fn attrdef(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             if let Some(default) = value_text(column) {
                 let number = oid(default_oid(table, at));
                 let shown = definitions::default(column, default);
-                let shown = cx.database.named_types(&shown);
+                let shown = cx.shown(&cx.database.named_types(&cx.kept_text(&shown)));
                 out.push([number, oid(table.id.0), int(at + 1), text(shown)]);
             }
         }

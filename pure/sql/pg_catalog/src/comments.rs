@@ -23,7 +23,7 @@ fn of_database(database: &Database) -> impl Iterator<Item = Described<'_>> {
     database.comments.iter().filter_map(|(commented, text)| {
         let (object, class, column) = match commented {
             Commented::Database => return None,
-            Commented::Schema => (PUBLIC, PG_NAMESPACE, 0),
+            Commented::Schema(number) => (*number, PG_NAMESPACE, 0),
             Commented::Relation(id) => (*id, PG_CLASS, 0),
             Commented::Column(table, at) => (table.0, PG_CLASS, i64::from(*at) + 1),
             Commented::Constraint(table, name) => {

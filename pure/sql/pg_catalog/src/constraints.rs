@@ -1,6 +1,7 @@
 //! Constraints: pg_constraint, and the list of them that other tables use.
 
 use super::*;
+use base::full_name::schema_of;
 use catalog::{Action, Check, Deferral, ForeignKey, Validity};
 
 /// A constraint of a table.
@@ -177,7 +178,7 @@ fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut
         Constraint::Foreign(..) => parent.map_or(0, |(_, index, _)| index.id.0),
     };
     let expression = match constraint {
-        Constraint::Check(_, check) => text(check.expression.as_str()),
+        Constraint::Check(_, check) => text(cx.kept_text(&check.expression)),
         _ => Datum::Null,
     };
     // ' ' stands for "not a foreign key".
@@ -185,7 +186,7 @@ fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut
     out.push([
         oid(constraint.oid(table)),
         text(constraint.name()),
-        oid(PUBLIC),
+        oid(schema_of(&table.name)),
         letter(constraint.letter()),
         flag(constraint.deferral() != Deferral::Never),
         flag(constraint.deferral() == Deferral::Initial),

@@ -14,14 +14,22 @@ fn column_list(table: &Table, columns: impl IntoIterator<Item = u16>) -> String 
     names.join(", ")
 }
 
-/// `CREATE INDEX ...`. With `pretty` the schema is left out, as it is in the search path.
-pub(super) fn index(table: &Table, index: &Index, primary: bool, pretty: bool) -> String {
+/// `CREATE INDEX ...`. With `pretty` the schema is left out if the table's name alone means it.
+pub(super) fn index(
+    cx: &CatalogCx<'_>,
+    table: &Table,
+    (index, primary): (&Index, bool),
+    pretty: bool,
+) -> String {
     let unique = if index.unique || primary {
         "UNIQUE "
     } else {
         ""
     };
-    let schema = if pretty { "" } else { "public." };
+    let name = match pretty {
+        true => cx.shown_name(&table.name, Database::has_relation),
+        false => cx.qualified(&table.name),
+    };
     let keys: Vec<String> = index
         .columns
         .iter()
@@ -31,9 +39,8 @@ pub(super) fn index(table: &Table, index: &Index, primary: bool, pretty: bool) -
         })
         .collect();
     let mut text = format!(
-        "CREATE {unique}INDEX {} ON {schema}{} USING btree ({})",
+        "CREATE {unique}INDEX {} ON {name} USING btree ({})",
         quote_ident(&index.name),
-        quote_ident(&table.name),
         keys.join(", ")
     );
     if !index.included.is_empty() {
@@ -160,13 +167,17 @@ pub(super) fn constraint(
             let columns = column_list(table, constraint.columns(table));
             format!("{} ({columns})", constraint.kind())
         }
-        Constraint::Check(_, check) if pretty => format!("CHECK ({})", check.expression),
-        Constraint::Check(_, check) => format!("CHECK (({}))", check.expression),
+        Constraint::Check(_, check) if pretty => {
+            format!("CHECK ({})", cx.kept_text(&check.expression))
+        }
+        Constraint::Check(_, check) => {
+            format!("CHECK (({}))", cx.kept_text(&check.expression))
+        }
         Constraint::Foreign(_, key) => {
             let mut text = format!(
                 "FOREIGN KEY ({}) REFERENCES {}",
                 column_list(table, key.columns.iter().copied()),
-                quote_ident(&key.parent),
+                cx.shown_name(&key.parent, Database::has_relation),
             );
             if let Some(parent) = cx.database.tables.get(&key.parent) {
                 let columns = column_list(parent, key.parent_columns.iter().copied());

@@ -4,6 +4,7 @@ use super::types::{self, TypeRow};
 use super::*;
 use ::functions::keywords::quote_ident;
 use base::SqlError;
+use base::full_name::schema_of;
 use catalog::EnumType;
 use expr::resolve::enums::{OF_TYPE, READ, SHOW};
 
@@ -24,22 +25,23 @@ pub(super) fn rows(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 /// Rows of pg_type with name and schema: the types and their arrays.
 pub(super) fn types(cx: &CatalogCx<'_>) -> impl Iterator<Item = (TypeRow, String, u32)> {
     cx.database.enums.values().flat_map(|found| {
+        let schema = schema_of(&found.name);
         let row = types::of_enum(found.id);
         let array = (
             types::array_of(&row, ""),
-            format!("_{}", found.name),
-            PUBLIC,
+            format!("_{}", own(&found.name)),
+            schema,
         );
-        [(row, found.name.clone(), PUBLIC), array]
+        [(row, own(&found.name).to_owned(), schema), array]
     })
 }
 
-/// The name of an enum type or of the array of one, as pg_type has it.
+/// The full name of an enum type or of the array of one, as pg_type has it.
 pub(super) fn name_of(cx: &CatalogCx<'_>, id: u32) -> Option<String> {
     let ty = cx.database.type_by_oid(id)?;
     let found = cx.database.enum_by_id(ty.enum_id()?)?;
     Some(match ty {
-        Type::Array(_) => format!("_{}", found.name),
+        Type::Array(_) => beside(&found.name, &format!("_{}", own(&found.name))),
         _ => found.name.clone(),
     })
 }
@@ -48,10 +50,10 @@ pub(super) fn name_of(cx: &CatalogCx<'_>, id: u32) -> Option<String> {
 pub(super) fn shown(cx: &CatalogCx<'_>, id: u32) -> Option<String> {
     let ty = cx.database.type_by_oid(id)?;
     let found = cx.database.enum_by_id(ty.enum_id()?)?;
-    let name = quote_ident(&found.name);
+    let name = cx.shown_name(&found.name, path::has_type);
     Some(match ty {
         Type::Array(_) => format!("{name}[]"),
-        _ => name.into_owned(),
+        _ => name,
     })
 }
 
@@ -69,9 +71,15 @@ pub(super) fn find(cx: &CatalogCx<'_>, wanted: &str) -> Option<u32> {
         None => (wanted, false),
     };
     let parts = names::parts(name).ok()?;
+    let path = cx.path();
+    let names = catalog::Names {
+        database: cx.database,
+        path: &path,
+    };
+    let of = |schema, name: &str| cx.database.type_named(&names.of_type(schema, name)?);
     let ty = match parts.as_slice() {
-        [name] if types::all().all(|row| row.name != name) => cx.database.type_named(name)?,
-        [schema, name] if schema == "public" => cx.database.type_named(name)?,
+        [name] if types::all().all(|row| row.name != name) => of(None, name)?,
+        [schema, name] => of(Some(schema), name)?,
         _ => return None,
     };
     Some(if is_array { ty.array_of()? } else { ty }.oid())
@@ -152,7 +160,7 @@ fn of_type(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, SqlE
         }
     };
     end.ok_or_else(|| {
-        let name = quote_ident(&found.name);
+        let name = quote_ident(own(&found.name));
         let message = format!("enum {name} contains no values");
         SqlError::new(base::SqlState::OBJECT_NOT_READY, message)
     })

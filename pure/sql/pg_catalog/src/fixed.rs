@@ -3,13 +3,16 @@
 use super::*;
 
 pub(super) fn namespace(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for (number, name, owner) in [
-        (PG_CATALOG, "pg_catalog", OWNER),
-        (PUBLIC, "public", DATABASE_OWNER),
-        (INFORMATION_SCHEMA, "information_schema", OWNER),
-    ] {
+    let own = cx.database.schemas.iter();
+    let own = own.map(|(name, number)| (*number, name.as_str()));
+    let system = [
+        (PG_CATALOG, "pg_catalog"),
+        (INFORMATION_SCHEMA, "information_schema"),
+    ];
+    for (number, name) in system.into_iter().chain(own) {
         let target = ::rights::Target::Schema(cx.database.id.0, name.into());
-        out.push([oid(number), text(name), oid(owner), cx.acl(&target)]);
+        let owner = cx.catalog.rights.owner(&target);
+        out.push([oid(number), text(name), oid(owner.0), cx.acl(&target)]);
     }
 }
 

@@ -8,7 +8,6 @@ use super::constraints::{Constraint, of_table};
 use super::names;
 use super::placement;
 use super::*;
-use ::functions::keywords::quote_ident;
 use base::{Reg, SqlError, SqlState};
 use expr::resolve::SIGNATURES;
 
@@ -86,6 +85,8 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_get_userbyid" => user_name(cx, object(0)),
         "acldefault" => access::by_default(cx, word(0), object(1))?,
         _ if name.ends_with("_blocking_pids") => array([]),
+        "current_schema" => cx.current_schema(),
+        "current_schemas" => cx.current_schemas(truth(0)),
         // Expressions are kept as the text that they print as.
         "pg_get_expr" if truth(2) && !word(0).is_empty() => text(definitions::pretty(word(0))),
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
@@ -168,7 +169,7 @@ fn index_definition(cx: &CatalogCx<'_>, id: u32, column: i64, pretty: bool) -> D
     match find_index(cx, id) {
         None => Datum::Null,
         Some((table, index, primary)) if column == 0 => {
-            text(definitions::index(table, index, primary, pretty))
+            text(definitions::index(cx, table, (index, primary), pretty))
         }
         Some((table, index, _)) => text(definitions::index_column(table, index, column)),
     }
@@ -200,9 +201,9 @@ fn serial_sequence(cx: &CatalogCx<'_>, table: &str, column: &str) -> Result<Datu
     let owns = |(of, at): &(String, String)| *of == table.name && at == column;
     let mut sequences = cx.database.sequences.values();
     let sequence = sequences.find(|sequence| sequence.owned_by.as_ref().is_some_and(owns));
-    Ok(optional(sequence.map(|sequence| {
-        format!("public.{}", quote_ident(&sequence.name))
-    })))
+    Ok(optional(
+        sequence.map(|sequence| cx.qualified(&sequence.name)),
+    ))
 }
 
 fn user_name(cx: &CatalogCx<'_>, id: u32) -> Datum {
@@ -218,11 +219,15 @@ fn visible_object(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
     let known = match name {
         "pg_table_is_visible" => match all().find(|table| table.oid == id) {
             Some(table) => return flag(table.schema == "pg_catalog"),
-            None => names::relation_name(cx, id).is_some(),
+            None => match names::relation_name(cx, id) {
+                Some(full) => return flag(cx.is_visible(&full, Database::has_relation)),
+                None => false,
+            },
         },
-        "pg_type_is_visible" => {
-            types::by_oid(id).is_some() || cx.database.type_by_oid(id).is_some()
-        }
+        "pg_type_is_visible" => match enums::name_of(cx, id) {
+            Some(full) => return flag(cx.is_visible(&full, path::has_type)),
+            None => types::by_oid(id).is_some(),
+        },
         "pg_function_is_visible" => procs::by_oid(id).is_some(),
         "pg_opclass_is_visible" => fixed::OPCLASSES.iter().any(|class| class.oid == id),
         "pg_collation_is_visible" => matches!(id, COLLATION | 950 | 951),
@@ -338,7 +343,7 @@ fn find(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<Datum, SqlError>
     let found = match name {
         "to_regclass" => names::find_class(cx, wanted)?,
         "to_regtype" => enums::find(cx, wanted).or_else(|| names::find_type(wanted)),
-        "to_regnamespace" => names::find_schema(wanted)?,
+        "to_regnamespace" => names::find_schema(cx, wanted)?,
         "to_regrole" => names::regrole_in(cx, wanted).ok(),
         _ => names::find_proc(wanted),
     };
@@ -353,7 +358,7 @@ fn input(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<u32, SqlError> 
             Some(found) => Ok(found),
             None => names::regtype_in(wanted),
         },
-        "regnamespacein" => names::regnamespace_in(wanted),
+        "regnamespacein" => names::regnamespace_in(cx, wanted),
         "regrolein" => names::regrole_in(cx, wanted),
         _ => names::regproc_in(wanted),
     }
@@ -364,7 +369,7 @@ fn output(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
     text(match name {
         "regclassout" => names::regclass_out(cx, id),
         "regtypeout" => enums::shown(cx, id).unwrap_or_else(|| names::regtype_out(id)),
-        "regnamespaceout" => names::regnamespace_out(id),
+        "regnamespaceout" => names::regnamespace_out(cx, id),
         "regroleout" => names::regrole_out(cx, id),
         "regprocedureout" => names::regprocedure_out(id),
         _ => names::regproc_out(id),

@@ -213,11 +213,10 @@ pub(super) fn settings(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 pub(super) fn defaults(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let here = cx.database.id.0;
     let all = cx.catalog.rights.defaults.iter().enumerate();
-    for (at, ((database, role, public, kind), acl)) in all {
+    for (at, ((database, role, schema, kind), acl)) in all {
         if *database != here {
             continue;
         }
-        let schema = if *public { PUBLIC } else { 0 };
         let kind = if *kind == ObjectKind::Sequence {
             'S'
         } else {
@@ -226,7 +225,7 @@ pub(super) fn defaults(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         out.push([
             oid(1 + at as u32),
             oid(role.0),
-            oid(schema),
+            oid(*schema),
             letter(kind),
             cx.texts(Some(acl)),
         ]);
@@ -305,8 +304,8 @@ pub(super) fn table_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                     grantor.clone(),
                     grantee.clone(),
                     text(cx.database.name.as_str()),
-                    text("public"),
-                    text(name),
+                    cx.schema(name),
+                    text(own(name)),
                     text(word),
                     yes_no(options.has(one)),
                     yes_no(one == Privileges::SELECT),
@@ -329,8 +328,8 @@ pub(super) fn column_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                         grantor.clone(),
                         grantee.clone(),
                         text(cx.database.name.as_str()),
-                        text("public"),
-                        text(name),
+                        cx.schema(name),
+                        text(base::full_name::own(name)),
                         text(column),
                         text(word),
                         yes_no(options.has(one)),
@@ -452,9 +451,11 @@ fn asked(
             }
         }
         "has_schema_privilege" => {
-            let schema = number.map_or_else(|| names::regnamespace_in(text), Ok)?;
-            if schema == PUBLIC {
-                let target = Target::Schema(cx.database.id.0, "public".into());
+            let quoted = ::functions::keywords::quote_ident(text);
+            let schema = number.map_or_else(|| names::regnamespace_in(cx, &quoted), Ok)?;
+            let mut own = cx.database.schemas.iter();
+            if let Some((name, _)) = own.find(|(_, number)| **number == schema) {
+                let target = Target::Schema(cx.database.id.0, name.clone());
                 return Ok(Asked::Object(
                     target,
                     ObjectKind::Schema,
@@ -515,7 +516,7 @@ fn place_of(cx: &CatalogCx<'_>, target: &Target, column: &Datum) -> Result<Optio
     }
     let column = column.as_str().unwrap_or_default();
     let relation = names::relation_name(cx, target_id(target)).unwrap_or_default();
-    let columns = columns_of(cx, relation);
+    let columns = columns_of(cx, &relation);
     let found = columns.iter().find(|(_, name)| *name == column);
     match found {
         Some((place, _)) => Ok(Some(*place)),

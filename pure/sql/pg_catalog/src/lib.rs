@@ -17,6 +17,7 @@
 //! | [`names`] | names to oids and back (`regclass`, `regtype`, ...) |
 //! | `definitions` | SQL text of indexes and constraints |
 //! | [`functions`] | functions over the catalog |
+//! | [`path`] | `search_path`, and what a name means by it |
 //! | [`output`] | values of results as text |
 //! | [`rewrite`] | client queries that need SQL features of their own |
 //! | [`settings`] | settings of a session: names, values, defaults |
@@ -41,6 +42,7 @@ mod keywords;
 mod list;
 pub mod names;
 pub mod output;
+pub mod path;
 mod placement;
 mod procs;
 mod relations;
@@ -51,6 +53,7 @@ mod types;
 mod user_views;
 mod views;
 
+use base::full_name::{beside, own};
 use base::{Datum, RowBatch, Time, Type};
 use catalog::{Catalog, Database, Index, Table};
 

@@ -3,6 +3,7 @@
 //! A value of these types is the oid; its text form is looked up where it is asked for: by a cast
 //! to text, and when a row goes to the client.
 
+use super::path::{self, Meant};
 use super::procs;
 use super::types::{self, by_oid};
 use super::*;
@@ -86,11 +87,11 @@ pub fn qualified(own: &str, mut parts: Vec<String>) -> Result<(Option<String>, S
 /// # Errors
 /// Those of [`qualified`] and [`known_schema`].
 pub fn in_known_schema(
-    own: &str,
+    database: &Database,
     parts: Vec<String>,
 ) -> Result<(Option<String>, String), SqlError> {
-    let found = qualified(own, parts)?;
-    known_schema(found.0.as_deref())?;
+    let found = qualified(&database.name, parts)?;
+    known_schema(database, found.0.as_deref())?;
     Ok(found)
 }
 
@@ -98,9 +99,10 @@ pub fn in_known_schema(
 ///
 /// # Errors
 /// 3F000.
-pub fn known_schema(schema: Option<&str>) -> Result<(), SqlError> {
+pub fn known_schema(database: &Database, schema: Option<&str>) -> Result<(), SqlError> {
     match schema {
-        None | Some("public" | "pg_catalog" | "information_schema") => Ok(()),
+        None => Ok(()),
+        Some(schema) if database.schema(schema).is_some() => Ok(()),
         Some(schema) => {
             let message = format!("schema \"{schema}\" does not exist");
             Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
@@ -126,26 +128,31 @@ pub fn find_class(cx: &CatalogCx<'_>, text: &str) -> Result<Option<u32>, SqlErro
         return Ok(Some(number));
     }
     let (schema, name) = qualified(&cx.database.name, parts(text)?)?;
-    if let Some(table) = lookup(schema.as_deref(), &name) {
-        return Ok(Some(table.oid));
+    let path = cx.path();
+    let names = catalog::Names {
+        database: cx.database,
+        path: &path,
+    };
+    let found = path::meant(&names, schema.as_deref(), &name, Database::has_relation);
+    Ok(found.and_then(|found| match found {
+        Meant::System(table) => Some(table.oid),
+        Meant::Own(full) => class_of(cx, &full),
+    }))
+}
+
+/// The number of a relation by its full name.
+fn class_of(cx: &CatalogCx<'_>, full: &str) -> Option<u32> {
+    if let Some(table) = cx.database.tables.get(full) {
+        return Some(table.id.0);
     }
-    if schema.is_some_and(|schema| schema != "public") {
-        return Ok(None);
+    if let Some(sequence) = cx.database.sequences.get(full) {
+        return Some(sequence.id.0);
     }
-    if let Some(table) = cx.database.tables.get(&name) {
-        return Ok(Some(table.id.0));
+    if let Some(view) = cx.database.views.get(full) {
+        return Some(view.id.0);
     }
-    if let Some(sequence) = cx.database.sequences.get(&name) {
-        return Ok(Some(sequence.id.0));
-    }
-    if let Some(view) = cx.database.views.get(&name) {
-        return Ok(Some(view.id.0));
-    }
-    let index = cx
-        .tables()
-        .flat_map(indexes)
-        .find(|(index, _)| index.name == name);
-    Ok(index.map(|(index, _)| index.id.0))
+    let (_, index) = cx.database.index(full)?;
+    Some(index.id.0)
 }
 
 /// `text::regclass`.
@@ -156,7 +163,7 @@ pub fn regclass_in(cx: &CatalogCx<'_>, text: &str) -> Result<u32, SqlError> {
     if let Some(found) = find_class(cx, text)? {
         return Ok(found);
     }
-    let (schema, name) = in_known_schema(&cx.database.name, parts(text)?)?;
+    let (schema, name) = in_known_schema(cx.database, parts(text)?)?;
     let shown = schema.map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
     let message = format!("relation \"{shown}\" does not exist");
     Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
@@ -170,34 +177,40 @@ pub fn regclass_out(cx: &CatalogCx<'_>, oid: u32) -> String {
     }
     if let Some(table) = all().find(|table| table.oid == oid) {
         let name = quote_ident(table.name);
-        return match table.schema {
-            "pg_catalog" => name.into_owned(),
-            schema => format!("{schema}.{name}"),
+        let path = cx.path();
+        let names = catalog::Names {
+            database: cx.database,
+            path: &path,
+        };
+        let alone = path::meant(&names, None, table.name, Database::has_relation);
+        return match alone {
+            Some(Meant::System(found)) if found.oid == oid => name.into_owned(),
+            _ => format!("{}.{name}", table.schema),
         };
     }
     match relation_name(cx, oid) {
-        Some(name) => quote_ident(name).into_owned(),
+        Some(full) => cx.shown_name(&full, Database::has_relation),
         None => oid.to_string(),
     }
 }
 
-/// The name of a relation of schema `public`.
-pub(super) fn relation_name<'a>(cx: &CatalogCx<'a>, oid: u32) -> Option<&'a str> {
+/// The full name of a relation of users.
+pub(super) fn relation_name(cx: &CatalogCx<'_>, oid: u32) -> Option<String> {
     for table in cx.database.tables.values() {
         if table.id.0 == oid {
-            return Some(&table.name);
+            return Some(table.name.clone());
         }
         if let Some((index, _)) = indexes(table).find(|(index, _)| index.id.0 == oid) {
-            return Some(&index.name);
+            return Some(beside(&table.name, &index.name));
         }
     }
     let mut sequences = cx.database.sequences.values();
     if let Some(sequence) = sequences.find(|sequence| sequence.id.0 == oid) {
-        return Some(&sequence.name);
+        return Some(sequence.name.clone());
     }
     let mut views = cx.database.views.values();
     let view = views.find(|view| view.id.0 == oid)?;
-    Some(&view.name)
+    Some(view.name.clone())
 }
 
 /// Types with a name of their own in SQL: (words, name in pg_type).
@@ -302,11 +315,11 @@ pub fn regtype_out(oid: u32) -> String {
 ///
 /// # Errors
 /// 3F000 if there is no such schema.
-pub fn regnamespace_in(text: &str) -> Result<u32, SqlError> {
+pub fn regnamespace_in(cx: &CatalogCx<'_>, text: &str) -> Result<u32, SqlError> {
     if let Some(number) = number(text) {
         return Ok(number);
     }
-    find_schema(text)?.ok_or_else(|| {
+    find_schema(cx, text)?.ok_or_else(|| {
         let message = format!("schema \"{}\" does not exist", text.trim());
         SqlError::new(SqlState::INVALID_SCHEMA, message)
     })
@@ -316,23 +329,19 @@ pub fn regnamespace_in(text: &str) -> Result<u32, SqlError> {
 ///
 /// # Errors
 /// 42602 for text that is not a name.
-pub fn find_schema(text: &str) -> Result<Option<u32>, SqlError> {
+pub fn find_schema(cx: &CatalogCx<'_>, text: &str) -> Result<Option<u32>, SqlError> {
     Ok(match parts(text)?.as_slice() {
-        [name] if name == "pg_catalog" => Some(PG_CATALOG),
-        [name] if name == "public" => Some(PUBLIC),
-        [name] if name == "information_schema" => Some(INFORMATION_SCHEMA),
+        [name] => cx.database.schema(name),
         _ => None,
     })
 }
 
 /// `oid::regnamespace`.
-pub fn regnamespace_out(oid: u32) -> String {
-    match oid {
-        0 => "-".to_owned(),
-        PG_CATALOG => "pg_catalog".to_owned(),
-        PUBLIC => "public".to_owned(),
-        INFORMATION_SCHEMA => "information_schema".to_owned(),
-        other => other.to_string(),
+pub fn regnamespace_out(cx: &CatalogCx<'_>, oid: u32) -> String {
+    match (oid, cx.database.schema_name(oid)) {
+        (0, _) => "-".to_owned(),
+        (other, "?") => other.to_string(),
+        (_, name) => quote_ident(name).into_owned(),
     }
 }
 

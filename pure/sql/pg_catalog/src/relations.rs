@@ -3,6 +3,7 @@
 use super::types::opclass;
 use super::*;
 use ::functions::keywords::quote_ident;
+use base::full_name::schema_of;
 use catalog::Sequence;
 
 /// What differs between the rows of pg_class; the rest is constant.
@@ -33,7 +34,7 @@ impl Class<'_> {
         let stored = matches!(self.kind, 'r' | 'i' | 'S');
         out.push([
             oid(self.oid),
-            text(self.name),
+            text(own(self.name)),
             oid(self.schema),
             oid(0), // reltype: no row types
             oid(0),
@@ -97,7 +98,11 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         .push(cx, out);
         for (index, _) in indexes(table) {
             let columns = index.columns.len() + index.included.len();
-            plain(index.id.0, &index.name, BTREE, 'i', columns).push(cx, out);
+            Class {
+                schema: schema_of(&table.name),
+                ..plain(index.id.0, &index.name, BTREE, 'i', columns)
+            }
+            .push(cx, out);
         }
     }
     for sequence in cx.database.sequences.values() {
@@ -112,12 +117,12 @@ pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
-/// A relation of schema `public` without anything special.
+/// A relation of users without anything special.
 fn plain(id: u32, name: &str, method: u32, kind: char, columns: usize) -> Class<'_> {
     Class {
         oid: id,
         name,
-        schema: PUBLIC,
+        schema: schema_of(name),
         method,
         kind,
         columns,

@@ -60,11 +60,6 @@ const RULES: &[Rule] = &[
         "join (select oid, pg_catalog.array_position(pg_catalog.current_schemas(true), nspname) \
          as n from pg_catalog.pg_namespace) as o on (o.oid = c.relnamespace)",
     ),
-    // createdb, pg_dump and their like: names are not looked up by search_path anyway.
-    rule(
-        "SELECT pg_catalog.set_config('search_path', '', false)",
-        "SELECT ''::pg_catalog.text AS set_config",
-    ),
     // JDBC getFunctionColumns and getProcedureColumns read the text of an oidvector.
     rule(
         "p.prorettype,p.proargtypes, t.typtype",

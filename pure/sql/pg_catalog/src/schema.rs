@@ -10,13 +10,14 @@ fn here(cx: &CatalogCx<'_>) -> Datum {
     text(cx.database.name.as_str())
 }
 
-fn public() -> Datum {
-    text("public")
+/// Catalog, schema and name of something by its full name.
+fn placed(cx: &CatalogCx<'_>, full: &str) -> [Datum; 3] {
+    [here(cx), cx.schema(full), text(own(full))]
 }
 
-/// Catalog, schema and name of something in schema `public`.
-fn in_public(cx: &CatalogCx<'_>, name: &str) -> [Datum; 3] {
-    [here(cx), public(), text(name)]
+/// The same of a constraint, which is where its table is.
+fn constrained(cx: &CatalogCx<'_>, table: &Table, constraint: &str) -> [Datum; 3] {
+    placed(cx, &beside(&table.name, constraint))
 }
 
 pub(super) fn catalog_name(cx: &CatalogCx<'_>, out: &mut RowBatch) {
@@ -24,11 +25,10 @@ pub(super) fn catalog_name(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 }
 
 pub(super) fn schemata(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for schema in ["information_schema", "pg_catalog", "public"] {
-        let owner = match schema {
-            "public" => ::rights::RoleId::DATABASE_OWNER,
-            _ => ::rights::RoleId::OWNER,
-        };
+    let own = cx.database.schemas.keys().map(String::as_str);
+    for schema in ["information_schema", "pg_catalog"].into_iter().chain(own) {
+        let target = ::rights::Target::Schema(cx.database.id.0, schema.into());
+        let owner = cx.catalog.rights.owner(&target);
         let mut row = vec![here(cx), text(schema), text(cx.role_name(owner))];
         row.resize(7, Datum::Null);
         out.push(row);
@@ -47,10 +47,15 @@ pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         push(table.schema, table.name, table.kind, false);
     }
     for table in cx.tables() {
-        push("public", &table.name, 'r', true);
+        push(cx.schema_name(&table.name), own(&table.name), 'r', true);
     }
     for view in cx.views() {
-        push("public", &view.name, 'v', view.updatable);
+        push(
+            cx.schema_name(&view.name),
+            own(&view.name),
+            'v',
+            view.updatable,
+        );
     }
 }
 
@@ -112,33 +117,26 @@ pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     let system = |described: &VirtualColumn| nullable(described.name, described.ty);
     for table in all() {
         for (at, described) in table.columns.iter().enumerate() {
-            column(
-                cx,
-                table.schema,
-                table.name,
-                at + 1,
-                &system(described),
-                out,
-            );
+            let named = (table.schema, table.name);
+            column(cx, named, at + 1, &system(described), out);
         }
     }
     for table in cx.tables() {
         for (at, described) in visible(table) {
-            column(cx, "public", &table.name, at + 1, described, out);
+            column(cx, ("", &table.name), at + 1, described, out);
         }
     }
     for view in cx.views() {
         for (at, own) in view.columns.iter().enumerate() {
             let described = nullable(&own.name, own.ty);
-            column(cx, "public", &view.name, at + 1, &described, out);
+            column(cx, ("", &view.name), at + 1, &described, out);
         }
     }
 }
 
 fn column(
     cx: &CatalogCx<'_>,
-    schema: &str,
-    table: &str,
+    (system, table): (&'static str, &str),
     number: usize,
     column: &Column,
     out: &mut RowBatch,
@@ -149,16 +147,21 @@ fn column(
         plain => plain.base_name(),
     };
     let (type_schema, udt_name) = match enums::name_of(cx, column.ty.oid()) {
-        Some(name) => ("public", name),
+        Some(name) => (cx.schema_name(&name), own(&name).to_owned()),
         None => ("pg_catalog", column.ty.catalog_name().to_owned()),
     };
+    let schema = match system {
+        "" => cx.schema_name(table),
+        system => system,
+    };
+    let default = column.default.as_deref();
     let mut row = vec![
         here(cx),
         text(schema),
-        text(table),
+        text(own(table)),
         text(column.name.as_str()),
         int(number),
-        optional(column.default.as_deref()),
+        optional(default.map(|default| cx.kept_text(default))),
         yes_no(!column.not_null),
         text(type_name.as_ref()),
     ];
@@ -174,7 +177,7 @@ fn column(
     ]);
     let sequence = cx.database.sequences.values().find(|sequence| {
         let owns = |(owner, of): &(String, String)| owner == table && *of == column.name;
-        schema == "public" && sequence.owned_by.as_ref().is_some_and(owns)
+        system.is_empty() && sequence.owned_by.as_ref().is_some_and(owns)
     });
     match (column.identity, sequence) {
         (Some(identity), Some(sequence)) => row.extend([
@@ -196,7 +199,7 @@ fn column(
             None => "NEVER",
         }),
         optional(column.generated.as_deref().map(catalog::as_key)),
-        yes_no(schema == "public"),
+        yes_no(system.is_empty()),
     ]);
     out.push(row);
 }
@@ -213,7 +216,7 @@ pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         } else {
             Datum::Null
         };
-        let mut row = [in_public(cx, name), in_public(cx, &table.name)].concat();
+        let mut row = [constrained(cx, table, name), placed(cx, &table.name)].concat();
         row.extend([
             text(kind),
             yes_no(deferral != Deferral::Never),
@@ -237,12 +240,14 @@ pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 pub(super) fn check_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for check in &table.checks {
-            let clause = text(format!("(({}))", check.expression));
-            out.push([here(cx), public(), text(check.name.as_str()), clause]);
+            let clause = text(format!("(({}))", cx.kept_text(&check.expression)));
+            let [database, schema, name] = constrained(cx, table, &check.name);
+            out.push([database, schema, name, clause]);
         }
         for (at, column) in visible(table).filter(|(_, column)| column.not_null) {
             let clause = text(format!("{} IS NOT NULL", column.name));
-            out.push([here(cx), public(), text(not_null_name(table, at)), clause]);
+            let [database, schema, name] = constrained(cx, table, &not_null_name(table, at));
+            out.push([database, schema, name, clause]);
         }
     }
 }
@@ -265,8 +270,11 @@ pub(super) fn key_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                     }),
                     _ => None,
                 };
-                let mut row =
-                    [in_public(cx, constraint.name()), in_public(cx, &table.name)].concat();
+                let mut row = [
+                    constrained(cx, table, constraint.name()),
+                    placed(cx, &table.name),
+                ]
+                .concat();
                 row.extend([
                     text(table.columns[at as usize].name.as_str()),
                     int(position + 1),
@@ -284,15 +292,20 @@ fn rule(action: Action) -> Datum {
 }
 
 pub(super) fn referential_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    for key in cx.tables().flat_map(|table| &table.foreign_keys) {
-        let parent = target(cx, key).map(|(_, _, name)| name);
+    let tables = cx.tables();
+    for (table, key) in tables.flat_map(|table| table.foreign_keys.iter().map(move |k| (table, k)))
+    {
+        let parent = target(cx, key).map(|(parent, _, name)| constrained(cx, parent, name));
+        let [database, schema, name] = constrained(cx, table, &key.name);
+        let [of_database, of_schema, of_name] =
+            parent.unwrap_or([Datum::Null, Datum::Null, Datum::Null]);
         out.push([
-            here(cx),
-            public(),
-            text(key.name.as_str()),
-            parent.map_or(Datum::Null, |_| here(cx)),
-            parent.map_or(Datum::Null, |_| public()),
-            optional(parent),
+            database,
+            schema,
+            name,
+            of_database,
+            of_schema,
+            of_name,
             text(if key.match_full { "FULL" } else { "NONE" }),
             rule(key.on_update),
             rule(key.on_delete),
@@ -322,9 +335,9 @@ pub(super) fn constraint_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 continue;
             };
             for at in columns {
-                let mut row = in_public(cx, &of.name).to_vec();
+                let mut row = placed(cx, &of.name).to_vec();
                 row.push(text(of.columns[at as usize].name.as_str()));
-                row.extend(in_public(cx, constraint.name()));
+                row.extend(constrained(cx, table, constraint.name()));
                 out.push(row);
             }
         }
@@ -335,7 +348,8 @@ pub(super) fn constraint_table_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for constraint in of_table(table) {
             if let Some((of, _)) = used(cx, table, constraint) {
-                out.push([in_public(cx, &of.name), in_public(cx, constraint.name())].concat());
+                let constraint = constrained(cx, table, constraint.name());
+                out.push([placed(cx, &of.name), constraint].concat());
             }
         }
     }
@@ -350,8 +364,8 @@ pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         let ty = sequence_type(sequence);
         out.push([
             here(cx),
-            public(),
-            text(sequence.name.as_str()),
+            cx.schema(&sequence.name),
+            text(own(&sequence.name)),
             text(ty.base_name().as_ref()),
             int(i64::from(ty.typlen()) * 8),
             int(2),

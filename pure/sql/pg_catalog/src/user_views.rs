@@ -15,31 +15,29 @@ impl CatalogCx<'_> {
 }
 
 /// The view's query, as it was written, with the names that CREATE VIEW gave to its columns.
-fn definition(view: &View) -> String {
+fn definition(cx: &CatalogCx<'_>, view: &View) -> String {
+    let query = cx.kept_text(&view.query);
     if !view.renamed {
-        return format!(" {};", view.query);
+        return format!(" {query};");
     }
     let columns = view.columns.iter().map(|column| quote_ident(&column.name));
     let columns = columns.collect::<Vec<_>>().join(", ");
-    let name = quote_ident(&view.name);
-    format!(
-        " SELECT {columns}\n   FROM ({}) {name}({columns});",
-        view.query
-    )
+    let name = quote_ident(own(&view.name));
+    format!(" SELECT {columns}\n   FROM ({query}) {name}({columns});")
 }
 
 /// `pg_get_viewdef(oid)`.
 pub(super) fn definition_of(cx: &CatalogCx<'_>, id: u32) -> Datum {
     let view = cx.views().find(|view| view.id.0 == id);
-    view.map_or(Datum::Null, |view| text(definition(view)))
+    view.map_or(Datum::Null, |view| text(definition(cx, view)))
 }
 
 /// Rows of pg_views.
 pub(super) fn list(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for view in cx.views() {
-        let name = text(view.name.as_str());
+        let (schema, name) = (cx.schema(&view.name), text(own(&view.name)));
         let owner = cx.role_name(cx.owner(view.id.0));
-        out.push([text("public"), name, text(owner), text(definition(view))]);
+        out.push([schema, name, text(owner), text(definition(cx, view))]);
     }
 }
 
@@ -49,9 +47,9 @@ pub(super) fn information(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         let changes = if view.updatable { "YES" } else { "NO" };
         out.push([
             text(cx.database.name.as_str()),
-            text("public"),
-            text(view.name.as_str()),
-            text(definition(view)),
+            cx.schema(&view.name),
+            text(own(&view.name)),
+            text(definition(cx, view)),
             text("NONE"),
             text(changes),
             text(changes),

@@ -24,7 +24,8 @@ pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         let keys = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
         let has_index = indexes(table).next().is_some();
-        push("public", &table.name, table.id.0, has_index, keys);
+        let schema = cx.schema_name(&table.name);
+        push(schema, own(&table.name), table.id.0, has_index, keys);
     }
 }
 
@@ -32,11 +33,11 @@ pub(super) fn index_list(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for (index, primary) in indexes(table) {
             out.push([
-                text("public"),
-                text(table.name.as_str()),
+                cx.schema(&table.name),
+                text(own(&table.name)),
                 text(index.name.as_str()),
                 Datum::Null,
-                text(definitions::index(table, index, primary, false)),
+                text(definitions::index(cx, table, (index, primary), false)),
             ]);
         }
     }
@@ -45,8 +46,8 @@ pub(super) fn index_list(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for sequence in cx.database.sequences.values() {
         out.push([
-            text("public"),
-            text(sequence.name.as_str()),
+            cx.schema(&sequence.name),
+            text(own(&sequence.name)),
             text(cx.role_name(cx.owner(sequence.id.0))),
             oid(sequence_type(sequence).oid()),
             int(sequence.start),
@@ -193,7 +194,8 @@ pub(super) fn locks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 /// Statistics per table: only the names are known here. `SHOW PLACEMENT` counts rows.
 pub(super) fn table_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
-        let mut row = vec![oid(table.id.0), text("public"), text(table.name.as_str())];
+        let (schema, name) = (cx.schema(&table.name), text(own(&table.name)));
+        let mut row = vec![oid(table.id.0), schema, name];
         row.extend((0..12).map(|_| int(0)));
         row.extend(core::iter::repeat_n(Datum::Null, 4));
         row.extend((0..4).map(|_| int(0)));
@@ -204,8 +206,8 @@ pub(super) fn table_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 pub(super) fn index_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for (index, _) in indexes(table) {
-            let name = table.name.as_str();
-            let mut row = vec![oid(table.id.0), oid(index.id.0), text("public"), text(name)];
+            let (schema, name) = (cx.schema(&table.name), text(own(&table.name)));
+            let mut row = vec![oid(table.id.0), oid(index.id.0), schema, name];
             row.push(text(index.name.as_str()));
             row.extend((0..3).map(|_| int(0)));
             out.push(row);
@@ -215,7 +217,8 @@ pub(super) fn index_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 
 pub(super) fn table_blocks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
-        let mut row = vec![oid(table.id.0), text("public"), text(table.name.as_str())];
+        let (schema, name) = (cx.schema(&table.name), text(own(&table.name)));
+        let mut row = vec![oid(table.id.0), schema, name];
         row.extend((0..8).map(|_| int(0)));
         out.push(row);
     }

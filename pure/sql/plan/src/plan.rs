@@ -27,6 +27,8 @@ pub struct Plan {
     pub reads: Reads,
     /// The time zone of the session that it was made for; empty for UTC.
     pub zone: Box<str>,
+    /// The schemas in which its names were looked up.
+    pub path: Box<[u32]>,
     /// The numbers of rows of its tables have decided how it goes about: with others another plan
     /// may be better.
     pub by_rows: bool,
@@ -51,6 +53,7 @@ impl Plan {
             locks: false,
             reads: Reads::Keys,
             zone: Box::default(),
+            path: Box::default(),
             work: 0,
             by_rows: false,
             by_values: false,
@@ -114,6 +117,8 @@ pub struct DdlPlan {
     pub after: Vec<Command>,
     /// Applied when it failed.
     pub undo: Vec<Command>,
+    /// Texts of notices that are known before.
+    pub notices: Vec<String>,
 }
 
 /// A new table and the statement that fills it.

@@ -126,6 +126,14 @@ impl Cluster {
         self.catalog.borrow().clone()
     }
 
+    fn path(&self, catalog: &Catalog) -> Vec<u32> {
+        let database = &catalog.databases[&self.database];
+        let setting = self.state.setting("search_path");
+        let setting = setting.as_deref().unwrap_or(pg_catalog::path::DEFAULT);
+        let role = (rights::RoleId::OWNER, "trellis");
+        pg_catalog::path::schemas(catalog, database, role, setting)
+    }
+
     pub fn plan(&self, text: &str, types: &[Type]) -> Result<Arc<Plan>, SqlError> {
         let statements = parse::parse(text)?;
         let [statement] = statements.as_slice() else {
@@ -133,11 +141,13 @@ impl Cluster {
         };
         let catalog = self.catalog();
         let zone = self.state.setting("timezone");
+        let path = self.path(&catalog);
         let cx = PlanCx {
             catalog: &catalog,
             database: &catalog.databases[&self.database],
             param_types: types,
             zone: expr::zoned::of_setting(zone.as_deref()),
+            path: &path,
             rows: &|_| None,
         };
         plan::plan(statement, &cx)

@@ -258,7 +258,7 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
             let squeezed = value.chars().filter(|c| c.is_ascii_alphanumeric());
             alias(setting, pairs, value, squeezed)
         }
-        Kind::SchemaList => schemas(setting, value),
+        Kind::SchemaList => crate::path::check(setting.name, value),
         Kind::TimeZone => match base::zone::Zone::setting(value) {
             Some(zone) => Ok(zone),
             None => {
@@ -303,27 +303,6 @@ fn unsupported(setting: &Setting, value: &str) -> SqlError {
     let message = format!("{} \"{value}\" is not supported", setting.name);
     let hint = format!("The only supported value is \"{}\".", setting.default);
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(hint)
-}
-
-/// A list of schemas: those that do not exist are passed over, as in PostgreSQL, so that names are
-/// looked up in `public`; a list without it would hide all tables.
-fn schemas(setting: &Setting, value: &str) -> Result<String, SqlError> {
-    let mut names = value.split(',').map(|name| {
-        let name = name.trim();
-        match name
-            .strip_prefix('"')
-            .and_then(|name| name.strip_suffix('"'))
-        {
-            Some(quoted) => quoted.to_owned(),
-            None => name.to_lowercase(),
-        }
-    });
-    if names.any(|name| name == "public") {
-        return Ok(value.to_owned());
-    }
-    let message = format!("{} \"{value}\" is not supported", setting.name);
-    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-        .hint("Name \"public\" in the list: all tables are in it."))
 }
 
 /// Texts are stored as given, except that `application_name` is cut to a name's length and shows

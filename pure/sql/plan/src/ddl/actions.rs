@@ -12,15 +12,17 @@ use super::table::{
     Constraint, Foreign, check_storable, check_text, constraint_of, foreign_key, identity_kind,
     identity_sequence, key_columns,
 };
-use super::{generated, index, names, own_name, simple};
+use super::{generated, index, names, other_name, simple};
 use crate::plan::{AlterFill, DdlPlan, Fill};
+use base::full_name::beside;
 use base::{SqlError, SqlState, Type};
 use bind::scope::ident;
 use bind::types::{NamedType, named_type};
-use bind::{Binder, PlanCx, unsupported};
+use bind::{Binder, unsupported};
 use catalog::{Catalog, Check, Column, ColumnState, Command, Table, TableAction, Validity};
 use expr::resolve::{self, Context};
 use parse::Marks;
+use pg_catalog::names::{parts, qualified};
 use sqlparser::ast::{self, AlterColumnOperation, AlterTableOperation, DropBehavior};
 use std::sync::Arc;
 
@@ -276,7 +278,8 @@ impl Actions<'_, '_, '_> {
             let columns = [column.name.clone()];
             let database = self.catalog.database(&self.binder.cx.database.name);
             let database = database.expect("it is the session's");
-            sequence.name = names::free_name(database, &table.name, &columns, "seq");
+            let free = names::free_name(database, &table.name, &columns, "seq");
+            sequence.name = beside(&table.name, &free);
             if column.identity.is_none() {
                 column.default = Some(catalog::next_of(&sequence.name));
             }
@@ -365,12 +368,12 @@ impl Actions<'_, '_, '_> {
                 default: None,
             }),
             AlterColumnOperation::SetDataType { data_type, using } => {
-                let NamedType::Plain(ty) = named_type(data_type, self.binder.cx)? else {
+                let NamedType::Plain(ty) = named_type(data_type, &self.binder.names())? else {
                     let message = format!("type \"{data_type}\" does not exist").to_lowercase();
                     return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
                 };
                 check_storable(&name, ty)?;
-                check_retyped(column, ty, using.as_ref(), self.binder.cx)?;
+                check_retyped(column, ty, using.as_ref(), &self.binder.names())?;
                 self.late(TableAction::SetType { column: name, ty })
             }
             AlterColumnOperation::AddGenerated {
@@ -391,13 +394,18 @@ impl Actions<'_, '_, '_> {
         let database = self.catalog.database(&self.binder.cx.database.name);
         let database = database.expect("it is the session's");
         sequence.name = match &self.marks.sequence {
-            Some(name) => name.clone(),
-            None => names::free_name(
-                database,
-                &self.table,
-                core::slice::from_ref(&column.name),
-                "seq",
-            ),
+            Some(name) => {
+                let (schema, name) = qualified(&database.name, parts(name)?)?;
+                match schema {
+                    Some(_) => self.binder.new_name(schema.as_deref(), &name)?,
+                    None => beside(&self.table, &name),
+                }
+            }
+            None => {
+                let columns = core::slice::from_ref(&column.name);
+                let free = names::free_name(database, &self.table, columns, "seq");
+                beside(&self.table, &free)
+            }
         };
         sequence.owned_by = Some((self.table.clone(), column.name.clone()));
         let set = TableAction::SetIdentity {
@@ -538,6 +546,7 @@ impl Actions<'_, '_, '_> {
             after: after.collect(),
             undo: vec![alter(vec![TableAction::Undo])],
             fill: Some(Fill::Alter(Box::new(fill))),
+            notices: Vec::new(),
         }
     }
 }
@@ -556,7 +565,7 @@ fn check_retyped(
     column: &Column,
     ty: Type,
     using: Option<&ast::Expr>,
-    cx: &PlanCx<'_>,
+    known: &catalog::Names<'_>,
 ) -> Result<(), SqlError> {
     let name = &column.name;
     let itself = |expr: &ast::Expr| matches!(expr, ast::Expr::Identifier(id) if ident(id) == *name);
@@ -568,7 +577,8 @@ fn check_retyped(
             data_type,
             format: None,
         }) => {
-            itself(expr) && matches!(named_type(data_type, cx)?, NamedType::Plain(to) if to == ty)
+            itself(expr)
+                && matches!(named_type(data_type, known)?, NamedType::Plain(to) if to == ty)
         }
         Some(expr) => itself(expr),
     };
@@ -636,7 +646,7 @@ pub(super) fn rename(
             }
         }
         AlterTableOperation::RenameTable { table_name } => TableAction::RenameTable {
-            to: own_name(table_name, binder)?,
+            to: other_name(table_name, binder)?,
         },
         _ => return Ok(None),
     };

@@ -1,8 +1,9 @@
 //! ALTER TABLE: what can be added to a table that exists.
 
 use super::table::{Constraint, Foreign, check_text, constraint_of, foreign_key, key_columns};
-use super::{actions, build_index, index, names, own_name, simple};
+use super::{actions, build_index, index, names, other_name, own_name, simple};
 use crate::plan::{DdlPlan, Fill};
+use base::full_name::beside;
 use base::{IndexId, SqlError, SqlState, Type};
 use bind::scope::ident;
 use bind::{Binder, unsupported};
@@ -29,7 +30,12 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     };
     binder.no(location.is_some(), "LOCATION")?;
     binder.no(on_cluster.is_some(), "ON")?;
-    let renamed = own_name(name, binder)?;
+    let renamed = match own_name(name, binder) {
+        Err(error) if *if_exists && error.state() == SqlState::INVALID_SCHEMA => {
+            return Ok(simple(TAG, Vec::new()));
+        }
+        other => other?,
+    };
     if let [AlterTableOperation::RenameTable { table_name }] = operations.as_slice()
         && binder.cx.database.table(&renamed).is_none()
         && binder.cx.database.has_relation(&renamed)
@@ -38,7 +44,7 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     }
     // There is one role, so owners do not matter.
     if let [AlterTableOperation::OwnerTo { new_owner: _ }] = operations.as_slice()
-        && (binder.cx.database.has_relation(&renamed) || binder.find_view(None, &renamed).is_some())
+        && binder.cx.database.has_relation(&renamed)
     {
         return Ok(simple(TAG, Vec::new()));
     }
@@ -80,8 +86,8 @@ pub(super) fn rename_relation(
 ) -> Result<DdlPlan, SqlError> {
     let command = Command::RenameRelation {
         database: binder.cx.database.name.clone(),
+        to: beside(&from, &other_name(to, binder)?),
         from,
-        to: own_name(to, binder)?,
     };
     Ok(simple(tag, vec![command]))
 }
@@ -115,6 +121,7 @@ fn validate(table: &Table, constraint: String, binder: &Binder<'_>) -> Result<Dd
         }),
         after: vec![set(Validity::Valid)],
         undo: vec![set(Validity::NotValid)],
+        notices: Vec::new(),
     })
 }
 
@@ -151,6 +158,7 @@ fn added(
             constraint,
             if_exists: true,
         }],
+        notices: Vec::new(),
     }
 }
 
@@ -241,6 +249,7 @@ fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan 
         fill: Some(fill),
         after: vec![after, freeze(false)],
         undo: vec![freeze(false)],
+        notices: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! that order changes nothing, and others are refused.
 
 use base::{SqlError, SqlState, Type};
-use catalog::Table;
+use catalog::{Database, Table};
 use parse::OperatorClass;
 use pg_catalog::names::known_schema;
 
@@ -19,12 +19,17 @@ const CLASSES: &str = " array_ops bit_ops bool_ops bpchar_ops bpchar_pattern_ops
 /// # Errors
 /// 42704 if there is no such class, 42804 if it is of another type, 0A000 if its order is another
 /// than that of the index.
-pub(super) fn check(table: &Table, column: u16, class: &OperatorClass) -> Result<(), SqlError> {
+pub(super) fn check(
+    database: &Database,
+    table: &Table,
+    column: u16,
+    class: &OperatorClass,
+) -> Result<(), SqlError> {
     let OperatorClass { schema, name } = class;
     if let Some(schema) = schema
         && schema != "pg_catalog"
     {
-        known_schema(Some(schema))?;
+        known_schema(database, Some(schema))?;
         return Err(unknown(&format!("{schema}.{name}")));
     }
     if name.contains(' ') || !CLASSES.contains(&format!(" {name} ")) {

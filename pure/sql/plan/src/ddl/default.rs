@@ -51,7 +51,7 @@ pub(super) fn default_text(
             return Ok(format!("'{text}'::{}", ty.name()));
         }
     }
-    Ok(super::shown::text(value))
+    Ok(super::shown::kept(&super::shown::text(value), binder))
 }
 
 /// The error with PostgreSQL's words for defaults.

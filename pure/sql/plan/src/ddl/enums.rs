@@ -1,12 +1,14 @@
 //! CREATE TYPE ... AS ENUM, ALTER TYPE and DROP TYPE.
 
 use super::simple;
-use super::view::own_parts;
+use super::view::new_parts;
+use super::{there, with_notices};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, Type};
 use bind::Binder;
 use catalog::{Command, EnumChange};
 use parse::EnumStatement;
+use pg_catalog::names::qualified;
 use rights::{Change, ObjectKind};
 
 pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
@@ -20,7 +22,7 @@ pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<Ddl
         EnumStatement::Create { name, labels } => {
             let create = Command::CreateEnum {
                 database: database(),
-                name: own_parts(name, binder)?,
+                name: new_parts(name, binder)?,
                 labels: labels.clone(),
             };
             simple("CREATE TYPE", vec![create])
@@ -68,29 +70,26 @@ pub(super) fn plan(statement: &EnumStatement, binder: &Binder<'_>) -> Result<Ddl
             if_exists,
             cascade,
         } => {
+            let names = names.iter().map(|name| dropped(name, binder));
+            let (names, missing) = there(names, *if_exists)?;
             let drop = Command::DropEnum {
                 database: database(),
-                names: all_dropped(names, *if_exists, binder)?,
+                names,
                 if_exists: *if_exists,
                 cascade: *cascade,
             };
-            simple("DROP TYPE", vec![drop])
+            with_notices(simple("DROP TYPE", vec![drop]), missing)
         }
     })
 }
 
-/// The types that DROP TYPE names. What is in a schema that is not there does not exist.
-fn all_dropped(
-    names: &[Vec<String>],
-    if_exists: bool,
-    binder: &Binder<'_>,
-) -> Result<Vec<String>, SqlError> {
-    let names = names.iter().map(|name| dropped(name, binder));
-    let names = names.filter(|name| {
-        let unknown = |error: &SqlError| error.state() == SqlState::INVALID_SCHEMA;
-        !(if_exists && name.as_ref().is_err_and(unknown))
-    });
-    names.collect()
+/// The full name of a type that is to be changed, by its parts.
+pub(super) fn own_parts(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
+    let (schema, name) = qualified(&binder.cx.database.name, parts.to_vec())?;
+    if matches!(schema.as_deref(), Some("pg_catalog")) && Type::named(&name).is_some() {
+        return Ok(name);
+    }
+    binder.changed_type(schema.as_deref(), &name)
 }
 
 /// The type of the system that a name without schema means first.

@@ -1,6 +1,7 @@
 //! CREATE INDEX.
 
-use super::{build_index, class, index, key_column, names, own_name, shown, view};
+use super::{build_index, class, index, key_column, names, other_name, shown, view};
+use base::full_name::beside;
 use crate::plan::{AlterFill, DdlPlan, Fill};
 use base::{SqlError, SqlState, Type};
 use bind::scope::{ident, object_name};
@@ -44,7 +45,7 @@ pub(super) fn create_index(
         let error = unsupported(&format!("index method {}", ident(method)));
         return Err(error.hint("Indexes are of the method btree, which orders whole values."));
     }
-    known_schema(object_name(table_name).0.as_deref())?;
+    known_schema(binder.cx.database, object_name(table_name).0.as_deref())?;
     view::refuse(table_name, binder, |name| {
         format!("cannot create index on relation \"{name}\"")
     })?;
@@ -61,7 +62,7 @@ pub(super) fn create_index(
     for (key, named) in columns.iter().zip(&statement.classes) {
         class::check_ordered(table.columns[usize::from(key.column)].ty)?;
         if let Some(named) = named {
-            class::check(&table, key.column, named)?;
+            class::check(binder.cx.database, &table, key.column, named)?;
         }
     }
     let included = include.iter().map(|name| key_column(&before, &ident(name)));
@@ -71,7 +72,13 @@ pub(super) fn create_index(
     let predicate = predicate.transpose()?;
     let database = binder.cx.database.clone();
     let name = match name {
-        Some(name) => own_name(name, binder)?,
+        Some(name) => {
+            // An index is where its table is.
+            if object_name(name).0.is_some() {
+                return Err(binder.no_schema_of_index(name));
+            }
+            other_name(name, binder)?
+        }
         None => {
             let others = included.iter().map(|at| before.column_at(*at).name.clone());
             let parts: Vec<String> = called.into_iter().chain(others).collect();
@@ -85,7 +92,7 @@ pub(super) fn create_index(
         ..index(name, columns, *unique, false)
     };
     let new = table.columns.split_off(before.columns.len());
-    let exists = *if_not_exists && database.has_relation(&index.name);
+    let exists = *if_not_exists && database.has_relation(&beside(&before.name, &index.name));
     // Whether there is one is seen when the turn of the change has come.
     if new.is_empty() || exists {
         let (database, table) = (&database.name, &before.name);
@@ -123,6 +130,7 @@ fn with_columns(database: &str, table: &Table, index: Index, columns: Vec<Column
         fill: Some(Fill::Alter(Box::new(fill))),
         after: vec![alter(vec![TableAction::Publish])],
         undo: vec![alter(vec![TableAction::Undo])],
+        notices: Vec::new(),
     }
 }
 

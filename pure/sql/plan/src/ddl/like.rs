@@ -17,7 +17,7 @@ pub(super) fn add(
     binder: &mut Binder<'_>,
 ) -> Result<(), SqlError> {
     let (schema, name) = qualified(&binder.cx.database.name, like.table.clone())?;
-    known_schema(schema.as_deref())?;
+    known_schema(binder.cx.database, schema.as_deref())?;
     if let Some(view) = binder.find_view(schema.as_deref(), &name) {
         binder.need_for_change(|binder| binder.need_view(&view, Privileges::SELECT));
         let columns = view.columns.iter().map(|column| Column {
@@ -39,7 +39,7 @@ pub(super) fn add(
     let commented = |commented: &Commented| match commented {
         Commented::Relation(id) => *id == table.id.0,
         Commented::Column(id, _) | Commented::Constraint(id, _) => *id == table.id,
-        Commented::Database | Commented::Schema => false,
+        Commented::Database | Commented::Schema(_) => false,
     };
     if like.comments && binder.cx.database.comments.keys().any(commented) {
         return Err(unsupported("INCLUDING COMMENTS")

@@ -12,18 +12,24 @@ mod indexed;
 mod like;
 mod names;
 mod relations;
+mod rights;
+mod schemas;
 mod shown;
 mod table;
 pub(crate) mod table_as;
 mod view;
 
 use crate::plan::{DdlPlan, Fill};
+use base::full_name::beside;
 use base::{IndexId, SqlError, SqlState, Type};
 use bind::scope::{check_database, check_reserved, object_name};
 use bind::{Binder, unsupported};
-use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Switching, Table};
+use catalog::{
+    Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Subject, Switching, Table,
+};
 use parse::{Comment, DatabaseOptions, Kind};
-use pg_catalog::names::known_schema;
+use pg_catalog::names::{known_schema, qualified};
+use pg_catalog::path::Meant;
 use sqlparser::ast::{self, ObjectType, SequenceOptions};
 
 /// Plans a schema change.
@@ -44,11 +50,12 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::Rights(statement) => {
             let command = Command::Rights {
                 database: binder.cx.database.name.clone(),
-                change: statement.change.clone(),
+                change: rights::named(&statement.change, binder)?,
             };
             Ok(simple(statement.tag, vec![command]))
         }
-        Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
+        Kind::Schema(statement) => schemas::plan(statement, binder),
+        Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)?])),
         Kind::DropDatabase { name, if_exists } => drop_database(name, *if_exists, binder),
         Kind::Sql(ast) => match ast.as_ref() {
             ast::Statement::Drop {
@@ -98,9 +105,9 @@ fn create_sequence(statement: &ast::Statement, binder: &Binder<'_>) -> Result<Dd
     };
     let ty = match data_type {
         None => Type::Int8,
-        Some(ty) => bind::types::bind_type(ty, binder.cx)?,
+        Some(ty) => bind::types::bind_type(ty, &binder.names())?,
     };
-    let name = own_name(name, binder)?;
+    let name = new_name(name, binder)?;
     let sequence = Sequence {
         owned_by: owner,
         ..sequence(name, ty, sequence_options)?
@@ -130,18 +137,42 @@ fn is_none(name: &ast::ObjectName) -> bool {
     name.0.len() == 1 && object_name(name).1 == "none"
 }
 
-fn comment_on(comment: &Comment, binder: &Binder<'_>) -> Command {
+fn comment_on(comment: &Comment, binder: &Binder<'_>) -> Result<Command, SqlError> {
     let Comment {
         database,
         subject,
         text,
     } = comment;
     let own = &binder.cx.database.name;
-    Command::Comment {
+    Ok(Command::Comment {
         database: database.as_ref().unwrap_or(own).clone(),
-        subject: subject.clone(),
+        subject: match subject {
+            Subject::Database | Subject::Schema(_) => subject.clone(),
+            Subject::Relation(kind, name) => {
+                Subject::Relation(kind.clone(), written(name, binder)?)
+            }
+            Subject::Column(relation, name) => {
+                Subject::Column(written(relation, binder)?, name.clone())
+            }
+            Subject::Constraint(table, name) => {
+                Subject::Constraint(written(table, binder)?, name.clone())
+            }
+        },
         text: text.clone(),
+    })
+}
+
+/// The full name of a relation that is to be changed, as it is written.
+fn written(text: &str, binder: &Binder<'_>) -> Result<String, SqlError> {
+    let parts = pg_catalog::names::parts(text)?;
+    if let [name] = parts.as_slice()
+        && let Some(Meant::System(_)) = binder.meant(None, name)
+    {
+        let message = format!("permission denied: \"{name}\" is a system catalog");
+        return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
     }
+    let (schema, name) = qualified(&binder.cx.database.name, parts)?;
+    binder.changed_name(schema.as_deref(), &name)
 }
 
 /// A change that is done when the catalog is.
@@ -152,22 +183,31 @@ fn simple(tag: &'static str, before: Vec<Command>) -> DdlPlan {
         fill: None,
         after: Vec::new(),
         undo: Vec::new(),
+        notices: Vec::new(),
     }
 }
 
-/// The name of an object of the schema `public`.
+/// The full name of a relation that is to be changed.
 fn own_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
     check_reserved(name)?;
     check_database(&binder.cx.database.name, name)?;
-    match object_name(name) {
-        (None, name) => Ok(name),
-        (Some(schema), name) if schema == "public" => Ok(name),
-        (Some(schema), _) if schema == "pg_catalog" || schema == "information_schema" => {
-            let message = format!("permission denied for schema {schema}");
-            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
-        }
-        (Some(schema), name) => known_schema(Some(&schema)).map(|()| name),
-    }
+    let (schema, name) = object_name(name);
+    binder.changed_name(schema.as_deref(), &name)
+}
+
+/// The full name of a relation that is to be made.
+fn new_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
+    check_reserved(name)?;
+    check_database(&binder.cx.database.name, name)?;
+    let (schema, name) = object_name(name);
+    binder.new_name(schema.as_deref(), &name)
+}
+
+/// Another name for a relation, which stays in its schema.
+fn other_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
+    check_reserved(name)?;
+    check_database(&binder.cx.database.name, name)?;
+    Ok(object_name(name).1)
 }
 
 fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, SqlError> {
@@ -270,6 +310,7 @@ fn build_index(
 ) -> DdlPlan {
     let name = index.name.clone();
     let (database, table) = (database.to_string(), table.to_string());
+    let table_name = table.clone();
     DdlPlan {
         tag,
         before: vec![Command::CreateIndex {
@@ -289,9 +330,10 @@ fn build_index(
         }],
         undo: vec![Command::DropIndex {
             database,
-            names: vec![name],
+            names: vec![beside(&table_name, &name)],
             if_exists: true,
         }],
+        notices: Vec::new(),
     }
 }
 
@@ -351,13 +393,9 @@ fn drop_objects(
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let names = names.iter().map(|name| own_name(name, binder));
-    // What is in a schema that is not there does not exist.
-    let names = names.filter(|name| {
-        !if_exists || !matches!(name, Err(error) if error.state() == SqlState::INVALID_SCHEMA)
-    });
-    let names = names.collect::<Result<Vec<_>, _>>()?;
+    let (names, missing) = there(names, if_exists)?;
     let database = binder.cx.database.name.clone();
-    Ok(match object {
+    let plan = match object {
         ObjectType::Table => simple(
             "DROP TABLE",
             vec![Command::DropTable {
@@ -391,5 +429,29 @@ fn drop_objects(
             }],
         ),
         other => return Err(unsupported(&format!("DROP {other}"))),
-    })
+    };
+    Ok(with_notices(plan, missing))
+}
+
+/// The names that DROP gives and the notices about those in schemas that are not there: with IF
+/// EXISTS nothing is in such a schema.
+fn there(
+    names: impl Iterator<Item = Result<String, SqlError>>,
+    if_exists: bool,
+) -> Result<(Vec<String>, Vec<String>), SqlError> {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for name in names {
+        match name {
+            Err(error) if if_exists && error.state() == SqlState::INVALID_SCHEMA => {
+                missing.push(format!("{}, skipping", error.fields().message));
+            }
+            other => found.push(other?),
+        }
+    }
+    Ok((found, missing))
+}
+
+/// A DROP with what is to be told of it.
+fn with_notices(plan: DdlPlan, notices: Vec<String>) -> DdlPlan {
+    DdlPlan { notices, ..plan }
 }

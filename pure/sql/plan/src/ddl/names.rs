@@ -1,12 +1,13 @@
 //! Names for indexes and constraints that the user did not name and that later steps of the same
 //! change must know.
 
+use base::full_name::{beside, own};
 use base::limits::NAME_BYTES_MAX;
 use catalog::{Database, Table};
 
 /// `first_columns_label`, cut to the length of an identifier.
 fn compose(first: &str, columns: &[String], label: &str) -> String {
-    let second = columns.join("_");
+    let (first, second) = (own(first), columns.join("_"));
     let room = NAME_BYTES_MAX.saturating_sub(label.len() + 2);
     let (mut a, mut b) = (first.to_string(), second);
     while a.len() + b.len() > room {
@@ -42,7 +43,7 @@ pub(super) fn free_name(
     columns: &[String],
     label: &str,
 ) -> String {
-    let taken = |name: &str| database.has_relation(name);
+    let taken = |name: &str| database.has_relation(&beside(table, name));
     numbered(taken, |label| compose(table, columns, label), label)
 }
 

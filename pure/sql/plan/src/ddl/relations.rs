@@ -2,6 +2,7 @@
 
 use super::simple;
 use crate::plan::DdlPlan;
+use base::full_name::beside;
 use base::{SqlError, SqlState};
 use bind::Binder;
 use bind::scope::ident;
@@ -21,6 +22,12 @@ pub(super) fn plan(altered: &AlterRelation, binder: &Binder<'_>) -> Result<DdlPl
         false => "ALTER SEQUENCE",
     };
     let owner = binder.cx.database;
+    let name = match super::written(name, binder) {
+        Err(error) if *if_exists && error.state() == SqlState::INVALID_SCHEMA => {
+            return Ok(simple(tag, Vec::new()));
+        }
+        other => &other?,
+    };
     if let Err(error) = check_kind(owner, name, *is_index, change) {
         return match *if_exists && error.state() == SqlState::UNDEFINED_TABLE {
             true => Ok(simple(tag, Vec::new())),
@@ -28,6 +35,7 @@ pub(super) fn plan(altered: &AlterRelation, binder: &Binder<'_>) -> Result<DdlPl
         };
     }
     let (database, name) = (owner.name.clone(), name.clone());
+    let name_of = name.clone();
     let command = match change {
         RelationChange::Rename(to) if owner.table(&name).is_some() => Command::AlterTable {
             database,
@@ -37,12 +45,12 @@ pub(super) fn plan(altered: &AlterRelation, binder: &Binder<'_>) -> Result<DdlPl
         RelationChange::Rename(to) => Command::RenameRelation {
             database,
             from: name,
-            to: to.clone(),
+            to: beside(&name_of, to),
         },
         RelationChange::Sequence(words) => Command::AlterSequence {
             database,
             name,
-            change: sequence_change(words, owner)?,
+            change: sequence_change(words, binder)?,
         },
     };
     Ok(simple(tag, vec![command]))
@@ -80,13 +88,13 @@ pub(super) fn owner(
     binder: &Binder<'_>,
 ) -> Result<(String, String), SqlError> {
     let parts = name.0.iter().filter_map(|part| part.as_ident()).map(ident);
-    owner_of(&parts.collect::<Vec<_>>(), binder.cx.database)
+    owner_of(&parts.collect::<Vec<_>>(), binder)
 }
 
-fn owner_of(parts: &[String], database: &Database) -> Result<(String, String), SqlError> {
-    let (table, column) = match parts {
-        [table, column] => (table, column),
-        [schema, table, column] if schema == "public" => (table, column),
+fn owner_of(parts: &[String], binder: &Binder<'_>) -> Result<(String, String), SqlError> {
+    let (schema, table, column) = match parts {
+        [table, column] => (None, table, column),
+        [schema, table, column] => (Some(schema.as_str()), table, column),
         [_] => {
             return Err(SqlError::new(SqlState::SYNTAX, "invalid OWNED BY option")
                 .hint("Specify OWNED BY table.column or OWNED BY NONE."));
@@ -96,7 +104,8 @@ fn owner_of(parts: &[String], database: &Database) -> Result<(String, String), S
             return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
         }
     };
-    let found = database.table(table).ok_or_else(|| {
+    let table = &binder.changed_name(schema, table)?;
+    let found = binder.cx.database.table(table).ok_or_else(|| {
         let message = format!("relation \"{table}\" does not exist");
         SqlError::new(SqlState::UNDEFINED_TABLE, message)
     })?;
@@ -104,11 +113,11 @@ fn owner_of(parts: &[String], database: &Database) -> Result<(String, String), S
     Ok((table.clone(), column.clone()))
 }
 
-fn sequence_change(words: &SequenceWords, database: &Database) -> Result<SequenceChange, SqlError> {
+fn sequence_change(words: &SequenceWords, binder: &Binder<'_>) -> Result<SequenceChange, SqlError> {
     let owned_by = match &words.owned_by {
         None => None,
         Some(None) => Some(None),
-        Some(Some(parts)) => Some(Some(owner_of(parts, database)?)),
+        Some(Some(parts)) => Some(Some(owner_of(parts, binder)?)),
     };
     Ok(SequenceChange {
         increment: words.increment,

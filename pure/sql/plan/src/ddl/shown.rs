@@ -1,5 +1,9 @@
 //! The text of an expression that the catalog keeps: a default, a condition of CHECK.
 
+use ::functions::keywords::quote_ident;
+use base::full_name::{PUBLIC_SCHEMA, split};
+use bind::Binder;
+use catalog::mark;
 use sqlparser::ast;
 
 /// Words of types that have several.
@@ -49,6 +53,114 @@ fn small_types(text: &str) -> String {
         rest = tail;
     }
     out
+}
+
+/// The text with the schemas of what it names, so that it means the same by any path: sequences
+/// and other relations in literals, and types behind `::` and AS. What is in the first schema is
+/// named without.
+pub(super) fn kept(text: &str, binder: &Binder<'_>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if c == '\'' {
+            let (literal, behind) = rest.split_at(quoted_bytes(rest));
+            out.push_str(&relation(literal, &out, behind, binder));
+            rest = behind;
+            continue;
+        }
+        let behind = rest
+            .strip_prefix("::")
+            .or_else(|| rest.strip_prefix(" AS "));
+        if let Some(behind) = behind {
+            out.push_str(&rest[..rest.len() - behind.len()]);
+            rest = behind;
+            let name = name_bytes(rest);
+            let (written, behind) = rest.split_at(name);
+            out.push_str(&of_type(written, binder).unwrap_or_else(|| written.into()));
+            rest = behind;
+            continue;
+        }
+        let length = match c {
+            '"' => quoted_bytes(rest),
+            c => c.len_utf8(),
+        };
+        let (head, tail) = rest.split_at(length);
+        out.push_str(head);
+        rest = tail;
+    }
+    out
+}
+
+/// Bytes of the text or the name in quotes at the beginning.
+fn quoted_bytes(text: &str) -> usize {
+    let quote = &text[..1];
+    let mut at = 1;
+    while let Some(end) = text[at..].find(quote) {
+        at += end + 1;
+        if !text[at..].starts_with(quote) {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+/// Bytes of the name, with qualifications, at the beginning.
+fn name_bytes(text: &str) -> usize {
+    let mut at = 0;
+    loop {
+        let rest = &text[at..];
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        at += match rest.starts_with('"') {
+            true => quoted_bytes(rest),
+            false => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+        };
+        match text[at..].strip_prefix('.') {
+            Some(_) => at += 1,
+            None => return at,
+        }
+    }
+}
+
+/// A name with the mark of its schema.
+fn marked(full: &str) -> String {
+    match split(full) {
+        (PUBLIC_SCHEMA, name) => quote_ident(name).into_owned(),
+        (schema, name) => format!("{}.{}", mark(schema), quote_ident(name)),
+    }
+}
+
+/// A literal that names a relation by what stands around it.
+fn relation(literal: &str, before: &str, behind: &str, binder: &Binder<'_>) -> String {
+    let called = before.trim_end().strip_suffix('(').is_some_and(|call| {
+        let call = call.trim_end().to_ascii_lowercase();
+        ["nextval", "currval", "setval"]
+            .iter()
+            .any(|name| call.ends_with(name))
+    });
+    let inner = literal
+        .strip_prefix('\'')
+        .and_then(|inner| inner.strip_suffix('\''));
+    if !called && !behind.starts_with("::regclass") {
+        return literal.into();
+    }
+    let full = inner.and_then(|inner| binder.of_text(&inner.replace("''", "'")));
+    match full {
+        Some(full) => format!("'{}'", marked(&full).replace('\'', "''")),
+        None => literal.into(),
+    }
+}
+
+/// A type of users.
+fn of_type(written: &str, binder: &Binder<'_>) -> Option<String> {
+    let mut parts = pg_catalog::names::parts(written).ok()?;
+    let name = parts.pop()?;
+    let schema = parts.pop();
+    if schema.is_none() && base::Type::named(&name).is_some() {
+        return None;
+    }
+    let full = binder.names().of_type(schema.as_deref(), &name)?;
+    Some(marked(&full))
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use super::default::default_text;
 use super::deferral::{check_immediate, deferral};
-use super::{class, generated, index, key_column, like, own_name, sequence, simple};
+use super::{class, generated, index, key_column, like, new_name, sequence, simple};
 use crate::plan::DdlPlan;
+use base::full_name;
 use base::{SqlError, SqlState, TableId, Type};
 use bind::scope::{check_database, ident, object_name};
 use bind::types::{NamedType, named_type};
@@ -86,7 +87,7 @@ pub(super) fn create(
         columns,
         constraints,
     } = written(table, binder)?;
-    let name = own_name(name, binder)?;
+    let name = new_name(name, binder)?;
     let mut definition = Definition {
         table: empty_table(name.clone(), *replicated),
         sequences: Vec::new(),
@@ -533,7 +534,7 @@ pub(super) fn add_column(
         options,
     } = ast;
     let name = ident(name);
-    let (ty, serial) = match named_type(data_type, binder.cx)? {
+    let (ty, serial) = match named_type(data_type, &binder.names())? {
         NamedType::Plain(ty) => (ty, false),
         NamedType::Serial(ty) => (ty, true),
     };
@@ -732,13 +733,26 @@ pub(super) fn foreign_key(
     };
     generated::check_actions(&is_generated, key)?;
     check_database(&binder.cx.database.name, &key.parent)?;
-    let (_, parent_name) = object_name(&key.parent);
-    let itself = parent_name == table.name;
+    let (schema, parent_name) = object_name(&key.parent);
+    let meant = binder.own_relation(schema.as_deref(), &parent_name);
+    // The table may be new; then nothing of its name is in its schema yet.
+    let of_schema = schema.as_deref().and_then(|s| binder.cx.database.schema(s));
+    let first = of_schema.or_else(|| binder.names().first().ok());
+    let is_new = meant.is_none() && first == Some(full_name::schema_of(&table.name));
+    let itself = match &meant {
+        Some(full) => *full == table.name,
+        None => is_new && parent_name == full_name::own(&table.name),
+    };
+    let parent_full = if itself {
+        table.name.clone()
+    } else {
+        meant.unwrap_or_default()
+    };
     let found;
     let parent: &Table = if itself {
         table
     } else {
-        if binder.find_view(None, &parent_name).is_some() {
+        if binder.find_view(schema.as_deref(), &parent_name).is_some() {
             let message = format!("referenced relation \"{parent_name}\" is not a table");
             return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
         }
@@ -755,7 +769,10 @@ pub(super) fn foreign_key(
         let (own, other) = (table.column_at(*own), parent.column_at(*other));
         if !can_refer(own.ty, other.ty) {
             let name = match key.name.is_empty() {
-                true => format!("{}_{}_fkey", table.name, key.columns.join("_")),
+                true => {
+                    let table = full_name::own(&table.name);
+                    format!("{table}_{}_fkey", key.columns.join("_"))
+                }
                 false => key.name.clone(),
             };
             let message = format!("foreign key constraint \"{name}\" cannot be implemented");
@@ -772,7 +789,7 @@ pub(super) fn foreign_key(
     Ok(ForeignKey {
         name: key.name.clone(),
         columns,
-        parent: parent_name,
+        parent: parent_full,
         parent_columns,
         on_delete: action(key.on_delete)?,
         on_update: action(key.on_update)?,
@@ -808,5 +825,5 @@ pub(super) fn check_text(
         let message = "cannot use subquery or session functions in check constraint";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
-    Ok(super::shown::text(check))
+    Ok(super::shown::kept(&super::shown::text(check), binder))
 }

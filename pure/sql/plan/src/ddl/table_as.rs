@@ -4,12 +4,13 @@
 use super::like::check_names;
 use super::simple;
 use super::table::{check_storable, empty_table};
-use super::view::own_parts;
+use super::view::new_parts;
 use crate::plan::{CreateAs, PlanKind};
 use ::functions::keywords::quote_ident;
+use base::full_name::{own, schema_of};
 use base::{SqlError, SqlState};
 use bind::{Binder, query_of, unsupported};
-use catalog::{Column, ColumnState, Command};
+use catalog::{Column, ColumnState, Command, mark};
 use parse::TableAs;
 use std::borrow::Cow;
 
@@ -25,7 +26,7 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
         query: text,
         with_data,
     } = statement;
-    let name = own_parts(name, binder)?;
+    let name = new_parts(name, binder)?;
     let query = query_of(text).ok_or_else(|| unsupported("this query of CREATE TABLE AS"))?;
     if text.parameters() > 0 {
         return Err(unsupported("CREATE TABLE AS with parameters")
@@ -60,8 +61,9 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
         some => format!(" ({})", some.join(", ")),
     };
     let insert = format!(
-        "INSERT INTO public.{}{columns} ({})",
-        quote_ident(&name),
+        "INSERT INTO {}.{}{columns} ({})",
+        mark(schema_of(&name)),
+        quote_ident(own(&name)),
         without_table(text.text())
     );
     let database = &binder.cx.database.name;

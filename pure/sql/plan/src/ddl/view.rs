@@ -1,14 +1,15 @@
 //! CREATE VIEW, ALTER VIEW and DROP VIEW.
 
-use super::simple;
+use super::{simple, there, with_notices};
 use crate::plan::DdlPlan;
+use base::full_name::beside;
 use base::limits::VIEW_BYTES_MAX;
 use base::{SqlError, SqlState, TableId};
 use bind::scope::object_name;
 use bind::{Binder, ViewQuery, query_of, unsupported};
 use catalog::{Command, View, ViewColumn};
 use parse::{Kind, ViewDrop, ViewRename, ViewStatement};
-use pg_catalog::names::{known_schema, qualified};
+use pg_catalog::names::qualified;
 use sqlparser::ast;
 
 pub(super) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
@@ -27,7 +28,7 @@ fn create(statement: &ViewStatement, binder: &mut Binder<'_>) -> Result<DdlPlan,
         columns: given,
         query: text,
     } = statement;
-    let name = own_parts(name, binder)?;
+    let name = new_parts(name, binder)?;
     let query = query_of(text).ok_or_else(|| unsupported("this query of a view"))?;
     let ViewQuery {
         bound,
@@ -88,18 +89,14 @@ fn drop(statement: &ViewDrop, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> 
         cascade,
     } = statement;
     let names = names.iter().map(|name| own_parts(name, binder));
-    // What is in a schema that is not there does not exist.
-    let names = names.filter(|name| {
-        let unknown = |error: &SqlError| error.state() == SqlState::INVALID_SCHEMA;
-        !(*if_exists && name.as_ref().is_err_and(unknown))
-    });
+    let (names, missing) = there(names, *if_exists)?;
     let command = Command::DropView {
         database: binder.cx.database.name.clone(),
-        names: names.collect::<Result<_, _>>()?,
+        names,
         if_exists: *if_exists,
         cascade: *cascade,
     };
-    Ok(simple("DROP VIEW", vec![command]))
+    Ok(with_notices(simple("DROP VIEW", vec![command]), missing))
 }
 
 fn rename(statement: &ViewRename, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
@@ -108,24 +105,26 @@ fn rename(statement: &ViewRename, binder: &Binder<'_>) -> Result<DdlPlan, SqlErr
         name,
         to,
     } = statement;
+    let full = own_parts(name, binder)?;
     let command = Command::RenameView {
         database: binder.cx.database.name.clone(),
-        name: own_parts(name, binder)?,
-        to: to.clone(),
+        to: beside(&full, to),
+        name: full,
         if_exists: *if_exists,
     };
     Ok(simple("ALTER VIEW", vec![command]))
 }
 
-/// The name of an object of the schema `public` by its parts.
+/// The full name of a relation that is to be changed, by its parts.
 pub(super) fn own_parts(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
-    match qualified(&binder.cx.database.name, parts.to_vec())? {
-        (Some(schema), _) if schema == "pg_catalog" || schema == "information_schema" => {
-            let message = format!("permission denied for schema {schema}");
-            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
-        }
-        (schema, name) => known_schema(schema.as_deref()).map(|()| name),
-    }
+    let (schema, name) = qualified(&binder.cx.database.name, parts.to_vec())?;
+    binder.changed_name(schema.as_deref(), &name)
+}
+
+/// The full name of what is to be made, by its parts.
+pub(super) fn new_parts(parts: &[String], binder: &Binder<'_>) -> Result<String, SqlError> {
+    let (schema, name) = qualified(&binder.cx.database.name, parts.to_vec())?;
+    binder.new_name(schema.as_deref(), &name)
 }
 
 /// Refuses a view where only a table will do.

@@ -217,7 +217,7 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
             columns,
             position,
         } => {
-            let table = in_known_schema(&binder.cx.database.name, name.clone())
+            let table = in_known_schema(binder.cx.database, name.clone())
                 .and_then(|(schema, name)| {
                     let view = binder.find_view(schema.as_deref(), &name);
                     view.map_or(Ok((schema, name)), |view| {

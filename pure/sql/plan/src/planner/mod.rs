@@ -26,13 +26,14 @@ use crate::step::{Action, Run, Step, StepOp};
 use base::{Datum, OutColumn, SqlError, SqlState, TableId, Type};
 use bind::rel::{Init, InitValue, Rel};
 use bind::{Binder, BoundQuery, PlanCx};
-use catalog::Table;
+use catalog::{Names, Table};
 use computed::Computed;
 use expr::{Expr, walk};
 use parse::session::SessionCommand;
 use parse::show::Show;
 use parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
 use pg_catalog::names::{known_schema, qualified};
+use pg_catalog::path::Meant;
 use query::Need;
 use rights::Privileges;
 
@@ -51,8 +52,16 @@ pub use write::{KeyCheck, KeyRows, constraint_writer, key_check};
 pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
     let mut binder = Binder::new(cx, statement);
     let planned = dispatch(statement, &mut binder);
-    let mut planned = planned.map_err(|error| cx.database.named_error(error))?;
+    let mut planned = planned.map_err(|error| {
+        let names = Names {
+            database: cx.database,
+            path: cx.path,
+        };
+        names.shown_error(cx.database.named_error(error))
+    })?;
+    binder.settle_needs();
     planned.zone = binder.zone;
+    planned.path = cx.path.into();
     planned.needs = binder.needs;
     Ok(Arc::new(planned))
 }
@@ -74,7 +83,9 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             types,
             statement,
         } => {
-            let types = types.iter().map(|ty| bind::types::bind_type(ty, binder.cx));
+            let types = types
+                .iter()
+                .map(|ty| bind::types::bind_type(ty, &binder.names()));
             let command = SessionCommand::Prepare {
                 name: name.clone(),
                 types: types.collect::<Result<_, _>>()?,
@@ -97,6 +108,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::AlterRelation(_)
         | Kind::Comment(_)
         | Kind::Rights(_)
+        | Kind::Schema(_)
         | Kind::CreateTable(_)
         | Kind::AlterTable(_)
         | Kind::CreateView(_)
@@ -306,6 +318,7 @@ fn run_plan(
         locks: binder.locks,
         reads,
         zone: Box::default(),
+        path: Box::default(),
         work: binder.work,
         by_rows: binder.by_rows,
         by_values: binder.by_values,
@@ -389,9 +402,8 @@ fn explain(
 /// 42P01, 3F000, 0A000 for another database, 42703 and 42701 for columns.
 fn check_named(named: &Named, locks: bool, binder: &mut Binder<'_>) -> Result<(), SqlError> {
     let (schema, name) = qualified(&binder.cx.database.name, named.table.clone())?;
-    known_schema(schema.as_deref())?;
-    if schema.as_deref() != Some("public") && pg_catalog::lookup(schema.as_deref(), &name).is_some()
-    {
+    known_schema(binder.cx.database, schema.as_deref())?;
+    if let Some(Meant::System(_)) = binder.meant(schema.as_deref(), &name) {
         return Ok(());
     }
     if let Some(view) = binder.find_view(schema.as_deref(), &name) {

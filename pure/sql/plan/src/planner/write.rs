@@ -106,7 +106,7 @@ impl Planner<'_, '_> {
         let mut children = Vec::new();
         if change {
             for (child, name) in &table.referenced_by {
-                let child = self.binder.find_table_named(None, child)?;
+                let child = self.binder.table_of(child)?;
                 let key = child.foreign_keys.iter().find(|key| key.name == *name);
                 let key = key.expect("both tables know the foreign key").clone();
                 let writer = match names.iter().position(|known| known.id == child.id) {
@@ -181,7 +181,8 @@ impl Planner<'_, '_> {
         let ast = parse::expression(text)?;
         let outer = self.binder.set_scope(bind::scope_of(table));
         let binder = &mut self.binder;
-        let bound = binder.without_needs(|binder| binder.condition(&ast, "CHECK"));
+        let bound =
+            binder.without_needs(|binder| binder.kept(|binder| binder.condition(&ast, "CHECK")));
         self.binder.set_scope(outer);
         let mut condition = bound?;
         for (at, column) in table.columns.iter().enumerate() {
@@ -202,7 +203,7 @@ impl Planner<'_, '_> {
     }
 
     fn parent(&mut self, key: &ForeignKey) -> Result<ParentKey, SqlError> {
-        let parent = self.binder.find_table_named(None, &key.parent)?;
+        let parent = self.binder.table_of(&key.parent)?;
         let index = parent
             .indexes()
             .position(|index| index.unique && index.covers_exactly(&key.parent_columns))
@@ -598,7 +599,7 @@ pub(super) fn truncate(
     let mut tables = names
         .iter()
         .map(|name| {
-            known_schema(object_name(name).0.as_deref())?;
+            known_schema(binder.cx.database, object_name(name).0.as_deref())?;
             binder.find_table(name)
         })
         .collect::<Result<Vec<_>, SqlError>>()?;
@@ -623,7 +624,7 @@ pub(super) fn truncate(
                     "Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE."
                 )));
             }
-            tables.push(binder.find_table_named(None, child)?);
+            tables.push(binder.table_of(child)?);
         }
         at += 1;
     }
