@@ -165,7 +165,7 @@ impl Binder<'_> {
         let before = self.level().aggregates_in;
         self.level().aggregates_in = ELSEWHERE;
         let bound = self.without_needs(|binder| {
-            let bound = binder.expr(&ast)?;
+            let bound = binder.kept(|binder| binder.expr(&ast))?;
             binder.assigned(bound, column)
         });
         self.level().aggregates_in = before;

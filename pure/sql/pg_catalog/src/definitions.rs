@@ -57,7 +57,7 @@ pub(super) fn index(
         };
         text += &format!(" WHERE {condition}");
     }
-    text
+    cx.kept_text(&text)
 }
 
 /// What an index is on at a key column.

@@ -171,7 +171,9 @@ fn index_definition(cx: &CatalogCx<'_>, id: u32, column: i64, pretty: bool) -> D
         Some((table, index, primary)) if column == 0 => {
             text(definitions::index(cx, table, (index, primary), pretty))
         }
-        Some((table, index, _)) => text(definitions::index_column(table, index, column)),
+        Some((table, index, _)) => {
+            text(cx.kept_text(&definitions::index_column(table, index, column)))
+        }
     }
 }
 

@@ -168,6 +168,7 @@ pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in cx.tables() {
         for (index, primary) in indexes(table) {
             let keys = || index.columns.iter();
+            let shown = |text: Option<String>| text.map(|text| cx.kept_text(&text));
             let collation = |column| match key_type(table, column).is_text() {
                 true => oid(COLLATION),
                 false => oid(0),
@@ -193,8 +194,8 @@ pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
                 array(keys().map(|column| oid(opclass(key_type(table, column))))),
                 // Bit 0: descending; bit 1: NULLs first, which goes with it.
                 array(keys().map(|column| int(if column.descending { 3 } else { 0 }))),
-                optional(definitions::expressions(table, index)),
-                optional(definitions::predicate(table, index)),
+                optional(shown(definitions::expressions(table, index))),
+                optional(shown(definitions::predicate(table, index))),
             ]);
         }
     }

@@ -198,7 +198,12 @@ fn column(
             Some(_) => "ALWAYS",
             None => "NEVER",
         }),
-        optional(column.generated.as_deref().map(catalog::as_key)),
+        optional(
+            column
+                .generated
+                .as_deref()
+                .map(|text| cx.kept_text(&catalog::as_key(text))),
+        ),
         yes_no(system.is_empty()),
     ]);
     out.push(row);

@@ -46,7 +46,11 @@ fn float(prng: &mut Prng, ty: Type) -> f64 {
         9..=12 => prng.between(-40, 40) as f64 / 8.0,
         _ => prng.between(-4_000, 4_000) as f64 / 10.0,
     };
-    if ty == F4 { f64::from(value as f32) } else { value }
+    if ty == F4 {
+        f64::from(value as f32)
+    } else {
+        value
+    }
 }
 
 fn span(prng: &mut Prng) -> Interval {
@@ -150,7 +154,9 @@ fn drawn(prng: &mut Prng, ty: Type, depth: u32) -> Computed {
         args.push(drawn(prng, *want, depth - 1));
     }
     if matches!(func, ValueFunc::TruncateDate | ValueFunc::Extract { .. }) {
-        let units = ["year", "month", "day", "hour", "epoch", "week", "second", "century"];
+        let units = [
+            "year", "month", "day", "hour", "epoch", "week", "second", "century",
+        ];
         let unit = units[prng.below(units.len() as u64) as usize];
         args.insert(0, text(unit));
     }
@@ -371,7 +377,10 @@ fn no_value_of_a_function_lies_outside_its_range() {
         refused += u32::from(range.is_none() && !fails);
         failing += u32::from(fails);
     }
-    assert!(known > 5_000 && failing > 1_000, "{known} {failing} {refused}");
+    assert!(
+        known > 5_000 && failing > 1_000,
+        "{known} {failing} {refused}"
+    );
     assert!(
         refused < known / 2,
         "more is refused than must be: {refused} {known}"

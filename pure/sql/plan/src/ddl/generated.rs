@@ -21,7 +21,7 @@ pub(super) fn add(
     for (name, expr) in generated {
         // A generated column may not read one, itself included, whatever its text.
         let (at, _) = table.column(name).expect("it is a column of the table");
-        table.columns[usize::from(at)].generated = Some(shown::text(expr));
+        table.columns[usize::from(at)].generated = Some(shown::kept(&shown::text(expr), binder));
     }
     let shared = Arc::new(table.clone());
     for (name, expr) in generated {

@@ -1,8 +1,8 @@
 //! CREATE INDEX.
 
 use super::{build_index, class, index, key_column, names, other_name, shown, view};
-use base::full_name::beside;
 use crate::plan::{AlterFill, DdlPlan, Fill};
+use base::full_name::beside;
 use base::{SqlError, SqlState, Type};
 use bind::scope::{ident, object_name};
 use bind::{Binder, Kept, key_name, unsupported};
@@ -249,7 +249,8 @@ fn add_key(
         let text = format!("an index on an expression of type {}", ty.name());
         return Err(unsupported(&text));
     }
-    Ok(push(table, name, ty, shown::text(expr)))
+    let text = shown::kept(&shown::text(expr), binder);
+    Ok(push(table, name, ty, text))
 }
 
 fn push(table: &mut Table, name: &str, ty: Type, text: String) -> u16 {
@@ -274,5 +275,6 @@ fn add_predicate(
         let message = "argument of WHERE must be type boolean";
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
     }
-    Ok(push(table, "where", Type::Bool, shown::text(condition)))
+    let text = shown::kept(&shown::text(condition), binder);
+    Ok(push(table, "where", Type::Bool, text))
 }

@@ -28,7 +28,7 @@ use catalog::{
     Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Subject, Switching, Table,
 };
 use parse::{Comment, DatabaseOptions, Kind};
-use pg_catalog::names::{known_schema, qualified};
+use pg_catalog::names::qualified;
 use pg_catalog::path::Meant;
 use sqlparser::ast::{self, ObjectType, SequenceOptions};
 
