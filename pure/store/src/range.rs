@@ -283,8 +283,12 @@ impl Range {
             }
             (Type::Text | Type::Varchar(None) | Type::Bytea, _) => Some(self.clone()),
             (Type::Float4 | Type::Float8, Some(Values::Numbers(_))) => None,
-            (_, Some(Values::Floats(floats))) => self.of_same_null(Values::Floats(floats.kept(ty)?)),
-            (_, Some(Values::Moments(moments))) => self.of_same_null(Values::Moments(moments.kept(ty)?)),
+            (_, Some(Values::Floats(floats))) => {
+                self.of_same_null(Values::Floats(floats.kept(ty)?))
+            }
+            (_, Some(Values::Moments(moments))) => {
+                self.of_same_null(Values::Moments(moments.kept(ty)?))
+            }
             // An item may be too long, or have too many digits.
             (Type::Array(kind), Some(_)) if kind.element().typmod() != -1 => None,
             (Type::Varchar(Some(chars)), Some(Values::Texts(texts))) => {
@@ -547,6 +551,6 @@ impl Truth {
 }
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod call_tests;
+#[cfg(test)]
+mod tests;

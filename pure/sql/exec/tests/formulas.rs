@@ -128,8 +128,8 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         ),
         (
             "UPDATE pair SET k = split_part(k, '-', 2), n = translate(n, 'a', 'b') WHERE id = 1",
-            "Formula Update on pair|Formula: k = Text(SplitPart)(k, '-', 2)  (ordered)|Formula: n = \
-             Text(Translate)(n, 'a', 'b')  (ordered)",
+            "Formula Update on pair|Formula: k = Text(SplitPart)(k, '-', 2)  (ordered)|Formula: \
+             n = Text(Translate)(n, 'a', 'b')  (ordered)",
         ),
         (
             "UPDATE pair SET a = CASE WHEN a >= 5 THEN a - 5 ELSE a END, n = 'x' WHERE id = 1",
@@ -178,9 +178,15 @@ fn explain_says_why_a_value_is_no_ordered_formula() {
         ("f = n / 2.5", "(ordered)"),
         ("n = f", "(ordered)"),
         ("f = exp(f)", "(program: no bounds are known of Exp(f))"),
-        ("f = sin(f) + 1", "(program: no bounds are known of Float(Sin)(f))"),
+        (
+            "f = sin(f) + 1",
+            "(program: no bounds are known of Float(Sin)(f))",
+        ),
         ("f = f ^ 2", "(program: no bounds are known of Pow(f, 2))"),
-        ("c = c * 2", "(program: check constraint positive reads the column)"),
+        (
+            "c = c * 2",
+            "(program: check constraint positive reads the column)",
+        ),
         ("d = d + 1", "(ordered)"),
         ("d = ts", "(ordered)"),
         ("n = d - '2026-01-01'", "(ordered)"),
@@ -190,16 +196,31 @@ fn explain_says_why_a_value_is_no_ordered_formula() {
         ("tm = tm + interval '1 hour'", "(ordered)"),
         ("iv = iv * 2 + interval '1 day'", "(ordered)"),
         ("n = extract(year FROM d)", "(ordered)"),
-        ("m = extract(year FROM d)", "(program: it may be NULL, and the column may not)"),
-        ("iv = age(ts, tz::timestamp)", "(program: no bounds are known of"),
+        (
+            "m = extract(year FROM d)",
+            "(program: it may be NULL, and the column may not)",
+        ),
+        (
+            "iv = age(ts, tz::timestamp)",
+            "(program: no bounds are known of",
+        ),
         ("a = a || 4", "(ordered)"),
         ("a = array_append(a, n)", "(ordered)"),
         ("a = ARRAY[n, 5] || array_remove(a, 3)", "(ordered)"),
         ("n = a[2] + cardinality(a)", "(ordered)"),
         ("m = cardinality(ARRAY[m, 1])", "(ordered)"),
-        ("m = (ARRAY[m, 1])[1]", "(program: it may be NULL, and the column may not)"),
-        ("a = a[2:3]", "(program: no bounds are known of Array(Slice)(a, 2, 3))"),
-        ("s = array_to_string(w, ',')", "(program: no bounds are known of"),
+        (
+            "m = (ARRAY[m, 1])[1]",
+            "(program: it may be NULL, and the column may not)",
+        ),
+        (
+            "a = a[2:3]",
+            "(program: no bounds are known of Array(Slice)(a, 2, 3))",
+        ),
+        (
+            "s = array_to_string(w, ',')",
+            "(program: no bounds are known of",
+        ),
         ("j = j || '{\"a\": 1}'", "(ordered)"),
         ("j = jsonb_set(j, '{a}', to_jsonb(n))", "(ordered)"),
         ("j = j || jsonb_build_object('n', n + 1)", "(ordered)"),
@@ -207,8 +228,14 @@ fn explain_says_why_a_value_is_no_ordered_formula() {
         ("n = (j ->> 'a')::int", "(program: no bounds are known of"),
         ("s = o ->> 'a'", "(program: no bounds are known of"),
         ("s = md5(s)", "(ordered)"),
-        ("s = translate(split_part(s, '-', 2), 'a', 'b')", "(ordered)"),
-        ("s = regexp_replace(s, 'a', 'b')", "(program: no bounds are known of"),
+        (
+            "s = translate(split_part(s, '-', 2), 'a', 'b')",
+            "(ordered)",
+        ),
+        (
+            "s = regexp_replace(s, 'a', 'b')",
+            "(program: no bounds are known of",
+        ),
     ] {
         let plan = explain(&cluster, &format!("UPDATE kinds SET {set} WHERE id = 1"));
         assert!(plan.contains(wanted), "{set}: {wanted}\n{plan}");
@@ -243,7 +270,8 @@ fn many_cases_are_one_value() {
         let plan = explain(&cluster, &format!("UPDATE t SET {set} WHERE id = 1"));
         let first = plan.lines().next().expect("a plan has lines");
         assert!(first.trim().starts_with(title), "{first}");
-        let says_why = plan.contains("Reads the row: ") || plan.contains("(program: it has too many parts)");
+        let says_why =
+            plan.contains("Reads the row: ") || plan.contains("(program: it has too many parts)");
         assert_eq!(says_why, title == "Point Update", "{plan}");
     }
 }

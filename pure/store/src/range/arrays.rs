@@ -29,9 +29,9 @@ pub(super) struct Arrays {
 fn payload(of: &Range) -> usize {
     match &of.values {
         None => 0,
-        Some(
-            Values::Numbers(_) | Values::Floats(_) | Values::Moments(_) | Values::Spans(_),
-        ) => NUMBER_BYTES,
+        Some(Values::Numbers(_) | Values::Floats(_) | Values::Moments(_) | Values::Spans(_)) => {
+            NUMBER_BYTES
+        }
         Some(Values::Texts(_) | Values::Arrays(_) | Values::Json(_) | Values::Others(_)) => {
             of.bytes_max()
         }
@@ -66,7 +66,9 @@ impl Arrays {
     /// Most bytes.
     pub(super) fn bytes_max(&self) -> usize {
         let places = self.items.saturating_mul(PLACE_BYTES);
-        places.saturating_add(self.bytes).saturating_add(HEADER_BYTES)
+        places
+            .saturating_add(self.bytes)
+            .saturating_add(HEADER_BYTES)
     }
 
     /// Whether an item may be NULL.
@@ -99,10 +101,14 @@ impl Arrays {
     }
 
     fn empty() -> Arrays {
-        Arrays { items: 0, bytes: 0, item: Box::new(Range {
-            null: false,
-            values: None,
-        })}
+        Arrays {
+            items: 0,
+            bytes: 0,
+            item: Box::new(Range {
+                null: false,
+                values: None,
+            }),
+        }
     }
 }
 

@@ -229,7 +229,11 @@ pub(super) fn of_two(func: ValueFunc, a: Floats, b: Floats, ty: Type) -> Option<
         }
         ValueFunc::Multiply => {
             let is_zero = !a.least.is_finite() || !b.least.is_finite();
-            let least = if is_zero { f64::INFINITY } else { of(a.least, b.least)? };
+            let least = if is_zero {
+                f64::INFINITY
+            } else {
+                of(a.least, b.least)?
+            };
             (least, a.grain + b.grain)
         }
         ValueFunc::Divide => {
@@ -237,7 +241,11 @@ pub(super) fn of_two(func: ValueFunc, a: Floats, b: Floats, ty: Type) -> Option<
                 return None;
             }
             let size = b.low.abs().max(b.high.abs());
-            let least = if a.least.is_finite() { of(a.least, size)? } else { f64::INFINITY };
+            let least = if a.least.is_finite() {
+                of(a.least, size)?
+            } else {
+                f64::INFINITY
+            };
             (least, EXPONENT_MIN)
         }
         _ => return None,

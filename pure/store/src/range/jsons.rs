@@ -104,10 +104,7 @@ pub(super) fn of_function(func: ValueFunc, args: &[Range]) -> Option<Range> {
                     _ if is_key && arg.null => None,
                     Some(Values::Texts(text)) if is_key => Some(Jsons::quoted(*text)),
                     _ if is_key => None,
-                    Some(Values::Json(json)) => Some(json.or(Jsons {
-                        depth: 0,
-                        ..NULL
-                    })),
+                    Some(Values::Json(json)) => Some(json.or(Jsons { depth: 0, ..NULL })),
                     None => Some(NULL),
                     Some(_) => None,
                 }
@@ -176,7 +173,11 @@ fn of_json(func: ValueFunc, json: Jsons, args: &[Range]) -> Option<Range> {
             let objects = json.objects && other.objects;
             let both = Jsons::around(&[json, *other], objects)?;
             // Two objects become one.
-            let depth = if objects { json.depth.max(other.depth) } else { both.depth };
+            let depth = if objects {
+                json.depth.max(other.depth)
+            } else {
+                both.depth
+            };
             (null, Values::Json(Jsons { depth, ..both }))
         }
         // A scalar has no members.

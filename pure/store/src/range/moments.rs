@@ -210,7 +210,9 @@ pub(super) fn arithmetic(func: ValueFunc, a: &Values, b: &Values, ty: Type) -> O
 fn difference(corners: &[Datum]) -> Option<Values> {
     if let Some(Datum::Int(first)) = corners.first() {
         let days = corners.iter().filter_map(Datum::as_int);
-        let (low, high) = days.fold((*first, *first), |(low, high), it| (low.min(it), high.max(it)));
+        let (low, high) = days.fold((*first, *first), |(low, high), it| {
+            (low.min(it), high.max(it))
+        });
         return Some(Values::Numbers(Numbers {
             low: Decimal::from(low),
             high: Decimal::from(high),
@@ -289,10 +291,27 @@ pub(super) fn of_unit(func: ValueFunc, unit: &Datum, of: &Values, ty: Type) -> O
         return Moments::between(Vec::from(both)).map(Values::Moments);
     }
     let name = unit.as_str()?.to_ascii_lowercase();
-    let grows = ["year", "isoyear", "decade", "century", "millennium", "epoch"];
+    let grows = [
+        "year",
+        "isoyear",
+        "decade",
+        "century",
+        "millennium",
+        "epoch",
+    ];
     let repeats = [
-        "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "isodow", "doy",
-        "milliseconds", "microseconds",
+        "quarter",
+        "month",
+        "week",
+        "day",
+        "hour",
+        "minute",
+        "second",
+        "dow",
+        "isodow",
+        "doy",
+        "milliseconds",
+        "microseconds",
     ];
     let least = Decimal::from_parts(1, FIELD_SCALE)?.to_f64();
     let floats = |low, high| Floats::between(&[low, high], least, i32::MIN).map(Values::Floats);

@@ -330,7 +330,8 @@ impl Translation<'_> {
 /// Whether the store knows what the function makes of arguments of these types.
 fn takes(func: &Func, args: &[Expr], ty: Type) -> bool {
     let all = |known: &dyn Fn(Type) -> bool| args.iter().all(|arg| known(arg.ty()));
-    let is = |at: usize, known: &dyn Fn(Type) -> bool| args.get(at).is_some_and(|it| known(it.ty()));
+    let is =
+        |at: usize, known: &dyn Fn(Type) -> bool| args.get(at).is_some_and(|it| known(it.ty()));
     match func {
         Func::Add | Func::Sub | Func::Mul | Func::Div | Func::Neg => {
             let moments = args.iter().any(|arg| is_moment(arg.ty()));

@@ -85,7 +85,10 @@ fn change(prng: &mut Prng, column: u16) -> ColumnFormula {
         (_, 2) => (ValueFunc::JsonDeleteKey, vec![own(5), constant("a")]),
         (_, _) => {
             let path = Datum::Array(Box::new(["a".into()]));
-            (ValueFunc::JsonSet, vec![own(5), Computed::Const(path), own(5)])
+            (
+                ValueFunc::JsonSet,
+                vec![own(5), Computed::Const(path), own(5)],
+            )
         }
     };
     let op = match prng.below(8) {
@@ -147,5 +150,8 @@ fn values_of_all_kinds_that_share_a_row_fold_in_every_order() {
         }
     }
     assert!(shared > 2_000 && alone > 200, "{shared} {alone} {refused}");
-    assert!(refused < shared / 2, "more is refused than must be: {refused}");
+    assert!(
+        refused < shared / 2,
+        "more is refused than must be: {refused}"
+    );
 }
