@@ -15,7 +15,7 @@ use expr::program::{Body, ProgramPlan};
 use expr::{Expr, zoned};
 use parse::show::Show;
 use parse::{ExplainOptions, Statement};
-use plan::formula::{Formulas, Judged};
+use plan::formula::Formulas;
 use plan::step::{
     Action, ConflictPlan, MergeWhen, Part, PartsPlan, PointOp, PointPlan, Run, Scan, Step, StepOp,
     When,
@@ -357,20 +357,9 @@ impl Lines<'_> {
             },
             (None, None) => unnamed(column),
         };
-        for Judged {
-            column,
-            value,
-            verdict,
-            alone,
-        } in judged
-        {
-            let (what, why) = match verdict {
-                Ok(class) => ("Formula", class.to_string()),
-                Err(obstacle) => ("No Formula", obstacle.to_string()),
-            };
-            let alone = alone.as_ref().map(|alone| alone.text(&names));
-            let why = why + &alone.unwrap_or_default();
-            let (name, value) = (names(u32::from(*column)), expr_text(value, &names));
+        for one in judged {
+            let (what, why) = one.text(&names);
+            let (name, value) = (names(u32::from(one.column)), expr_text(&one.value, &names));
             self.detail(0, &format!("{what}: {name} = {value}  ({why})"));
         }
         if let Some(obstacle) = obstacle {

@@ -128,8 +128,8 @@ fn explain_says_which_assignments_are_formulas_and_why_the_others_are_not() {
         ),
         (
             "UPDATE pair SET k = split_part(k, '-', 2), n = translate(n, 'a', 'b') WHERE id = 1",
-            "Formula Update on pair|Formula: k = Text(SplitPart)(k, '-', 2)  (ordered)|Formula: n = \
-             Text(Translate)(n, 'a', 'b')  (ordered)",
+            "Formula Update on pair|Formula: k = Text(SplitPart)(k, '-', 2)  (ordered)|Formula: \
+             n = Text(Translate)(n, 'a', 'b')  (ordered)",
         ),
         (
             "UPDATE pair SET a = CASE WHEN a >= 5 THEN a - 5 ELSE a END, n = 'x' WHERE id = 1",

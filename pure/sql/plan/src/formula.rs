@@ -51,10 +51,21 @@ pub enum Alone {
     Long,
 }
 
+impl Judged {
+    /// How EXPLAIN says what the assignment is, and of which class or why not.
+    #[must_use]
+    pub fn text(&self, names: &dyn Fn(u32) -> String) -> (&'static str, String) {
+        let alone = self.alone.as_ref().map(|alone| alone.text(names));
+        match &self.verdict {
+            Ok(class) => ("Formula", format!("{class}{}", alone.unwrap_or_default())),
+            Err(obstacle) => ("No Formula", obstacle.to_string()),
+        }
+    }
+}
+
 impl Alone {
     /// How EXPLAIN says it, behind the class.
-    #[must_use]
-    pub fn text(&self, names: &dyn Fn(u32) -> String) -> String {
+    fn text(&self, names: &dyn Fn(u32) -> String) -> String {
         match self {
             Alone::Check(name) => format!(": check constraint {name} reads the column"),
             Alone::Null => ": it may be NULL, and the column may not".into(),

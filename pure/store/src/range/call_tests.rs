@@ -1,7 +1,7 @@
 //! Ranges of random functions of floats, moments, arrays and `jsonb`, against their values.
 
 use super::*;
-use crate::computed::ValueFunc;
+use crate::computed::ValueFunc::{self, *};
 use crate::{ColumnFormula, Formula, FormulaOp};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -153,29 +153,35 @@ fn drawn(prng: &mut Prng, ty: Type, depth: u32) -> Computed {
     for want in wants {
         args.push(drawn(prng, *want, depth - 1));
     }
-    if matches!(func, ValueFunc::TruncateDate | ValueFunc::Extract { .. }) {
+    if matches!(func, TruncateDate | Extract { .. }) {
         let units = [
             "year", "month", "day", "hour", "epoch", "week", "second", "century",
         ];
         let unit = units[prng.below(units.len() as u64) as usize];
         args.insert(0, text(unit));
     }
-    if func == ValueFunc::JsonSet {
+    if func == JsonSet {
         let path = Datum::Array(Box::new([Datum::Text("a\"".into())]));
         args.insert(1, Computed::Const(path));
     }
     Computed::Call(func, args, ty)
 }
 
-/// A function whose result has the type, and the types of its arguments.
-fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
-    use ValueFunc::*;
-    let from = |from: Type| Convert {
+/// A function, and the types of its arguments.
+type Form = (ValueFunc, &'static [Type]);
+
+const fn from(from: Type) -> ValueFunc {
+    Convert {
         from,
         explicit: true,
-    };
-    let all: &[(ValueFunc, &'static [Type])] = match ty {
-        Type::Float8 => &[
+    }
+}
+
+/// The functions whose results have the type of each column.
+const FORMS: [(Type, &[Form]); 13] = [
+    (
+        F8,
+        &[
             (Add, &[F8, F8]),
             (Subtract, &[F8, F8]),
             (Multiply, &[F8, F8]),
@@ -191,7 +197,10 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (from(F4), &[F4]),
             (Extract { zoned: false }, &[STAMP]),
         ],
-        Type::Float4 => &[
+    ),
+    (
+        F4,
+        &[
             (Add, &[F4, F4]),
             (Subtract, &[F4, F4]),
             (Multiply, &[F4, F4]),
@@ -201,7 +210,10 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (from(I8), &[I8]),
             (from(DEC), &[DEC]),
         ],
-        Type::Int4 => &[
+    ),
+    (
+        I4,
+        &[
             (from(F8), &[F8]),
             (Subtract, &[DATE, DATE]),
             (Item, &[INTS, I4]),
@@ -209,19 +221,28 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (ArrayPosition, &[INTS, I4]),
             (ArrayLength, &[TEXTS, I4]),
         ],
-        Type::Int8 => &[(from(F8), &[F8]), (from(F4), &[F4])],
-        Type::Numeric(_) => &[
+    ),
+    (I8, &[(from(F8), &[F8]), (from(F4), &[F4])]),
+    (
+        DEC,
+        &[
             (from(F8), &[F8]),
             (from(F4), &[F4]),
             (Extract { zoned: false }, &[DATE]),
             (Extract { zoned: false }, &[TIME]),
         ],
-        Type::Date => &[
+    ),
+    (
+        DATE,
+        &[
             (Add, &[DATE, I4]),
             (Subtract, &[DATE, I4]),
             (from(STAMP), &[STAMP]),
         ],
-        Type::Timestamp(_) => &[
+    ),
+    (
+        STAMP,
+        &[
             (Add, &[STAMP, SPAN]),
             (Add, &[SPAN, STAMP]),
             (Subtract, &[STAMP, SPAN]),
@@ -230,13 +251,19 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (from(DATE), &[DATE]),
             (TruncateDate, &[STAMP]),
         ],
-        Type::Time(_) => &[
+    ),
+    (
+        TIME,
+        &[
             (Add, &[TIME, SPAN]),
             (Subtract, &[TIME, SPAN]),
             (from(STAMP), &[STAMP]),
             (from(SPAN), &[SPAN]),
         ],
-        Type::Interval => &[
+    ),
+    (
+        SPAN,
+        &[
             (Add, &[SPAN, SPAN]),
             (Subtract, &[SPAN, SPAN]),
             (Subtract, &[STAMP, STAMP]),
@@ -247,7 +274,10 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (Negate, &[SPAN]),
             (from(TIME), &[TIME]),
         ],
-        Type::Array(ArrayKind::Int4) => &[
+    ),
+    (
+        INTS,
+        &[
             (MakeArray, &[I4, I4]),
             (ArrayAppend, &[INTS, I4]),
             (ArrayPrepend, &[I4, INTS]),
@@ -255,12 +285,18 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (ArrayRemove, &[INTS, I4]),
             (ArrayReplace, &[INTS, I4, I4]),
         ],
-        Type::Array(_) => &[
+    ),
+    (
+        TEXTS,
+        &[
             (ArrayAppend, &[TEXTS, TEXT]),
             (ArrayCat, &[TEXTS, TEXTS]),
             (ArrayReplace, &[TEXTS, TEXT, TEXT]),
         ],
-        Type::Jsonb => &[
+    ),
+    (
+        JSON,
+        &[
             (JsonFrom(I4), &[I4]),
             (JsonFrom(TEXT), &[TEXT]),
             (JsonFrom(DEC), &[DEC]),
@@ -273,7 +309,10 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (JsonObject, &[TEXT, JSON]),
             (JsonArray, &[JSON, JSON]),
         ],
-        _ => &[
+    ),
+    (
+        TEXT,
+        &[
             (Md5, &[TEXT]),
             (Translate, &[TEXT, TEXT, TEXT]),
             (SplitPart, &[TEXT, TEXT, I4]),
@@ -282,7 +321,12 @@ fn call(prng: &mut Prng, ty: Type) -> (ValueFunc, &'static [Type]) {
             (JsonPathText, &[JSON, TEXTS]),
             (Item, &[TEXTS, I4]),
         ],
-    };
+    ),
+];
+
+fn call(prng: &mut Prng, ty: Type) -> Form {
+    let found = FORMS.iter().find(|(of, _)| *of == ty);
+    let (_, all) = found.expect("there are functions of each type");
     all[prng.below(all.len() as u64) as usize]
 }
 

@@ -290,7 +290,7 @@ fn holds(range: &Range, value: &Datum) -> bool {
             };
             value_len(value) <= texts.bytes && (texts.least..=texts.most).contains(&chars)
         }
-        _ => super::call_tests::holds(range, value),
+        _ => call_tests::holds(range, value),
     }
 }
 
