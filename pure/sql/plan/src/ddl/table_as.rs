@@ -9,7 +9,7 @@ use crate::plan::{CreateAs, PlanKind};
 use ::functions::keywords::quote_ident;
 use base::{SqlError, SqlState};
 use bind::{Binder, query_of, unsupported};
-use catalog::{Column, ColumnState, Command};
+use catalog::{Column, Command};
 use parse::TableAs;
 use std::borrow::Cow;
 
@@ -40,17 +40,7 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
     for (i, column) in bound.columns.into_iter().enumerate() {
         let name = given.get(i).cloned().unwrap_or(column.name);
         check_storable(&name, column.ty)?;
-        table.columns.push(Column {
-            name,
-            ty: column.ty,
-            not_null: false,
-            default: None,
-            generated: None,
-            of_index: false,
-            identity: None,
-            hidden: false,
-            state: ColumnState::default(),
-        });
+        table.columns.push(Column::new(&name, column.ty));
     }
     check_names(&table.columns)?;
     let columns = table.columns.iter();
