@@ -124,8 +124,8 @@ pub(crate) fn renamed(expression: &str, from: &str, to: &str, table: bool) -> St
     out
 }
 
-/// An expression as PostgreSQL prints it as a key or a condition of an index: in parentheses, unless
-/// it is a name or the call of a function.
+/// An expression as PostgreSQL prints it as a key or a condition of an index: in parentheses,
+/// unless it is a name or the call of a function.
 pub fn as_key(expression: &str) -> String {
     let mut pieces = words(expression).filter(|piece| !piece.trim().is_empty());
     let name = pieces.next().unwrap_or_default();

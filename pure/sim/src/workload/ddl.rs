@@ -2,8 +2,8 @@
 //!
 //! * The clients of the register workload go on as always; their history is judged as always.
 //! * One client makes and drops indexes on their tables, one of them on an expression and one of
-//!   some rows, and reads rows by the index that it has just made and by a scan, in one transaction:
-//!   both must give the same.
+//!   some rows, and reads rows by the index that it has just made and by a scan, in one
+//!   transaction: both must give the same.
 //! * The same client drops and makes a table that another client writes to and reads. What was
 //!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
 //!   be there.

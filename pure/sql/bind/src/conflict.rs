@@ -5,8 +5,9 @@ use super::rel::run_query;
 use super::scope::{object_name, table_scope};
 use super::{Binder, unsupported};
 use base::{SqlError, SqlState};
-use catalog::Table;
+use catalog::{Index, Table};
 use expr::Expr;
+use parse::InsertWords;
 use rights::Privileges;
 use sqlparser::ast::{self, ConflictTarget, Expr as Ast, OnConflictAction, OnInsert};
 use std::sync::Arc;
@@ -38,8 +39,10 @@ impl Binder<'_> {
         &mut self,
         (table, alias): (&Arc<Table>, &str),
         on: Option<&OnInsert>,
-        (keys, condition): (Option<&[Ast]>, Option<&Ast>),
+        words: &InsertWords,
     ) -> Result<Option<Conflict>, SqlError> {
+        let keys = words.index_keys.as_deref();
+        let condition = words.index_condition.as_ref();
         match on {
             None => Ok(None),
             Some(OnInsert::OnConflict(on)) => {
@@ -68,21 +71,7 @@ impl Binder<'_> {
             (None, None) => None,
         };
         if let Some(index) = arbiter.and_then(|at| table.indexes().nth(at)) {
-            for key in index
-                .columns
-                .iter()
-                .map(|key| key.column)
-                .chain(index.predicate)
-            {
-                let column = table.column_at(key);
-                let read = match column.of_index {
-                    true => table.columns_of_generated(column),
-                    false => vec![key],
-                };
-                for column in read {
-                    self.need_column((table.id.0, column as i16 + 1));
-                }
-            }
+            self.need_index(table, index);
         }
         let action = match action {
             OnConflictAction::DoNothing => ConflictAction::Nothing,
@@ -123,6 +112,21 @@ impl Binder<'_> {
             }
         };
         Ok(Conflict { arbiter, action })
+    }
+
+    /// The statement reads what an index is on.
+    fn need_index(&mut self, table: &Table, index: &Index) {
+        let keys = index.columns.iter().map(|key| key.column);
+        for key in keys.chain(index.predicate) {
+            let column = table.column_at(key);
+            let read = match column.of_index {
+                true => table.columns_of_generated(column),
+                false => vec![key],
+            };
+            for column in read {
+                self.need_column((table.id.0, column as i16 + 1));
+            }
+        }
     }
 
     /// Number of the unique index on exactly these columns, whose rows are among those that are

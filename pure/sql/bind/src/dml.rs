@@ -66,11 +66,6 @@ impl Binder<'_> {
         insert: &ast::Insert,
         words: &InsertWords,
     ) -> Result<BoundInsert, SqlError> {
-        let InsertWords {
-            overriding,
-            index_condition,
-            index_keys,
-        } = words;
         let ast::Insert {
             or,
             ignore,
@@ -118,14 +113,10 @@ impl Binder<'_> {
         let values = Given {
             columns: &given,
             implicit: columns.is_empty(),
-            overriding: *overriding,
+            overriding: words.overriding,
         };
         let source = self.insert_source(&table, source.as_deref(), &values)?;
-        let conflict = self.on_conflict(
-            (&table, &alias),
-            on.as_ref(),
-            (index_keys.as_deref(), index_condition.as_ref()),
-        )?;
+        let conflict = self.on_conflict((&table, &alias), on.as_ref(), words)?;
         let returning = self.returning(returning.as_deref(), changed.scope)?;
         Ok(BoundInsert {
             table,
@@ -408,24 +399,7 @@ impl Binder<'_> {
                 let value = if is_default(value) {
                     self.default_value(table, described)?
                 } else {
-                    if described.generated.is_some() {
-                        let name = &described.name;
-                        let message = format!("column \"{name}\" can only be updated to DEFAULT");
-                        return Err(is_generated(name, message));
-                    }
-                    if described.identity == Some(Identity::Always) {
-                        return Err(SqlError::new(
-                            SqlState(*b"428C9"),
-                            format!(
-                                "column \"{}\" can only be updated to DEFAULT",
-                                described.name
-                            ),
-                        )
-                        .detail(format!(
-                            "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
-                            described.name
-                        )));
-                    }
+                    check_updatable(described)?;
                     let value = self.expr(value)?;
                     self.assigned(value, described)?
                 };
@@ -611,6 +585,21 @@ fn strip(mut ast: &Ast) -> &Ast {
 fn is_default(ast: &Ast) -> bool {
     matches!(ast, Ast::Identifier(name)
         if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+}
+
+/// 428C9 for a column whose values a statement cannot give.
+fn check_updatable(column: &Column) -> Result<(), SqlError> {
+    let name = &column.name;
+    let message = format!("column \"{name}\" can only be updated to DEFAULT");
+    if column.generated.is_some() {
+        return Err(is_generated(name, message));
+    }
+    if column.identity == Some(Identity::Always) {
+        let detail =
+            format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.");
+        return Err(SqlError::new(SqlState(*b"428C9"), message).detail(detail));
+    }
+    Ok(())
 }
 
 /// 428C9.

@@ -273,6 +273,24 @@ fn with_key(slots: &Slots, child: &ChildKey, key: &[Datum]) -> Slots {
     Rc::new(values)
 }
 
+/// The change of a row that follows its parent to another key, or whose key is set to NULL.
+fn followed(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    (child, key): (&ChildKey, Option<&[Datum]>),
+    row: Vec<Datum>,
+) -> Result<Change, SqlError> {
+    let mut new = row.clone();
+    for (i, column) in child.child_columns.iter().enumerate() {
+        new[usize::from(*column)] = key.map_or(Datum::Null, |key| key[i].clone());
+    }
+    complete_row(cx, writer, &mut new)?;
+    Ok(Change {
+        old: Some(row),
+        new: Some(new),
+    })
+}
+
 async fn one_key(
     cx: &Cx<'_>,
     writers: &[Writer],
@@ -325,21 +343,10 @@ async fn one_key(
             })
             .collect(),
         Action::Cascade | Action::SetNull => {
-            let row_of = |row: Vec<Datum>| {
-                let mut new = row.clone();
-                for (i, column) in child.child_columns.iter().enumerate() {
-                    new[usize::from(*column)] = match (&new_key, action) {
-                        (Some(key), Action::Cascade) => key[i].clone(),
-                        _ => Datum::Null,
-                    };
-                }
-                complete_row(cx, &writers[child.writer], &mut new)?;
-                Ok(Change {
-                    old: Some(row),
-                    new: Some(new),
-                })
-            };
-            rows.map(row_of).collect::<Result<_, SqlError>>()?
+            let key = new_key.as_deref().filter(|_| action == Action::Cascade);
+            let writer = &writers[child.writer];
+            let followed = rows.map(|row| followed(cx, writer, (child, key), row));
+            followed.collect::<Result<_, SqlError>>()?
         }
     };
     let changes = Long::new(cx.port, changes);

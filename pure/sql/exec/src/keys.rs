@@ -2,8 +2,8 @@
 //!
 //! An entry of a secondary index is a row that holds the primary key columns of its table row, in
 //! key order. Its key is that of `Index::stored_columns`; a unique index leaves the primary key
-//! columns out unless one of its own columns is NULL and NULLs differ. Rows for which the condition of a
-//! partial index is not true have no entry (`Index::has_entry`): callers look.
+//! columns out unless one of its own columns is NULL and NULLs differ. Rows for which the condition
+//! of an index is not true have no entry (`Index::has_entry`): callers look.
 
 use base::key::{Slot, encode_datum, slot_of};
 use base::{Datum, Key};

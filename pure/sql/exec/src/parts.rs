@@ -254,10 +254,9 @@ async fn merged<'a>(
             continue;
         }
         let updated = assignments.map(|assignments| {
-            let env = cx.env(slots);
             let mut updated = row[..width].to_vec();
             for (column, value) in assignments {
-                updated[usize::from(*column)] = eval(value, &row.as_slice(), &env)?;
+                updated[usize::from(*column)] = eval(value, &row.as_slice(), &cx.env(slots))?;
             }
             complete_row(cx, &plan.writers[0], &mut updated)?;
             Ok::<_, SqlError>(updated)

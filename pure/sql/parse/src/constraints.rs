@@ -20,8 +20,8 @@ pub struct Marks {
     pub not_valid: bool,
     /// VALIDATE CONSTRAINT, which the tree has as DROP CONSTRAINT.
     pub validate: bool,
-    /// Columns, by their places, of DROP EXPRESSION, which the tree has as DROP DEFAULT; and whether
-    /// it says IF EXISTS.
+    /// Columns, by their places, of DROP EXPRESSION, which the tree has as DROP DEFAULT; and
+    /// whether it says IF EXISTS.
     pub expressions: Vec<(Location, bool)>,
     /// SEQUENCE NAME of the identity that is added.
     pub sequence: Option<String>,

@@ -1,11 +1,11 @@
 //! Generated columns.
 
 use super::shown;
-use super::table::Foreign;
+use super::table::{Definition, Foreign};
 use base::{SqlError, SqlState};
-use bind::{Binder, Kept};
+use bind::{Binder, Kept, unsupported};
 use catalog::{Column, Table};
-use sqlparser::ast::{self, ReferentialAction};
+use sqlparser::ast::{self, GeneratedExpressionMode, ReferentialAction};
 use std::sync::Arc;
 
 /// Gives the columns `generated` of a table whose columns are all there the texts of their
@@ -29,6 +29,48 @@ pub(super) fn add(
         binder.kept_expr(&shared, expr, Kept::Generated(column))?;
     }
     Ok(())
+}
+
+/// Reads GENERATED of a column; `false`: it makes an identity column.
+///
+/// # Errors
+/// 42601 for a second identity.
+pub(super) fn add_option(
+    definition: &mut Definition,
+    column: &Column,
+    (expr, mode): (Option<&ast::Expr>, Option<&GeneratedExpressionMode>),
+) -> Result<bool, SqlError> {
+    if let Some(expr) = expr {
+        if !matches!(mode, Some(GeneratedExpressionMode::Stored)) {
+            return Err(unsupported("a generated column that is not STORED"));
+        }
+        definition
+            .generated
+            .push((column.name.clone(), expr.clone()));
+        return Ok(true);
+    }
+    if column.identity.is_some() {
+        let message = format!(
+            "multiple identity specifications for column \"{}\" of table \"{}\"",
+            column.name, definition.table.name
+        );
+        return Err(SqlError::new(SqlState::SYNTAX, message));
+    }
+    Ok(false)
+}
+
+/// Refuses a partition by a generated column.
+///
+/// # Errors
+/// 42P17.
+pub(super) fn check_partition(column: &Column) -> Result<(), SqlError> {
+    if column.generated.is_none() {
+        return Ok(());
+    }
+    let message = "cannot use generated column in partition key";
+    let detail = format!("Column \"{}\" is a generated column.", column.name);
+    let state = SqlState::INVALID_OBJECT_DEFINITION;
+    Err(SqlError::new(state, message).detail(detail))
 }
 
 /// Refuses a second source of the values of a column.

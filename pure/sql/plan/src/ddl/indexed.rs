@@ -36,15 +36,7 @@ pub(super) fn create_index(
         with,
         predicate,
     } = create;
-    if !with.is_empty() {
-        return Err(unsupported("storage parameters of an index"));
-    }
-    if let Some(method) = using
-        && ident(method) != "btree"
-    {
-        let error = unsupported(&format!("index method {}", ident(method)));
-        return Err(error.hint("Indexes are of the method btree, which orders whole values."));
-    }
+    check_method(using.as_ref(), with)?;
     known_schema(binder.cx.database, object_name(table_name).0.as_deref())?;
     view::refuse(table_name, binder, |name| {
         format!("cannot create index on relation \"{name}\"")
@@ -80,9 +72,8 @@ pub(super) fn create_index(
             other_name(name, binder)?
         }
         None => {
-            let others = included.iter().map(|at| before.column_at(*at).name.clone());
-            let parts: Vec<String> = called.into_iter().chain(others).collect();
-            names::free_name(&database, &before.name, &parts, "idx")
+            called.extend(before.column_names(included.iter().copied()));
+            names::free_name(&database, &before.name, &called, "idx")
         }
     };
     let index = Index {
@@ -99,6 +90,18 @@ pub(super) fn create_index(
         return Ok(build_index(TAG, database, table, index, *if_not_exists));
     }
     Ok(with_columns(&database.name, &before, index, new))
+}
+
+/// Refuses other methods than btree, and parameters.
+fn check_method(using: Option<&ast::Ident>, with: &[ast::Expr]) -> Result<(), SqlError> {
+    if !with.is_empty() {
+        return Err(unsupported("storage parameters of an index"));
+    }
+    match using.map(ident).filter(|method| method != "btree") {
+        None => Ok(()),
+        Some(method) => Err(unsupported(&format!("index method {method}"))
+            .hint("Indexes are of the method btree, which orders whole values.")),
+    }
 }
 
 /// A new index with the columns that it computes, filled for the rows that are there.

@@ -17,8 +17,8 @@ use expr::resolve::{self, Context};
 use expr::{Expr, Func, walk};
 use parse::{Marks, TableStatement};
 use sqlparser::ast::{
-    self, ColumnOption, GeneratedAs, GeneratedExpressionMode, HiveDistributionStyle, HiveFormat,
-    KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
+    self, ColumnOption, GeneratedAs, HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay,
+    NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
 
@@ -119,12 +119,7 @@ pub(super) fn create(
     add_indexes(&mut table, uniques, indexes)?;
     for name in partition {
         let column = key_column(&table, name)?;
-        if table.column_at(column).generated.is_some() {
-            let message = "cannot use generated column in partition key";
-            let detail = format!("Column \"{name}\" is a generated column.");
-            let state = SqlState::INVALID_OBJECT_DEFINITION;
-            return Err(SqlError::new(state, message).detail(detail));
-        }
+        generated::check_partition(table.column_at(column))?;
         table.partition.push(column);
     }
     add_checks(&mut table, checks, binder)?;
@@ -496,26 +491,13 @@ fn add_option(
             generated_keyword,
         } => {
             binder.no(!generated_keyword, "AS")?;
-            if let Some(expr) = generation_expr {
-                let stored = matches!(generation_expr_mode, Some(GeneratedExpressionMode::Stored));
-                if !stored {
-                    return Err(unsupported("a generated column that is not STORED"));
-                }
-                let expr = (column.name.clone(), expr.clone());
-                definition.generated.push(expr);
-                return Ok(());
+            let expr = (generation_expr.as_ref(), generation_expr_mode.as_ref());
+            if !generated::add_option(definition, column, expr)? {
+                column.identity = Some(identity_kind(generated_as)?);
+                let drawn = identity_sequence(column.ty, sequence_options.as_deref())?;
+                definition.own(drawn, &column.name);
+                column.not_null = true;
             }
-            if column.identity.is_some() {
-                let message = format!(
-                    "multiple identity specifications for column \"{}\" of table \"{}\"",
-                    column.name, definition.table.name
-                );
-                return Err(SqlError::new(SqlState::SYNTAX, message));
-            }
-            column.identity = Some(identity_kind(generated_as)?);
-            let drawn = identity_sequence(column.ty, sequence_options.as_deref())?;
-            definition.own(drawn, &column.name);
-            column.not_null = true;
         }
         other => return Err(unsupported(&format!("the column option {other}"))),
     }
@@ -540,15 +522,8 @@ pub(super) fn add_column(
     };
     check_storable(&name, ty)?;
     let mut column = Column {
-        name: name.clone(),
-        ty,
         not_null: serial,
-        default: None,
-        generated: None,
-        of_index: false,
-        identity: None,
-        hidden: false,
-        state: Default::default(),
+        ..Column::new(&name, ty)
     };
     if serial {
         let drawn = sequence(String::new(), ty, &[])?;

@@ -10,7 +10,7 @@ use ::functions::keywords::quote_ident;
 use base::full_name::{own, schema_of};
 use base::{SqlError, SqlState};
 use bind::{Binder, query_of, unsupported};
-use catalog::{Column, ColumnState, Command, mark};
+use catalog::{Column, Command, mark};
 use parse::TableAs;
 use std::borrow::Cow;
 
@@ -41,17 +41,7 @@ pub(crate) fn plan(statement: &TableAs, binder: &mut Binder<'_>) -> Result<PlanK
     for (i, column) in bound.columns.into_iter().enumerate() {
         let name = given.get(i).cloned().unwrap_or(column.name);
         check_storable(&name, column.ty)?;
-        table.columns.push(Column {
-            name,
-            ty: column.ty,
-            not_null: false,
-            default: None,
-            generated: None,
-            of_index: false,
-            identity: None,
-            hidden: false,
-            state: ColumnState::default(),
-        });
+        table.columns.push(Column::new(&name, column.ty));
     }
     check_names(&table.columns)?;
     let columns = table.columns.iter();

@@ -483,15 +483,23 @@ impl Sargs {
     }
 
     /// Conditions that say which entries of an index with such a prefix are read; `certain` are
-    /// those that the prefix comes from.
-    fn used(&self, index: &catalog::Index, prefix: usize, certain: &[usize]) -> Vec<usize> {
-        let Some(next) = index.columns.get(prefix) else {
-            return certain.to_vec();
-        };
-        let own = self.single.iter().filter(|sarg| sarg.column == next.column);
+    /// those that the prefix comes from, `same` those that the index asks of its rows.
+    fn used(
+        &self,
+        index: &catalog::Index,
+        prefix: usize,
+        certain: &[usize],
+        same: Vec<usize>,
+    ) -> Vec<usize> {
+        let next = index.columns.get(prefix);
+        let of_next = |sarg: &&Sarg| next.is_some_and(|next| next.column == sarg.column);
+        let own = self.single.iter().filter(of_next);
         let ends = own.filter(|sarg| !matches!(sarg.kind, SargKind::Equal(_)));
-        let ends = ends.map(|sarg| sarg.condition);
-        certain.iter().copied().chain(ends).collect()
+        let ends = ends.map(|sarg| sarg.condition).chain(same);
+        let mut used: Vec<usize> = certain.iter().copied().chain(ends).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
     }
 
     /// The narrowest bounds of the columns behind a prefix.
@@ -589,15 +597,11 @@ fn path(
         combinations,
     } = prefix_of(index, sargs);
     let (low, high) = sargs.ends(index, &prefix);
-    let mut used = sargs.used(index, prefix.len(), &certain);
-    used.extend(same);
-    used.sort_unstable();
-    used.dedup();
+    let used = sargs.used(index, prefix.len(), &certain, same);
     let slot = slot_parts(index, &prefix, &equal);
     let point = index.unique && prefix.len() == index.columns.len();
     let (known, ends) = (prefix.len(), (low.is_some(), high.is_some()));
     let expected = |rows: f64| {
-        let rows = rows * share;
         let each = entries(rows, index.columns.len(), known, index.unique);
         between(ends.0, ends.1, (combinations * each).min(rows))
     };
@@ -636,9 +640,9 @@ fn path(
     };
     Path {
         access,
-        rows: expected(wanted.rows),
-        cost: price.of(expected(wanted.rows.max(PLANNED_ROWS_MIN))),
-        choice: price.of(expected(wanted.rows.max(CHOSEN_ROWS_MIN))),
+        rows: expected(wanted.rows * share),
+        cost: price.of(expected(wanted.rows.max(PLANNED_ROWS_MIN) * share)),
+        choice: price.of(expected(wanted.rows.max(CHOSEN_ROWS_MIN) * share)),
         certain,
         by_values: false,
         used,
