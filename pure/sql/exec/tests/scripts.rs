@@ -123,7 +123,7 @@ fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
 }
 
 /// What only a session can do. `cargo xtask slt` runs these like all the others.
-const OF_SESSIONS: [&str; 15] = [
+const OF_SESSIONS: [&str; 16] = [
     "pg_compat_advisory.slt",
     "pg_compat_alter_views.slt",
     "pg_compat_cursors.slt",
@@ -136,6 +136,7 @@ const OF_SESSIONS: [&str; 15] = [
     "pg_compat_rights.slt",
     "pg_compat_roles.slt",
     "pg_compat_savepoints.slt",
+    "pg_compat_schemas.slt",
     "pg_compat_settings.slt",
     "pg_compat_with_writes.slt",
     "pg_compat_merge.slt",
