@@ -86,8 +86,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "acldefault" => access::by_default(cx, word(0), object(1))?,
         _ if name.ends_with("_blocking_pids") => array([]),
         // Expressions were put into words when the row was made.
-        "current_schema" => cx.current_schema(),
-        "current_schemas" => cx.current_schemas(truth(0)),
+        "current_schema" | "current_schemas" => cx.of_path(name, truth(0)),
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
         "pg_get_indexdef" => index_definition(cx, object(0), number(1).unwrap_or(0), truth(2)),
         "pg_get_viewdef" => user_views::definition_of(cx, object(0)),
