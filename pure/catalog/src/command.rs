@@ -13,7 +13,8 @@ use base::{IndexId, SqlError, TableId};
 use serde::{Deserialize, Serialize};
 
 /// One change. Tables, views, sequences, types, and indexes that are dropped or renamed, are
-/// given by their full names ([`base::full_name`]). What [`Catalog::apply`] gives may be empty in a command: numbers (`id`, `changed`),
+/// given by their full names ([`base::full_name`]). What [`Catalog::apply`] gives may be empty in
+/// a command: numbers (`id`, `changed`),
 /// names of constraints, indexes and sequences, slot columns, partition columns, parent columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "fields are named like what they describe")]

@@ -15,7 +15,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::full_name::{PUBLIC_SCHEMA, beside, full, own, split};
+use base::full_name::{beside, full, own, split};
 use base::limits::NAME_BYTES_MAX;
 use base::types::UNNAMED;
 use base::{SqlError, SqlState, Type};
@@ -327,10 +327,8 @@ fn shown(name: &str) -> String {
 
 /// A type as a kept text names it.
 fn kept_name(name: &str) -> String {
-    match split(name) {
-        (PUBLIC_SCHEMA, name) => names::quoted(name),
-        (schema, name) => format!("{}.{}", mark(schema), names::quoted(name)),
-    }
+    let (schema, name) = split(name);
+    format!("{}.{}", mark(schema), names::quoted(name))
 }
 
 impl Catalog {

@@ -326,10 +326,7 @@ pub fn next_of(sequence: &str) -> String {
 /// The name of a sequence as the text that names it.
 fn literal_of(sequence: &str) -> String {
     let (schema, sequence) = split(sequence);
-    let schema = match schema {
-        PUBLIC_SCHEMA => String::new(),
-        other => format!("{}.", mark(other)),
-    };
+    let schema = format!("{}.", mark(schema));
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let starts = sequence
         .bytes()
@@ -444,7 +441,7 @@ mod tests {
         assert_eq!(renamed("t.a > t", "t", "T2", true), "\"T2\".a > t");
         assert_eq!(
             redrawn("1 + nextval('s'::regclass) + length('s')", "s", "S2"),
-            "1 + nextval('\"S2\"'::regclass) + length('s')"
+            "1 + nextval('\"$2200\".\"S2\"'::regclass) + length('s')"
         );
     }
 
@@ -463,8 +460,14 @@ mod tests {
             assert!(draws_from(&next_of(sequence), sequence), "{sequence}");
             assert!(!draws_from(&next_of(sequence), "other"), "{sequence}");
         }
-        assert_eq!(next_of("t_id_seq"), "nextval('t_id_seq'::regclass)");
-        assert_eq!(next_of("T_id_seq"), "nextval('\"T_id_seq\"'::regclass)");
+        assert_eq!(
+            next_of("t_id_seq"),
+            "nextval('\"$2200\".t_id_seq'::regclass)"
+        );
+        assert_eq!(
+            next_of("T_id_seq"),
+            "nextval('\"$2200\".\"T_id_seq\"'::regclass)"
+        );
         for text in [
             "nextval('public.s')",
             "1 + NEXTVAL( 'S' :: regclass)",

@@ -200,8 +200,14 @@ impl Database {
 
     /// Schema and name of an object for people, the schema only if it is not the first one.
     pub fn shown_name(&self, full: &str) -> String {
-        let shown = full_name::named(full, &|schema| format!("{}.", self.schema_name(schema)));
-        shown.into_owned()
+        let (schema, name) = full_name::split(full);
+        match schema {
+            PUBLIC_SCHEMA => name.into(),
+            other => {
+                let schema = names::quoted(self.schema_name(other));
+                format!("{schema}.{}", names::quoted(name))
+            }
+        }
     }
 
     /// Full names and kinds of what is in a schema, by age.
@@ -403,6 +409,12 @@ impl Catalog {
             here.map_or(Vec::new(), |here| here.views.keys().cloned().collect())
         };
         let before = views(self);
+        // Their schemas have no names any more when this is told.
+        let here = self.database_mut(database)?;
+        let mut lines: Vec<String> = inside
+            .iter()
+            .map(|(name, kind)| format!("{} {}", kind.noun(), here.shown_name(name)))
+            .collect();
         let own = of(ObjectKind::View);
         if !own.is_empty() {
             self.drop_views(database, &own, false, true)?;
@@ -422,10 +434,6 @@ impl Catalog {
             self.drop_enums(database, &own, false, true)?;
         }
         let after = views(self);
-        let mut lines: Vec<String> = inside
-            .iter()
-            .map(|(name, kind)| format!("{} {name}", kind.noun()))
-            .collect();
         let along = before.iter().filter(|name| {
             !after.contains(name) && !inside.iter().any(|(inner, _)| inner == *name)
         });
@@ -483,6 +491,11 @@ impl Catalog {
             return Ok(Applied::default());
         }
         let moved = full(schema, full_name::own(name));
+        if kind != ObjectKind::Type && here.has_relation(&moved) {
+            let own = full_name::own(name);
+            let message = format!("relation \"{own}\" already exists in schema \"{to}\"");
+            return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
+        }
         match kind {
             ObjectKind::Type => return self.move_enum(database, name, &moved),
             ObjectKind::View => return self.rename_view(database, name, &moved, false),
@@ -526,12 +539,6 @@ impl Catalog {
         if let Some(other) = all.find(taken) {
             let schema = here.schema_name(schema_of(moved));
             let message = format!("relation \"{other}\" already exists in schema \"{schema}\"");
-            return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
-        }
-        if here.has_relation(moved) {
-            let schema = here.schema_name(schema_of(moved));
-            let own = full_name::own(name);
-            let message = format!("relation \"{own}\" already exists in schema \"{schema}\"");
             return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
         }
         self.rename_table(database, name, moved)?;

@@ -112,6 +112,15 @@ impl Dump {
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         )?;
         let mut query = |text: &str| rows(&mut self.snapshot, text);
+        let others = "SELECT nspname FROM pg_namespace WHERE nspname <> ALL \
+                      ('{public,pg_catalog,information_schema}') ORDER BY 1";
+        let others = query(others)?.rows.into_iter().flatten().flatten().next();
+        if let Some(other) = others {
+            bail!(
+                "schema \"{other}\" would be missing: trellis dump writes only schema public; \
+                 use pg_dump"
+            );
+        }
         let protocol = query("SHOW protocol")?;
         let mut schema = Schema::read(&mut query, &self.database)?;
         schema.keep(&args.table)?;

@@ -167,7 +167,10 @@ fn names_are_followed() {
     assert_eq!(q.referenced_by, [("t".into(), "of_q".into())]);
     assert_eq!(q.primary_constraint.as_deref(), Some("q_pkey"));
     assert_eq!(t.foreign_keys[0].parent, "q");
-    assert_eq!(t.columns[2].default.as_deref(), Some("nextval('\"S\"')"));
+    assert_eq!(
+        t.columns[2].default.as_deref(),
+        Some("nextval('\"$2200\".\"S\"')")
+    );
     let owner = catalog.database(DB).unwrap().sequence("S").unwrap();
     assert_eq!(owner.owned_by, Some(("q".into(), "z".into())));
     refuse(

@@ -21,7 +21,7 @@ fn serial_columns_bring_their_sequences() {
     };
     apply(&mut catalog, command);
     let t = get(&catalog, "t");
-    let default = "nextval('t_a_seq'::regclass)";
+    let default = "nextval('\"$2200\".t_a_seq'::regclass)";
     assert_eq!(t.column("a").unwrap().1.default.as_deref(), Some(default));
     assert_eq!(t.column("b").unwrap().1.default, None);
     let database = catalog.database(DB).unwrap();

@@ -180,7 +180,7 @@ fn with_everything() -> Catalog {
 /// The same with this much in it, as if it had been allowed.
 fn filled(mut catalog: Catalog, bytes: usize) -> Catalog {
     let database = Arc::make_mut(catalog.databases.get_mut(DB).unwrap());
-    let (key, text) = (Commented::Schema, "x".repeat(bytes));
+    let (key, text) = (Commented::Schema(2200), "x".repeat(bytes));
     database.comments.insert(key, text);
     catalog
 }

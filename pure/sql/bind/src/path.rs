@@ -98,11 +98,17 @@ impl<'a> Binder<'a> {
     /// 3F000 for a schema that is not there, 42501 for one of the system.
     pub fn new_name(&self, schema: Option<&str>, name: &str) -> Result<String, SqlError> {
         let schema = match schema {
-            Some(schema) => self.own_schema(schema)?,
+            Some(schema) => self.cx.database.schema(schema).ok_or_else(|| {
+                let message = format!("schema \"{schema}\" does not exist");
+                SqlError::new(SqlState::INVALID_SCHEMA, message)
+            })?,
             None => self.names().first()?,
         };
         if matches!(schema, PG_CATALOG_SCHEMA | INFORMATION_SCHEMA) {
-            return Err(refused(self.cx.database.schema_name(schema)));
+            let schema = self.cx.database.schema_name(schema);
+            let message = format!("permission denied to create \"{schema}.{name}\"");
+            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+                .detail("System catalog modifications are currently disallowed."));
         }
         Ok(full(schema, name))
     }

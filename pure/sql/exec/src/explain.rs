@@ -131,10 +131,13 @@ pub(super) async fn run(
     }
     let mut rows = lines.rows(steps, &times);
     for line in &mut rows.datums {
-        let marked = |text: &&str| text.contains([UNNAMED[0], MARK]);
-        if let Some(text) = line.as_str().filter(marked) {
-            let text = cx.port.database().named_types(text);
-            *line = bare(&text).into_owned().into();
+        if let Some(text) = line
+            .as_str()
+            .filter(|text| text.contains([UNNAMED[0], MARK]))
+        {
+            *line = bare(&cx.port.database().named_types(text))
+                .into_owned()
+                .into();
         }
     }
     cx.emit(rows).await;

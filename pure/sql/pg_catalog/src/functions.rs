@@ -85,8 +85,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_get_userbyid" => user_name(cx, object(0)),
         "acldefault" => access::by_default(cx, word(0), object(1))?,
         _ if name.ends_with("_blocking_pids") => array([]),
-        "current_schema" => cx.current_schema(),
-        "current_schemas" => cx.current_schemas(truth(0)),
+        "current_schema" | "current_schemas" => cx.of_path(name, truth(0)),
         // Expressions are kept as the text that they print as.
         "pg_get_expr" if truth(2) && !word(0).is_empty() => text(definitions::pretty(word(0))),
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),

@@ -195,8 +195,15 @@ impl<'a> CatalogCx<'a> {
         names.shown(text).into_owned()
     }
 
-    /// `current_schema()`.
-    pub(super) fn current_schema(&self) -> Datum {
+    /// `current_schema()` and `current_schemas(implicit)`.
+    pub(super) fn of_path(&self, name: &str, implicit: bool) -> Datum {
+        match name {
+            "current_schema" => self.current_schema(),
+            _ => self.current_schemas(implicit),
+        }
+    }
+
+    fn current_schema(&self) -> Datum {
         let path = self.path();
         optional(
             path.first()
@@ -205,7 +212,7 @@ impl<'a> CatalogCx<'a> {
     }
 
     /// `current_schemas(with those that are searched in any case)`.
-    pub(super) fn current_schemas(&self, implicit: bool) -> Datum {
+    fn current_schemas(&self, implicit: bool) -> Datum {
         let mut path = self.path();
         if implicit && !path.contains(&PG_CATALOG_SCHEMA) {
             path.insert(0, PG_CATALOG_SCHEMA);

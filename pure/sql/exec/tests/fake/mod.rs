@@ -130,7 +130,7 @@ impl Cluster {
         let database = &catalog.databases[&self.database];
         let setting = self.state.setting("search_path");
         let setting = setting.as_deref().unwrap_or(pg_catalog::path::DEFAULT);
-        let role = (rights::RoleId::OWNER, "trellis");
+        let role = (catalog.owner_of_database(database), "trellis");
         pg_catalog::path::schemas(catalog, database, role, setting)
     }
 

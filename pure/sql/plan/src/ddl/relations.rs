@@ -22,13 +22,14 @@ pub(super) fn plan(altered: &AlterRelation, binder: &Binder<'_>) -> Result<DdlPl
         false => "ALTER SEQUENCE",
     };
     let owner = binder.cx.database;
+    let as_written = name;
     let name = match super::written(name, binder) {
         Err(error) if *if_exists && error.state() == SqlState::INVALID_SCHEMA => {
             return Ok(simple(tag, Vec::new()));
         }
         other => &other?,
     };
-    if let Err(error) = check_kind(owner, name, *is_index, change) {
+    if let Err(error) = check_kind(owner, (name, as_written), *is_index, change) {
         return match *if_exists && error.state() == SqlState::UNDEFINED_TABLE {
             true => Ok(simple(tag, Vec::new())),
             false => Err(error),
@@ -59,12 +60,13 @@ pub(super) fn plan(altered: &AlterRelation, binder: &Binder<'_>) -> Result<DdlPl
 /// What is renamed may be of another kind, as in PostgreSQL; what is changed may not.
 fn check_kind(
     database: &Database,
-    name: &str,
+    (name, as_written): (&str, &str),
     is_index: bool,
     change: &RelationChange,
 ) -> Result<(), SqlError> {
     if !database.has_relation(name) {
-        let message = format!("relation \"{name}\" does not exist");
+        let parts = pg_catalog::names::parts(as_written)?;
+        let message = format!("relation \"{}\" does not exist", parts.join("."));
         return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
     }
     let (is_sequence, renamed) = (

@@ -1,7 +1,7 @@
 //! The text of an expression that the catalog keeps: a default, a condition of CHECK.
 
 use ::functions::keywords::quote_ident;
-use base::full_name::{PUBLIC_SCHEMA, split};
+use base::full_name::split;
 use bind::Binder;
 use catalog::mark;
 use sqlparser::ast;
@@ -56,8 +56,7 @@ fn small_types(text: &str) -> String {
 }
 
 /// The text with the schemas of what it names, so that it means the same by any path: sequences
-/// and other relations in literals, and types behind `::` and AS. What is in the first schema is
-/// named without.
+/// and other relations in literals, and types behind `::` and AS.
 pub(super) fn kept(text: &str, binder: &Binder<'_>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -124,10 +123,8 @@ fn name_bytes(text: &str) -> usize {
 
 /// A name with the mark of its schema.
 fn marked(full: &str) -> String {
-    match split(full) {
-        (PUBLIC_SCHEMA, name) => quote_ident(name).into_owned(),
-        (schema, name) => format!("{}.{}", mark(schema), quote_ident(name)),
-    }
+    let (schema, name) = split(full);
+    format!("{}.{}", mark(schema), quote_ident(name))
 }
 
 /// A literal that names a relation by what stands around it.
