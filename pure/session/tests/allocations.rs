@@ -109,6 +109,7 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         comments: std::collections::BTreeMap::new(),
         views: Default::default(),
         enums: Default::default(),
+        schemas: [("public".into(), 2200)].into(),
     };
     let databases = [("shop".to_owned(), Arc::new(database))].into();
     let placement = catalog::Placement::new(1, 1);

@@ -618,6 +618,7 @@ fn catalog() -> Catalog {
         comments: BTreeMap::new(),
         views: Default::default(),
         enums: Default::default(),
+        schemas: [("public".into(), 2200)].into(),
     };
     Catalog {
         version: 3,

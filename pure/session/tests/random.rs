@@ -96,6 +96,7 @@ impl World {
             comments: BTreeMap::new(),
             views: Default::default(),
             enums: Default::default(),
+            schemas: [("public".into(), 2200)].into(),
         };
         let databases = [("shop".to_owned(), Arc::new(database))].into();
         let placement = catalog::Placement::new(1, 1);
