@@ -240,7 +240,10 @@ impl Database {
             let mut checks = table.checks.iter();
             let check = checks.find(|check| has(&check.expression));
             let mut columns = table.columns.iter();
-            let column = columns.find(|column| column.default.as_deref().is_some_and(has));
+            let column = columns.find(|column| {
+                let mut texts = column.default.iter().chain(&column.generated);
+                texts.any(|text| has(text))
+            });
             match (check, column) {
                 (Some(check), _) => {
                     Some(format!("constraint {} on table {}", check.name, table.name))

@@ -512,6 +512,7 @@ mod tests {
 
     /// A test that measures what statements hold.
     const OF_MEMORY: &str = include_str!("../../node/tests/statement_memory.rs");
+    const OF_SCHEMAS: &str = include_str!("../../../test/sql/pg_compat_schemas.slt");
 
     /// Settings whose effect is shown by a golden script, or by another test.
     const ELSEWHERE: &[(&str, &str)] = &[
@@ -519,6 +520,7 @@ mod tests {
         ("transaction_read_only", OF_TXN),
         ("transaction_deferrable", OF_TXN),
         ("statement_memory", OF_MEMORY),
+        ("search_path", OF_SCHEMAS),
     ];
 
     /// Every setting acts, or takes no other value than the one that tells the truth.
@@ -558,10 +560,7 @@ mod tests {
                     known::Kind::Bool,
                     "{name}: there is nothing to act on"
                 );
-            } else if matches!(
-                setting.kind,
-                known::Kind::Encoding(_) | known::Kind::SchemaList
-            ) {
+            } else if matches!(setting.kind, known::Kind::Encoding(_)) {
                 // All values that are taken mean the same.
                 assert!(!values.contains("x") && !values.contains(""), "{name}");
             } else if name == "extra_float_digits" {

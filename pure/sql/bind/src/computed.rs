@@ -148,7 +148,7 @@ impl Binder<'_> {
                 }
             }
         }
-        match walk::volatility(bound) {
+        match self.kept_volatility(bound) {
             Volatility::Immutable => check_zone(bound, kept),
             _ => Err(kept.not_immutable()),
         }

@@ -6,7 +6,7 @@ use super::table_function::gives_rows;
 use super::{Binder, at, unsupported};
 use crate::rel::Signal;
 use base::{Datum, SqlError, SqlState, Type};
-use expr::resolve;
+use expr::resolve::{self, enums};
 use expr::walk;
 use expr::{Expr, Func, SessionFunc, Volatility};
 use pg_catalog::names::known_schema;
@@ -260,6 +260,10 @@ impl Binder<'_> {
             && self.source.0.to_ascii_lowercase().contains("set_config")
         {
             *func = Func::Session(SessionFunc::SettingNow);
+        }
+        if enums::constant(&call).is_some() {
+            // A label becomes a value when the statement is settled.
+            return Ok(call);
         }
         let stable = matches!(&call, Expr::Call(func, _, _)
             if func.volatility() == Volatility::Stable);

@@ -386,6 +386,14 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// How long the value of an expression that the catalog keeps stays the same: a label that is a
+    /// constant is one value.
+    pub fn kept_volatility(&self, expr: &Expr) -> ::expr::Volatility {
+        let mut read = expr.clone();
+        ::expr::walk::map(&mut read, &mut |node| self.read_label(node));
+        ::expr::walk::volatility(&read)
+    }
+
     /// Fails if a parameter's type is still open, or if a settled expression takes it for another.
     ///
     /// # Errors

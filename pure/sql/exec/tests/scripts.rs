@@ -139,6 +139,7 @@ const OF_SESSIONS: [&str; 16] = [
     "pg_compat_roles.slt",
     "pg_compat_savepoints.slt",
     "pg_compat_schemas.slt",
+    "pg_compat_schemas_indexes.slt",
     "pg_compat_settings.slt",
     "pg_compat_with_writes.slt",
     "pg_compat_merge.slt",

@@ -34,7 +34,7 @@ pub(super) fn index(
         .columns
         .iter()
         .map(|key| {
-            let name = key_text(table, key.column);
+            let name = key_text(table, key.column, pretty);
             format!("{name}{}", if key.descending { " DESC" } else { "" })
         })
         .collect();
@@ -60,11 +60,15 @@ pub(super) fn index(
     cx.kept_text(&text)
 }
 
-/// What an index is on at a key column.
-fn key_text(table: &Table, column: u16) -> String {
+/// What an index is on at a key column. What is no call of a function stands between parentheses,
+/// beside those that it has by itself if it is not printed `pretty`.
+fn key_text(table: &Table, column: u16, pretty: bool) -> String {
     let described = &table.columns[usize::from(column)];
     match described.of_index {
-        true => table.key_text(column),
+        true => match table.key_text(column) {
+            text if text.starts_with('(') && !pretty => format!("({text})"),
+            text => text,
+        },
         false => quote_ident(&described.name).into_owned(),
     }
 }
@@ -108,11 +112,11 @@ pub(super) fn expressions(table: &Table, index: &Index) -> Option<String> {
 }
 
 /// One key column of an index, without its direction; empty for a number that there is not.
-pub(super) fn index_column(table: &Table, index: &Index, number: i64) -> String {
+pub(super) fn index_column(table: &Table, index: &Index, number: i64, pretty: bool) -> String {
     let keys = index.columns.iter().map(|key| key.column);
     let mut all = keys.chain(index.included.iter().copied());
     let found = usize::try_from(number - 1).ok().and_then(|at| all.nth(at));
-    found.map_or_else(String::new, |column| key_text(table, column))
+    found.map_or_else(String::new, |column| key_text(table, column, pretty))
 }
 
 /// A default as PostgreSQL prints it: string constants with their type, negative numbers as such

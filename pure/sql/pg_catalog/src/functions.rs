@@ -53,6 +53,14 @@ fn index_ability(property: &str) -> Datum {
     }
 }
 
+/// An expression, which is kept as the text that it prints as.
+fn printed(expression: &str, pretty: bool) -> Datum {
+    text(match pretty {
+        true => definitions::pretty(expression),
+        false => expression,
+    })
+}
+
 /// Computes a function of [`SIGNATURES`].
 ///
 /// # Errors
@@ -86,9 +94,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "acldefault" => access::by_default(cx, word(0), object(1))?,
         _ if name.ends_with("_blocking_pids") => array([]),
         "current_schema" | "current_schemas" => cx.of_path(name, truth(0)),
-        // Expressions are kept as the text that they print as.
-        "pg_get_expr" if truth(2) && !word(0).is_empty() => text(definitions::pretty(word(0))),
-        "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
+        "pg_get_expr" => printed(word(0), truth(2)),
         "pg_get_indexdef" => index_definition(cx, object(0), number(1).unwrap_or(0), truth(2)),
         "pg_get_viewdef" => user_views::definition_of(cx, object(0)),
         "pg_get_constraintdef" => constraint_definition(cx, object(0), truth(1)),
@@ -171,7 +177,7 @@ fn index_definition(cx: &CatalogCx<'_>, id: u32, column: i64, pretty: bool) -> D
             text(definitions::index(cx, table, (index, primary), pretty))
         }
         Some((table, index, _)) => {
-            text(cx.kept_text(&definitions::index_column(table, index, column)))
+            text(cx.kept_text(&definitions::index_column(table, index, column, pretty)))
         }
     }
 }

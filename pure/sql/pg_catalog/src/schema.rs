@@ -192,21 +192,18 @@ fn column(
         ]),
         _ => row.extend(core::iter::repeat_n(Datum::Null, 5)),
     }
-    row.extend([
-        yes_no(false),
-        text(match column.generated {
-            Some(_) => "ALWAYS",
-            None => "NEVER",
-        }),
-        optional(
-            column
-                .generated
-                .as_deref()
-                .map(|text| cx.kept_text(&catalog::as_key(text))),
-        ),
-        yes_no(system.is_empty()),
-    ]);
+    row.push(yes_no(false));
+    row.extend(generation(cx, column));
+    row.push(yes_no(system.is_empty()));
     out.push(row);
+}
+
+/// Whether a column is computed, and from what.
+fn generation(cx: &CatalogCx<'_>, column: &Column) -> [Datum; 2] {
+    match &column.generated {
+        Some(from) => [text("ALWAYS"), text(cx.kept_text(&catalog::as_key(from)))],
+        None => [text("NEVER"), Datum::Null],
+    }
 }
 
 /// Name of the check that information_schema shows for a NOT NULL column.

@@ -9,7 +9,7 @@ use super::added::{Added, added_column};
 use super::alter::TAG;
 use super::default::default_text;
 use super::table::{
-    Constraint, Foreign, check_storable, check_text, constraint_of, foreign_key, identity_kind,
+    Constraint, Foreign, check_storable, constraint_of, foreign_key, identity_kind,
     identity_sequence, key_columns,
 };
 use super::{generated, index, names, other_name, simple};
@@ -259,9 +259,7 @@ impl Actions<'_, '_, '_> {
             let (marks, binder) = (self.marks, &mut self.binder);
             binder.need_for_change(|binder| added_column(&table, ast, marks, binder))?
         };
-        if column.default.as_deref() == Some("NULL") {
-            column.default = None;
-        }
+        column.default = column.default.filter(|text| text != "NULL");
         if !generated.is_empty() {
             let mut with = (*table).clone();
             with.columns.retain(|known| known.name != column.name);
@@ -479,7 +477,7 @@ impl Actions<'_, '_, '_> {
 
     fn add_check(&mut self, name: Option<String>, check: &ast::Expr) -> Result<(), SqlError> {
         let table = self.now();
-        let expression = check_text(&table, check, self.binder)?;
+        let expression = super::shown::check_text(&table, check, self.binder)?;
         let name = name.unwrap_or_else(|| table.check_name(&expression));
         self.check_new(&name)?;
         let action = TableAction::AddCheck(Check {

@@ -1,6 +1,6 @@
 //! ALTER TABLE: what can be added to a table that exists.
 
-use super::table::{Constraint, Foreign, check_text, constraint_of, foreign_key, key_columns};
+use super::table::{Constraint, Foreign, constraint_of, foreign_key, key_columns};
 use super::{actions, build_index, index, names, other_name, own_name, simple};
 use crate::plan::{DdlPlan, Fill};
 use base::full_name::beside;
@@ -198,7 +198,7 @@ fn add_check(
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let (database, validity) = (binder.cx.database.clone(), validity_of(marks));
-    let expression = check_text(table, expr, binder)?;
+    let expression = super::shown::check_text(table, expr, binder)?;
     let name = name.unwrap_or_else(|| table.check_name(&expression));
     let check = Check {
         name: name.clone(),

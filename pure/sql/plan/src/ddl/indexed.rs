@@ -63,18 +63,10 @@ pub(super) fn create_index(
     let predicate = predicate.map(|condition| add_predicate(&mut table, condition, binder));
     let predicate = predicate.transpose()?;
     let database = binder.cx.database.clone();
+    called.extend(before.column_names(included.iter().copied()));
     let name = match name {
-        Some(name) => {
-            // An index is where its table is.
-            if object_name(name).0.is_some() {
-                return Err(binder.no_schema_of_index(name));
-            }
-            other_name(name, binder)?
-        }
-        None => {
-            called.extend(before.column_names(included.iter().copied()));
-            names::free_name(&database, &before.name, &called, "idx")
-        }
+        Some(name) => given_name(name, binder)?,
+        None => names::free_name(&database, &before.name, &called, "idx"),
     };
     let index = Index {
         predicate,
@@ -90,6 +82,14 @@ pub(super) fn create_index(
         return Ok(build_index(TAG, database, table, index, *if_not_exists));
     }
     Ok(with_columns(&database.name, &before, index, new))
+}
+
+/// The name that an index is given: it is where its table is.
+fn given_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
+    match object_name(name).0 {
+        Some(_) => Err(binder.no_schema_of_index(name)),
+        None => other_name(name, binder),
+    }
 }
 
 /// Refuses other methods than btree, and parameters.

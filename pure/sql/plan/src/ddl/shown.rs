@@ -2,9 +2,12 @@
 
 use ::functions::keywords::quote_ident;
 use base::full_name::split;
-use bind::Binder;
-use catalog::mark;
+use base::{SqlError, SqlState, Type};
+use bind::{Binder, scope_of};
+use catalog::{Table, mark};
+use expr::{Expr, Func, walk};
 use sqlparser::ast;
+use std::sync::Arc;
 
 /// Words of types that have several.
 const MORE: [&str; 6] = ["VARYING", "PRECISION", "WITH", "WITHOUT", "TIME", "ZONE"];
@@ -16,6 +19,35 @@ pub(super) fn text(mut expression: &ast::Expr) -> String {
         expression = inner;
     }
     small_types(&expression.to_string())
+}
+
+/// Checks that a condition binds over the table, and gives its text for the catalog.
+pub(super) fn check_text(
+    table: &Table,
+    check: &ast::Expr,
+    binder: &mut Binder<'_>,
+) -> Result<String, SqlError> {
+    let outer = binder.set_scope(scope_of(&Arc::new(table.clone())));
+    let bound = binder.condition(check, "CHECK");
+    binder.set_scope(outer);
+    let bound = bound?;
+    let version = |node: &Expr| matches!(node, Expr::Call(Func::RowVersion, ..));
+    let place = |node: &Expr| matches!(node, Expr::Column(_, Type::Tid));
+    for (name, is_read) in [
+        ("xmin", walk::any(&bound, &version)),
+        ("ctid", walk::any(&bound, &place)),
+    ] {
+        if is_read {
+            let message =
+                format!("system column \"{name}\" reference in check constraint is invalid");
+            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+    }
+    if !binder.take_calls().is_empty() || !binder.inits.is_empty() {
+        let message = "cannot use subquery or session functions in check constraint";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(kept(&text(check), binder))
 }
 
 /// Writes what follows `::` in small letters, outside of quotes.
@@ -153,7 +185,7 @@ fn of_type(written: &str, binder: &Binder<'_>) -> Option<String> {
     let mut parts = pg_catalog::names::parts(written).ok()?;
     let name = parts.pop()?;
     let schema = parts.pop();
-    if schema.is_none() && base::Type::named(&name).is_some() {
+    if schema.is_none() && Type::named(&name).is_some() {
         return None;
     }
     let full = binder.names().of_type(schema.as_deref(), &name)?;

@@ -8,19 +8,18 @@ use base::full_name;
 use base::{SqlError, SqlState, TableId, Type};
 use bind::scope::{check_database, ident, object_name};
 use bind::types::{NamedType, named_type};
-use bind::{Binder, scope_of, unsupported};
+use bind::{Binder, unsupported};
 use catalog::{
     Action, Check, Column, Command, Deferral, ForeignKey, Identity, IndexColumn, Sequence, Table,
     Validity,
 };
+use expr::Expr;
 use expr::resolve::{self, Context};
-use expr::{Expr, Func, walk};
 use parse::{Marks, TableStatement};
 use sqlparser::ast::{
     self, ColumnOption, GeneratedAs, HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay,
     NullsDistinctOption, ReferentialAction, SequenceOptions, TableConstraint,
 };
-use std::sync::Arc;
 
 /// What is known of a table while its definition is read.
 pub(super) struct Definition {
@@ -185,7 +184,7 @@ fn add_checks(
     binder: &mut Binder<'_>,
 ) -> Result<(), SqlError> {
     for (name, check) in checks {
-        let expression = check_text(table, &check, binder)?;
+        let expression = super::shown::check_text(table, &check, binder)?;
         table.checks.push(Check {
             name,
             expression,
@@ -695,6 +694,21 @@ fn foreign_columns(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError
     names.iter().map(column).collect()
 }
 
+/// The full name of the table that a foreign key of `table` names; empty if there is none.
+fn parent_of(table: &Table, schema: Option<&str>, name: &str, binder: &Binder<'_>) -> String {
+    if let Some(full) = binder.own_relation(schema, name) {
+        return full;
+    }
+    // The table may be new; then nothing of its name is in its schema yet.
+    let of_schema = schema.and_then(|schema| binder.cx.database.schema(schema));
+    let first = of_schema.or_else(|| binder.names().first().ok());
+    let is_new = first == Some(full_name::schema_of(&table.name));
+    match is_new && name == full_name::own(&table.name) {
+        true => table.name.clone(),
+        false => String::new(),
+    }
+}
+
 /// The catalog's form of a foreign key of `table`.
 pub(super) fn foreign_key(
     table: &Table,
@@ -709,20 +723,8 @@ pub(super) fn foreign_key(
     generated::check_actions(&is_generated, key)?;
     check_database(&binder.cx.database.name, &key.parent)?;
     let (schema, parent_name) = object_name(&key.parent);
-    let meant = binder.own_relation(schema.as_deref(), &parent_name);
-    // The table may be new; then nothing of its name is in its schema yet.
-    let of_schema = schema.as_deref().and_then(|s| binder.cx.database.schema(s));
-    let first = of_schema.or_else(|| binder.names().first().ok());
-    let is_new = meant.is_none() && first == Some(full_name::schema_of(&table.name));
-    let itself = match &meant {
-        Some(full) => *full == table.name,
-        None => is_new && parent_name == full_name::own(&table.name),
-    };
-    let parent_full = if itself {
-        table.name.clone()
-    } else {
-        meant.unwrap_or_default()
-    };
+    let parent_full = parent_of(table, schema.as_deref(), &parent_name, binder);
+    let itself = parent_full == table.name;
     let found;
     let parent: &Table = if itself {
         table
@@ -772,33 +774,4 @@ pub(super) fn foreign_key(
         validity: Validity::Valid,
         deferral: key.deferral,
     })
-}
-
-/// Checks that a condition binds over the table, and gives its text for the catalog.
-pub(super) fn check_text(
-    table: &Table,
-    check: &ast::Expr,
-    binder: &mut Binder<'_>,
-) -> Result<String, SqlError> {
-    let outer = binder.set_scope(scope_of(&Arc::new(table.clone())));
-    let bound = binder.condition(check, "CHECK");
-    binder.set_scope(outer);
-    let bound = bound?;
-    let version = |node: &Expr| matches!(node, Expr::Call(Func::RowVersion, ..));
-    let place = |node: &Expr| matches!(node, Expr::Column(_, Type::Tid));
-    for (name, is_read) in [
-        ("xmin", walk::any(&bound, &version)),
-        ("ctid", walk::any(&bound, &place)),
-    ] {
-        if is_read {
-            let message =
-                format!("system column \"{name}\" reference in check constraint is invalid");
-            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
-        }
-    }
-    if !binder.take_calls().is_empty() || !binder.inits.is_empty() {
-        let message = "cannot use subquery or session functions in check constraint";
-        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    Ok(super::shown::kept(&super::shown::text(check), binder))
 }
