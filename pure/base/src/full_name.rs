@@ -110,7 +110,7 @@ mod tests {
             "table s7.t is there"
         );
         assert_eq!(shown(&format!("relation \"{table}\"")), "relation \"t\"");
-        for odd in ["\0", "\0\0", "\0x\0t", "a\0", "\07"] {
+        for odd in ["\0", "\0\0", "\0x\0t", "a\0", "\u{0}7"] {
             assert!(!shown(odd).contains(MARK), "{odd:?}");
         }
         assert_eq!(bare(&table), "t");

@@ -28,7 +28,7 @@ impl DdlWait {
 impl Session {
     pub(super) fn start_ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
         let (conn, database) = (self.conn, self.database.to_string());
-        let mut asked = plan.clone();
+        let mut asked = Box::new(plan.clone());
         let allowed = self.may_keep(cx, plan);
         if let Err(error) = allowed.and_then(|()| self.hash_passwords(cx, &mut asked)) {
             return self.fail(cx, error, Position(0));

@@ -269,7 +269,7 @@ pub struct Quiesce {
 #[derive(Debug)]
 pub enum DdlCall {
     /// A change of the schema, with the database of its names and who asks.
-    Ask(ConnId, String, plan::DdlPlan, rights::By),
+    Ask(ConnId, String, Box<plan::DdlPlan>, rights::By),
     /// A cancel of the change that this session has requested.
     Stop(ConnId, DdlStop),
 }

@@ -7,7 +7,8 @@
 #![cfg(debug_assertions)]
 #![allow(
     clippy::disallowed_methods,
-    reason = "the seeds are a file, and a switch of the environment rewrites it"
+    clippy::disallowed_types,
+    reason = "the seeds are a file that a switch of the environment rewrites; each core has a process"
 )]
 
 use base::{Planted, plant};

@@ -107,6 +107,7 @@ impl Shard {
                 continue;
             }
             any = true;
+            let plan = *plan;
             let work = DdlWork {
                 before: plan.before,
                 fill: plan.fill,

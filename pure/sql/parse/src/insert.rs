@@ -28,6 +28,9 @@ pub struct InsertWords {
     pub index_keys: Option<Vec<ast::Expr>>,
 }
 
+/// The tokens that are left, and what was taken out of them.
+type TakenOut<T> = Option<(Vec<TokenWithSpan>, T)>;
+
 /// Takes the list behind ON CONFLICT out of the tokens of an INSERT, if it has more than names.
 ///
 /// # Errors
@@ -35,7 +38,7 @@ pub struct InsertWords {
 pub(super) fn without_keys(
     source: &Source,
     tokens: &[TokenWithSpan],
-) -> Result<Option<(Vec<TokenWithSpan>, Vec<ast::Expr>)>, SqlError> {
+) -> Result<TakenOut<Vec<ast::Expr>>, SqlError> {
     let Some(conflict) = outside(tokens, 0, |at| {
         is_word(tokens, at, "ON") && is_word(tokens, at + 1, "CONFLICT")
     }) else {
@@ -71,7 +74,7 @@ pub(super) fn without_keys(
 pub(super) fn without_condition(
     source: &Source,
     tokens: &[TokenWithSpan],
-) -> Result<Option<(Vec<TokenWithSpan>, ast::Expr)>, SqlError> {
+) -> Result<TakenOut<ast::Expr>, SqlError> {
     let Some(conflict) = outside(tokens, 0, |at| {
         is_word(tokens, at, "ON") && is_word(tokens, at + 1, "CONFLICT")
     }) else {
