@@ -8,7 +8,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "the seeds are a file that a switch of the environment rewrites; each core has a process"
+    reason = "the seeds are a file that the environment has rewritten; each core has a process"
 )]
 
 use base::{Planted, plant};
