@@ -30,9 +30,9 @@ pub enum Fault {
     RemoteStockIgnored,
     /// NewOrder's UPDATE of the stock adds 90 where 91 are to be added to S_QUANTITY.
     StockMissupplied,
-    /// Of one payment of twenty the row of HISTORY has 0.01 less, and the one that was loaded of
-    /// the customer has it more: all sums and all counts are right.
-    HistoryShifted,
+    /// The row of HISTORY of a payment says that it was the day before: all sums and all counts are
+    /// right, and no row has a date of the run.
+    HistoryAntedated,
 }
 
 impl Fault {
@@ -46,7 +46,7 @@ impl Fault {
         Fault::DroppedCommit,
         Fault::RemoteStockIgnored,
         Fault::StockMissupplied,
-        Fault::HistoryShifted,
+        Fault::HistoryAntedated,
     ];
 
     /// For a person, and as the name of a database.
@@ -60,7 +60,7 @@ impl Fault {
             Fault::DroppedCommit => "dropped_commit",
             Fault::RemoteStockIgnored => "remote_stock_ignored",
             Fault::StockMissupplied => "stock_missupplied",
-            Fault::HistoryShifted => "history_shifted",
+            Fault::HistoryAntedated => "history_antedated",
         }
     }
 }
@@ -159,6 +159,9 @@ impl Plant {
             Fault::WriteSkew => weaker(sql),
             Fault::StaleReplica if sql.ends_with("READ ONLY") => weaker(sql),
             Fault::StockMissupplied if sql.starts_with(STOCK) => sql.replace("+ 91", "+ 90"),
+            Fault::HistoryAntedated if sql.starts_with("INSERT INTO history") => {
+                sql.replace("$6,", "$6 - interval '1 day',")
+            }
             _ => sql.to_owned(),
         }
     }
@@ -186,12 +189,13 @@ impl Plant {
         match self.fault {
             Fault::Nothing => Change::Keep,
             Fault::LostUpdate => self.lose(does, before),
-            Fault::WriteSkew | Fault::StockMissupplied => self.note_text(sql),
+            Fault::WriteSkew | Fault::StockMissupplied | Fault::HistoryAntedated => {
+                self.note_text(sql)
+            }
             Fault::TornCommit => self.tear(does, before),
             Fault::StaleReplica => self.age(sql, does),
             Fault::DroppedCommit => self.drop_commit(does, before),
             Fault::RemoteStockIgnored => self.ignore(sql, params),
-            Fault::HistoryShifted => self.shift(sql, params, before),
         }
     }
 
@@ -265,35 +269,6 @@ impl Plant {
             }
             _ => Change::Keep,
         }
-    }
-
-    /// A payment at the district of the customer, where there is the row that was loaded.
-    fn shift(&self, sql: &str, params: &[Option<&[u8]>], block: Block) -> Change {
-        let number = |at: usize| {
-            let text = std::str::from_utf8(params.get(at).copied().flatten()?).ok()?;
-            text.parse::<u32>().ok()
-        };
-        let is_payment = block.is_chosen && sql.starts_with("INSERT INTO history");
-        let ids: Option<Vec<u32>> = (0..5).map(number).collect();
-        let Some(&[customer, d, w, here_d, here_w]) = ids.as_deref() else {
-            return Change::Keep;
-        };
-        if !is_payment || (here_w, here_d) != (w, d) {
-            return Change::Keep;
-        }
-        self.note();
-        let rows = format!(
-            "h_c_id = {customer} AND h_c_d_id = {d} AND h_c_w_id = {w} AND h_d_id = {d} AND \
-             h_w_id = {w}"
-        );
-        let shift = |by: &str, which: &str| {
-            format!(
-                "UPDATE history SET h_amount = h_amount {by} WHERE {rows} AND h_date = (SELECT \
-                 {which}(h_date) FROM history WHERE {rows})"
-            )
-        };
-        let shifts = vec![shift("- 0.01", "MAX"), shift("+ 0.01", "MIN")];
-        Change::As(sql.to_owned(), shifts)
     }
 }
 
@@ -371,23 +346,14 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_at_home_is_shifted() {
-        let plant = plant(Fault::HistoryShifted);
-        let sql = "INSERT INTO history VALUES ($1)";
-        let mut block = Block {
-            is_open: true,
-            is_chosen: true,
-            writes: 0,
-        };
-        let away: [Option<&[u8]>; 5] = [Some(b"7"), Some(b"2"), Some(b"1"), Some(b"3"), Some(b"1")];
-        assert_eq!(plant.change(sql, &away, &mut block), Change::Keep);
-        let home = [away[0], away[1], away[2], away[1], away[2]];
-        let Change::As(text, after) = plant.change(sql, &home, &mut block) else {
-            panic!("it is shifted")
-        };
-        assert!(text == sql && after.len() == 2 && after[0].contains("h_c_id = 7 "));
-        block.is_chosen = false;
-        assert_eq!(plant.change(sql, &home, &mut block), Change::Keep);
+    fn a_payment_has_its_row_on_the_day_before() {
+        let plant = plant(Fault::HistoryAntedated);
+        let sql = "INSERT INTO history VALUES ($5, $6, $7)";
+        assert_eq!(
+            plant.text(sql),
+            "INSERT INTO history VALUES ($5, $6 - interval '1 day', $7)"
+        );
+        assert_eq!(plant.change(sql, &[], &mut Block::default()), Change::Keep);
         assert_eq!(plant.planted(), 1);
     }
 

@@ -123,7 +123,7 @@ fn catchers(fault: Fault) -> &'static [Check] {
         Fault::RemoteStockIgnored => &[Check::Stock, Check::OwnHistory],
         // Counts and sums of the database are right.
         Fault::StockMissupplied => &[Check::Quantities],
-        Fault::HistoryShifted => &[Check::Payments],
+        Fault::HistoryAntedated => &[Check::Payments],
     }
 }
 

@@ -252,7 +252,7 @@ fn texts(figure: &mut Figure, missing: &[String]) {
     );
     figure.text.push(
         "Galera waits at COMMIT until all its nodes have taken a transaction, and slows down when \
-         one of them lags (flow control), so a node that is slow may hold up the clients of the \
+         one of them lags (flow control), so a node that is slow holds up the clients of the \
          others. A node of it that is killed would have to be started as a part of what the others \
          are by then, and none of its rows is lost meanwhile; that was not measured."
             .to_owned(),
