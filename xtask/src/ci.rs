@@ -121,11 +121,18 @@ fn select(args: &[String]) -> Result<Vec<Step>> {
         .collect())
 }
 
-/// The cargo that runs us.
+/// The cargo that runs us, without what it has told us of our package: build scripts of some
+/// libraries ask for these variables, and would run again when another folder asks.
 pub(crate) fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(repo::root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 
