@@ -61,7 +61,7 @@ pub(crate) fn text(prng: &mut Prng, name: &str, at: usize, types: &[Type]) -> Op
             &["a", "ab", "b", " ", "o", "xy", ""]
         }
         ("split_part" | "string_to_array", 1) | ("array_to_string", 1) => &[",", " ", "a", "", "b"],
-        ("like_escape", 1) => &["\\", "!", "", "#"],
+        ("like_escape" | "similar_to_escape", 1) => &["\\", "!", "", "#"],
         ("~~" | "~~*" | "!~~" | "!~~*", 1) => {
             &["a%", "%b%", "_b_", "%", "", "ABC", "x\\_y%", "%o W%", "h%d"]
         }
@@ -140,8 +140,8 @@ pub(crate) fn number(prng: &mut Prng, name: &str, at: usize) -> Option<i64> {
         ("make_date" | "make_timestamp" | "make_timestamptz", 0) => (1990, 2030),
         ("make_date" | "make_timestamp" | "make_timestamptz", 1) => (1, 12),
         ("make_date" | "make_timestamp" | "make_timestamptz", 2) => (1, 28),
-        ("make_timestamp" | "make_timestamptz", 3) => (0, 23),
-        ("make_timestamp" | "make_timestamptz", 4 | 5) => (0, 59),
+        ("make_timestamp" | "make_timestamptz", 3) | ("make_time", 0) => (0, 23),
+        ("make_timestamp" | "make_timestamptz", 4 | 5) | ("make_time", 1 | 2) => (0, 59),
         ("make_interval", _) => (-9, 9),
         ("width_bucket", 3) => (0, 9),
         ("asin" | "acos", 0) => (-1, 1),
@@ -220,7 +220,8 @@ const MAY_FAIL: &[&str] = &[
     "get_byte", "set_byte", "get_bit", "set_bit", "trim_array", "regexp_substr",
     "regexp_instr", "to_date",
     "to_timestamp", "to_number", "make_date", "make_timestamp", "make_timestamptz",
-    "make_interval", "extract", "date_part", "date_trunc", "date_bin", "timezone", "like_escape",
+    "make_time", "make_interval", "extract", "date_part", "date_trunc", "date_bin", "timezone",
+    "like_escape", "similar_to_escape",
     "substring", "substr", "overlay", "left", "right", "*", "+", "-", "@", "abs", "<<", ">>",
     "format", "split_part", "array_cat", "sin", "cos", "age", "justify_days", "justify_interval",
     "justify_hours", "repeat", "current_setting", "regexp_count", "regexp_like", "regexp_match",
