@@ -371,8 +371,8 @@ fn errors_carry_all_their_fields() {
         encoded(&Reply::Error(Severity::Error, error)),
         frame(b'E', body)
     );
-    let notice = SqlError::new(SqlState::WARNING, "with\0zero");
-    let body = b"SWARNING\0VWARNING\0C01000\0Mwith\0\0";
+    let notice = SqlError::new(SqlState::WARNING, "with\0zero, of \016400\0t");
+    let body = b"SWARNING\0VWARNING\0C01000\0Mwithzero, of t\0\0";
     assert_eq!(
         encoded(&Reply::Error(Severity::Warning, notice)),
         frame(b'N', body)
