@@ -371,7 +371,7 @@ fn errors_carry_all_their_fields() {
         encoded(&Reply::Error(Severity::Error, error)),
         frame(b'E', body)
     );
-    let notice = SqlError::new(SqlState::WARNING, "with\0zero, of \016400\0t");
+    let notice = SqlError::new(SqlState::WARNING, "with\u{0}zero, of \u{0}16400\u{0}t");
     let body = b"SWARNING\0VWARNING\0C01000\0Mwithzero, of t\0\0";
     assert_eq!(
         encoded(&Reply::Error(Severity::Warning, notice)),
